@@ -32,7 +32,7 @@ pub struct Settings {
     pub threads: usize,
     /// The executors; each gets a row.
     pub executors: Vec<Executor>,
-    /// The maximum vector widths of machine code; each gets a row for each executor but the interpreter.
+    /// The maximum vector widths; each gets a row for each executor.
     pub vector_widths: Vec<Option<VectorWidth>>,
     /// Builds the expression for each evaluation, instead of running a prepared kernel.
     pub lazy: bool,
@@ -180,11 +180,7 @@ fn kernels(
 ) -> Result<Vec<(Kernel, Options)>, BenchError> {
     let mut kernels = Vec::new();
     for &executor in &settings.executors {
-        let widths = match executor {
-            Executor::Interp => &[None],
-            _ => &settings.vector_widths[..],
-        };
-        for &vector_width in widths {
+        for &vector_width in &settings.vector_widths {
             let threads = Some(settings.threads);
             let options = Options { executor, vector_width, threads, ..Options::default() };
             let (roots, inputs): (Vec<_>, Vec<_>) = (roots.iter().collect(), arrays.iter().collect());

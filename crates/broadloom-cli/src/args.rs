@@ -79,7 +79,7 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value_t)]
     pub executor: ExecutorArg,
 
-    /// The maximum vector width of compiled code, if the target has it; the result does not depend on it.
+    /// The maximum vector width, if the target has it; the result does not depend on it.
     #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
     pub vector_width: WidestVectors,
 
@@ -157,7 +157,7 @@ pub struct BenchArgs {
     #[arg(long = "executor", value_enum, value_delimiter = ',', default_value = "auto")]
     pub executors: Vec<ExecutorArg>,
 
-    /// The maximum vector width of compiled code; if several are given, each gets a line.
+    /// The maximum vector width; if several are given, each gets a line.
     #[arg(
         long = "vector-width",
         value_parser = vector_width(),
@@ -231,7 +231,7 @@ pub struct FuzzArgs {
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
 
-    /// The maximum vector width of compiled code; each width of the target up to it is compared.
+    /// The maximum vector width; each width of the target up to it is compared.
     #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
     pub vector_width: WidestVectors,
 

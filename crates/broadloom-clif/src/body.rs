@@ -145,6 +145,8 @@ impl Known {
 /// The body of a kernel for a width of vectors.
 pub struct Body {
     width: Width,
+    /// Which parameters are divisors with a short reciprocal.
+    short_reciprocals: Vec<bool>,
     nodes: Vec<Node>,
     known: Known,
     outputs: Vec<Var>,
@@ -181,6 +183,7 @@ impl Body {
     pub fn of(kernel: &Kernel, access: &[Access], width: Width) -> Result<Body> {
         let mut body = Body {
             width,
+            short_reciprocals: kernel.short_reciprocals.clone(),
             nodes: Vec::with_capacity(2 * kernel.values()),
             known: Known::default(),
             outputs: Vec::new(),
@@ -240,6 +243,22 @@ impl Body {
             Code::Primitive(Primitive::Splat(bits)) => Some(bits),
             _ => None,
         }
+    }
+
+    /// Whether a node is its last operand with the canonical NaN for every NaN.
+    pub fn replaces_nan(&self, node: &Node) -> bool {
+        let canonical = match node.dtype {
+            DType::Float32 => u64::from(f32::NAN.to_bits()),
+            DType::Float64 => f64::NAN.to_bits(),
+            _ => return false,
+        };
+        let (Code::Primitive(Primitive::Select), [mask, nan, x, _]) = (node.code, node.args) else {
+            return false;
+        };
+        let compare = self.node(mask);
+        self.constant(nan) == Some(canonical)
+            && compare.code == Code::Primitive(Primitive::Cmp(Cmp::Ne))
+            && compare.args[..2] == [x; 2]
     }
 
     fn instruction(&mut self, inst: &kernel::Inst, values: &[Var], site: Option<i32>) -> Result<Var> {
@@ -481,6 +500,16 @@ impl Sink for Body {
     fn is_invariant(&self, x: Var) -> bool {
         self.node(x).level != Depth::Element
     }
+
+    fn has_short_reciprocal(&self, x: Var, dtype: DType) -> bool {
+        // The same bits are another number where a conversion between signs was folded.
+        match self.node(x) {
+            Node { code: Code::Param(i), dtype: of, .. } if *of == dtype => {
+                self.short_reciprocals.get(*i).is_some_and(|&short| short)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Body {
@@ -579,6 +608,55 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Fewer instructions divide by a parameter whose reciprocal is known to be short.
+    #[test]
+    fn short_reciprocals_take_fewer_instructions() {
+        use DType::{Int16, Int32, UInt8, UInt16, UInt32};
+        for dtype in [UInt8, UInt16, UInt32, Int16, Int32] {
+            let in_loop = |short| {
+                let args = [ValueId(0), ValueId(1), ValueId(0)];
+                let kernel = Kernel {
+                    inputs: vec![dtype],
+                    params: vec![dtype],
+                    short_reciprocals: vec![short],
+                    body: vec![kernel::Inst { code: kernel::Code::Apply(Op::FloorDivide, dtype), args }],
+                    outputs: vec![ValueId(2)],
+                    ..Kernel::default()
+                };
+                let body = Body::of(&kernel, &[Access::Contiguous], Width::W512).expect("verifies");
+                body.at(Depth::Element).len()
+            };
+            assert!(in_loop(true) < in_loop(false), "{dtype}");
+        }
+    }
+
+    /// No other op asks for a reciprocal: where none of these is, expressions with other literals share a plan.
+    #[test]
+    fn only_divisions_that_fault_ask_for_a_short_reciprocal() {
+        let mut asking = Vec::new();
+        for &dtype in DType::ALL.iter().filter(|dtype| dtype.is_integer()) {
+            for &op in Op::ALL.iter().filter(|op| op.operands() == 2 && op.dtypes().contains(&dtype)) {
+                let of = |short| {
+                    let args = [ValueId(0), ValueId(1), ValueId(0)];
+                    let kernel = Kernel {
+                        inputs: vec![dtype],
+                        params: vec![dtype],
+                        short_reciprocals: vec![short],
+                        body: vec![kernel::Inst { code: kernel::Code::Apply(op, dtype), args }],
+                        outputs: vec![ValueId(2)],
+                        ..Kernel::default()
+                    };
+                    Body::of(&kernel, &[Access::Contiguous], Width::W512).expect("verifies").to_string()
+                };
+                if of(true) != of(false) {
+                    assert!(op.faults(dtype), "{op} {dtype}");
+                    asking.push(op);
+                }
+            }
+        }
+        assert!(asking.contains(&Op::FloorDivide) && asking.contains(&Op::Remainder));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use broadloom_mem::{Access, HostFunction};
 use cranelift_jit::JITModule;
 use smallvec::SmallVec;
 
+use crate::emit;
 use crate::symbols::Registration;
 use crate::width::Width;
 
@@ -24,7 +25,7 @@ pub(crate) struct Operand {
 }
 
 /// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column that
-/// a row's last block begins at (at 512 bits, the number of columns), constants.
+/// a row's last block begins at (where rows may have [any length](Inner::takes_any_row), the number of columns), constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const Operand, *const u64, *mut u8, usize, usize, *const Constant),
@@ -62,6 +63,13 @@ impl Entry {
     }
 }
 
+/// Code with non-temporal stores: its entry point, and the elements of its blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Streaming {
+    pub entry: Entry,
+    pub lanes: u32,
+}
+
 /// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
 pub(crate) struct Code(pub ManuallyDrop<JITModule>);
 
@@ -86,7 +94,7 @@ pub struct Compiled(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub entry: Entry,
     /// The same with non-temporal stores, for whole blocks of rows whose outputs begin with a cache line.
-    pub streaming: Option<Entry>,
+    pub streaming: Option<Streaming>,
     pub lanes: u32,
     /// The rows of a block that are combined to one before they are written; 1 where all elements are.
     pub leaf_rows: u32,
@@ -96,6 +104,8 @@ pub(crate) struct Inner {
     pub inputs: Vec<DType>,
     pub outputs: Vec<DType>,
     pub access: Vec<Access>,
+    /// Whether some input's elements are a step apart.
+    pub reads_steps: bool,
     pub params: usize,
     pub fault_sites: usize,
     /// What the code reads its constants from.
@@ -133,7 +143,7 @@ impl Compiled {
         self.0.code
     }
 
-    /// Elements per block: vectors of the widest dtype, unrolled for short bodies.
+    /// Elements per block: one or several vectors of the widest dtype.
     pub fn lanes(&self) -> usize {
         self.0.lanes as usize
     }
@@ -151,6 +161,12 @@ impl Compiled {
     /// Whether it has non-temporal stores too: for outputs that are [apart](broadloom_mem::Block::is_apart).
     pub fn streams(&self) -> bool {
         self.0.streaming.is_some()
+    }
+
+    /// Whether it reads inputs whose elements are a step apart where they are, as it was compiled for
+    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)): on vectors of more than 128 bits, else in tiles.
+    pub fn reads_steps(&self) -> bool {
+        self.0.reads_steps
     }
 
     /// Why its vectors are not as wide as was asked for; `None` where they are.
@@ -173,6 +189,6 @@ impl Inner {
 
     /// Whether rows may be shorter than a block: the code reads and writes parts of vectors.
     pub fn takes_any_row(&self) -> bool {
-        self.width == Width::W512
+        emit::takes_any_row(self.width, self.reads_steps)
     }
 }

@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
 use crate::body::Body;
-use crate::code::{Code, Compiled, Constant, Entry, Inner};
+use crate::code::{Code, Compiled, Constant, Entry, Inner, Streaming};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME};
 #[cfg(all(unix, target_arch = "x86_64"))]
@@ -133,6 +133,7 @@ impl Compiler {
         };
         let Defined { id, streaming, constants, lanes, width, narrowed, size, frame } =
             define(&mut module.0, &**isa, &name, stores, kernel, access, width)?;
+        let access = read_at(width, access);
         let linked = constants.iter().map(|entry| entry.link(functions).map(Constant));
         let Some(linked) = linked.collect::<Option<Box<[Constant]>>>() else {
             return Err(Error::new(ErrorKind::Internal, "a host function of the kernel was not given"));
@@ -148,12 +149,13 @@ impl Compiler {
         let mut registrations = SmallVec::new();
         registrations.push(self.announce.code(&name, code, size));
         let mut whole = size;
-        let streaming = streaming.map(|(name, id, size)| {
+        let streaming = streaming.map(|DefinedStreaming { name, id, size }| {
             let code = module.0.get_finalized_function(id);
             registrations.push(self.announce.code(&name, code, size));
             whole += size;
             // SAFETY: as for the function below.
-            unsafe { Entry::new(code) }
+            let entry = unsafe { Entry::new(code) };
+            Streaming { entry, lanes: emit::streaming_lanes(kernel, width) }
         });
         // SAFETY: `finalize_definitions` has succeeded, and the function was declared with the signature that
         // `emit::signature` gives for this platform: six words and no result.
@@ -168,7 +170,8 @@ impl Compiler {
             narrowed,
             inputs: kernel.inputs.clone(),
             outputs: kernel.output_dtypes().collect(),
-            access: access.to_vec(),
+            reads_steps: access.iter().any(|access| access.is_stepped()),
+            access,
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
             size: whole + linked.len() * 16,
@@ -247,11 +250,18 @@ fn make_executable(module: &mut Code) -> Result<()> {
     module.0.finalize_definitions().map_err(unavailable)
 }
 
+/// The function with non-temporal stores.
+struct DefinedStreaming {
+    name: String,
+    id: FuncId,
+    /// Its bytes.
+    size: usize,
+}
+
 /// The functions of a kernel in a module.
 struct Defined {
     id: FuncId,
-    /// The function with non-temporal stores: its name and its bytes.
-    streaming: Option<(String, FuncId, usize)>,
+    streaming: Option<DefinedStreaming>,
     constants: Vec<TableEntry>,
     lanes: u32,
     width: Width,
@@ -278,8 +288,16 @@ fn define(
     let Some(Wide { width, code, constants, lanes, frame, .. }) = wide else {
         let mut context = Context::new();
         let mut builders = FunctionBuilderContext::new();
-        let (function, constants) =
-            emit::function(kernel, access, Width::W128, Stores::Cached, isa, &mut builders, Helpers::Called)?;
+        let access = read_at(Width::W128, access);
+        let (function, constants) = emit::function(
+            kernel,
+            &access,
+            Width::W128,
+            Stores::Cached,
+            isa,
+            &mut builders,
+            Helpers::Called,
+        )?;
         context.func = function;
         module.define_function(id, &mut context).map_err(refused)?;
         let code = context.compiled_code();
@@ -292,12 +310,12 @@ fn define(
     let mut streaming = None;
     if stores == Stores::Streaming
         && let Ok(other) = wide::wide(isa, kernel, access, width, stores, Helpers::Called)
-        && (&other.constants, other.lanes) == (&constants, lanes)
+        && other.constants == constants
     {
         let name = format!("{name}_streaming");
         let id = module.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
         module.define_function_bytes(id, CODE_ALIGN, &other.code, &[]).map_err(refused)?;
-        streaming = Some((name, id, other.code.len()));
+        streaming = Some(DefinedStreaming { name, id, size: other.code.len() });
     }
     Ok(Defined { id, streaming, constants, lanes, width, narrowed, size: code.len(), frame })
 }
@@ -342,11 +360,23 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
 pub(crate) const X86_64_AT_LEAST: [&str; 6] =
     ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
 
+/// How inputs are read on vectors of this width: at 128 bits, where there are no permutations, steps from tiles.
+fn read_at(width: Width, access: &[Access]) -> Vec<Access> {
+    match width {
+        Width::W128 => access.iter().map(|access| access.packed()).collect(),
+        Width::W256 | Width::W512 => access.to_vec(),
+    }
+}
+
 /// The emitter relies on it: a store is as wide as the value is, whatever the output's dtype.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
     if access.len() != kernel.inputs.len() {
         return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
+    }
+    let steps = || access.iter().zip(&kernel.inputs).filter(|(access, _)| access.is_stepped());
+    if steps().any(|(_, dtype)| dtype.size() < 4) || !kernel.leaves.is_empty() && steps().next().is_some() {
+        return Err(Error::new(ErrorKind::Internal, "steps of elements that are not read so"));
     }
     Ok(())
 }
@@ -356,6 +386,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     let mut context = Context::new();
     context.set_disasm(true);
     let shown = Helpers::Shown(Vec::new());
+    let access = &*read_at(Width::W128, access);
     let (function, constants) = emit::function(
         kernel,
         access,

@@ -1,19 +1,23 @@
 //! From a kernel to a CLIF function: two loops around the body.
 //!
 //! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only
-//! those elements. Up to 256 bits it needs `cols` to be at least the lane count and is given `cols` less that; at 512 bits
-//! it is given `cols`, which is at least 1. A function that writes non-temporally, or only the leaves of a reduction, is given
+//! those elements. Up to 256 bits, and with inputs whose elements are a step apart, it needs `cols` to be at least the lane count
+//! and is given `cols` less that; at 512 bits it is given `cols` otherwise, which is at least 1. A function that writes
+//! non-temporally, or only the leaves of a reduction, is given
 //! whole blocks, and `cols`.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
-//! row:    row pointers, values that serve the row, and what depends on them only
+//! row:    row pointers, values that serve the row, and what depends on them only; at 512 bits twice for a long row, whose first
+//!         piece ends where a line of the first output begins
 //! block:  load, compute, store `lanes` elements; the last block of a row ends at its end and may overlap the one
-//!         before, which computes the same bits twice; at 512 bits it has the elements that are left
+//!         before, which computes the same bits twice; at 512 bits without steps it has the elements that are left
 //! ```
 
+use std::ops::RangeInclusive;
+
 use broadloom_ir::kernel::{Depth, Kernel, ValueId};
-use broadloom_ir::{DType, Error, ErrorKind, Result};
+use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -22,11 +26,13 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use smallvec::{SmallVec, smallvec};
 use target_lexicon::Architecture;
 
 use crate::body::{Body, Code, Node};
 use crate::constants::{Constants, TableEntry};
 use crate::host::HostCalls;
+use crate::interleave;
 use crate::leaf::{self, Leaf};
 use crate::lower;
 use crate::memory::{RowBlock, splat_of_memory};
@@ -43,13 +49,24 @@ pub const MAX_FRAME: u32 = 64 << 10;
 /// Kernels of a higher cost read their constants from a table.
 const TABLE_ABOVE: u64 = 24;
 
+/// Sums and products of these costs are tested for NaN a block at a time: their time is that of the instructions in flight. Cheaper
+/// ones wait for memory, or take a fifth longer where there are NaNs; functions and divisions gain nothing.
+const TESTED_FOR_NAN: RangeInclusive<u64> = 16..=SHORT_BODY;
+
+/// Bytes of a cache line, and of a vector of 512 bits.
+const LINE: i64 = 64;
+
+/// Rows of so many blocks, in kernels of at most this cost, are computed in two pieces at 512 bits: the first ends with a line of the
+/// output. Measured on sums of rows of 600 and 1000 float32 with a column: 0.85 and 0.95 of the time; where a division is
+/// computed it is 1.05, as the first piece costs a block.
+const LONG_ROW: i64 = 8;
+const CHEAP: u64 = 4;
+
 /// Bytes of one operand in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
 
-/// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest in memory, and
-/// several vectors where the body is short.
-///
-/// The thresholds come from measurements of unrolling: it pays for bodies of a few instructions in cache.
+/// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest in memory, and several vectors
+/// where that pays.
 pub fn lanes(kernel: &Kernel, width: Width) -> u32 {
     let sizes = (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)));
     let widest = sizes.clone().filter(|d| *d != DType::Bool).map(DType::size).max().unwrap_or(1) as u32;
@@ -57,17 +74,76 @@ pub fn lanes(kernel: &Kernel, width: Width) -> u32 {
     let narrowest =
         memory.chain(sizes.filter(|d| *d != DType::Bool)).map(DType::size).min().unwrap_or(1) as u32;
     let base = (width.bytes() / widest).max(4 / narrowest).max(2);
+    let lanes = (base * vectors(kernel, width)).min(width.bytes());
+    if kernel.leaves.is_empty() {
+        return lanes;
+    }
+    // Of as many elements as vectors of bytes have lanes, or where nothing is narrower than the rest.
+    let long = base * LEAF_VECTORS;
+    let is_arithmetic = |reduction: &Reduction| matches!(reduction, Reduction::Sum | Reduction::Prod);
+    let is_long =
+        width == Width::W512 && kernel.cost() <= LEAF_BODY && kernel.leaves.iter().all(is_arithmetic);
+    let fits = long <= width.bytes() || narrowest == widest;
+    if is_long && fits { lanes.max(long) } else { lanes.max(leaf::ROW) }
+}
+
+/// Vectors in a block of 512-bit code whose rows are combined by one instruction for each pair, where the body costs no more than
+/// [`LEAF_BODY`]: what is stored, and read again, is an eighth of the elements of 4 bytes and a fourth of those of 8. With four, sums of
+/// products of 1e5 took 1.1 times (float32) and 1.2 times (float64) as long. Extremes have too many masks for it.
+const LEAF_VECTORS: u32 = 8;
+const LEAF_BODY: u64 = 8;
+
+/// Vectors of the widest dtype in a block.
+///
+/// A short body is unrolled for what a loop costs. In a long one, each instruction waits for others: a CPU that looks some
+/// two hundred instructions ahead sees few elements at once, and the chains of several vectors, of which each instruction is
+/// followed by the same one for the next vector, let it compute more of them at a time. The thresholds come from
+/// measurements of both: of the functions with AVX2 and AVX-512, four vectors are faster than two where the chain is longer
+/// than [`LONG_CHAIN`], and those of shorter ones lose registers. Cranelift's own back end takes too long over it.
+fn vectors(kernel: &Kernel, width: Width) -> u32 {
     let leaves = !kernel.leaves.is_empty();
-    let unroll = match kernel.cost() {
+    match kernel.cost() {
         0..=4 => 4,
         // What is combined in registers need not be combined in memory.
-        5..=24 if leaves => 4,
-        5..=24 => 2,
+        5..=SHORT_BODY if leaves => 4,
+        5..=SHORT_BODY => 2,
+        25..=MOST_UNROLLED if width > Width::W128 => {
+            if kernel.latency() > LONG_CHAIN {
+                4
+            } else {
+                2
+            }
+        }
         25..=64 if leaves => 2,
         _ => 1,
-    };
-    let lanes = (base * unroll).min(width.bytes());
-    if leaves { lanes.max(leaf::ROW) } else { lanes }
+    }
+}
+
+/// Elements per block of code with non-temporal stores: of a short body a line of the narrowest output, if that is no more than
+/// usual, so that rows of whole lines are whole blocks. Memory is slower than such a loop, unrolled or not.
+pub fn streaming_lanes(kernel: &Kernel, width: Width) -> u32 {
+    if kernel.cost() > SHORT_BODY {
+        return lanes(kernel, width);
+    }
+    let narrowest = kernel.output_dtypes().map(DType::size).min().unwrap_or(1) as u32;
+    let widest =
+        (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)).size()).max().unwrap_or(1) as u32;
+    (LINE as u32 / narrowest).max(width.bytes() / widest).min(lanes(kernel, width))
+}
+
+/// Bodies up to this cost are unrolled for what a loop costs.
+const SHORT_BODY: u64 = 24;
+
+/// In cycles of [`Kernel::latency`].
+const LONG_CHAIN: u64 = 94;
+
+/// A body of a higher cost is not unrolled: copies of it are no longer in the nearest cache of instructions.
+const MOST_UNROLLED: u64 = 256;
+
+/// Whether code for vectors of this width takes rows shorter than a block: its accesses are masked. No permutation of lanes is, so
+/// that what reads steps is given at least a block.
+pub fn takes_any_row(width: Width, reads_steps: bool) -> bool {
+    width == Width::W512 && !reads_steps
 }
 
 /// How many rows a block of an output has that are combined before they are written; 1 where all elements are.
@@ -79,13 +155,13 @@ pub fn leaf_rows(kernel: &Kernel, width: Width) -> u32 {
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the kernel does not verify.
-pub fn function(
-    kernel: &Kernel,
-    access: &[Access],
+pub fn function<'a>(
+    kernel: &'a Kernel,
+    access: &'a [Access],
     width: Width,
     stores: Stores,
     isa: &dyn TargetIsa,
-    context: &mut FunctionBuilderContext,
+    context: &'a mut FunctionBuilderContext,
     helpers: Helpers,
 ) -> Result<(Function, Vec<TableEntry>)> {
     let body = Body::of(kernel, access, width)?;
@@ -93,12 +169,18 @@ pub fn function(
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let converts_to_long = matches!(isa.triple().architecture, Architecture::Aarch64(_));
-    let layout = Layout { width, lanes: lanes(kernel, width), converts_to_long };
+    let lanes = match stores {
+        Stores::Cached => lanes(kernel, width),
+        Stores::Streaming => streaming_lanes(kernel, width),
+    };
+    let layout = Layout { width, lanes, interleaved: false, converts_to_long };
+    let layout = Layout { interleaved: interleave::applies(&body, kernel, layout), ..layout };
     let leaves = kernel.leaves.iter().zip(kernel.output_dtypes());
     let leaves =
         leaves.map(|(&reduction, dtype)| Leaf::new(reduction, dtype, width)).collect::<Result<_>>()?;
     let mut emitter = Emitter {
         leaves,
+        access,
         vectors: Vectors::new(builder, layout, call_conv),
         values: vec![None; body.len()],
         constants: Vec::new(),
@@ -107,6 +189,7 @@ pub fn function(
         stores,
         slow_paths: SlowPaths::new(helpers),
         host_calls: HostCalls::default(),
+        nan_seen: None,
     };
     emitter.function()?;
     let Vectors { mut builder, constants, .. } = emitter.vectors;
@@ -116,7 +199,7 @@ pub fn function(
 }
 
 /// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at; at
-/// 512 bits and with non-temporal stores, the number of columns.
+/// 512 bits without steps and with non-temporal stores, the number of columns.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 6]);
@@ -128,8 +211,11 @@ struct Loops {
     row: Block,
     operands: Value,
     rows: Value,
-    /// Where the last block of a row begins; at 512 bits, the number of columns.
+    /// Where the last block of a row begins; where rows may have any length, the number of columns.
     last: Value,
+    /// Whether the accesses of a row's last block are masked, and whether there are whole blocks only.
+    masked: bool,
+    streams: bool,
 }
 
 /// Where the values come from that are not computed, and where faults go.
@@ -150,10 +236,14 @@ struct Emitter<'a> {
     /// The constants among them.
     constants: Vec<Var>,
     stores: Stores,
+    /// How each input is read.
+    access: &'a [Access],
     /// How the rows of a block are combined, of each output; none where all elements are written.
     leaves: Vec<Leaf>,
     slow_paths: SlowPaths,
     host_calls: HostCalls,
+    /// Not 0 where a block of the row has had a NaN to be replaced; none where that is not tested.
+    nan_seen: Option<Value>,
 }
 
 impl Emitter<'_> {
@@ -175,57 +265,128 @@ impl Emitter<'_> {
         let row = v.builder.create_block();
         let row_number = v.builder.append_block_param(row, types::I64);
         let zero = v.ins().iconst(types::I64, 0);
-        let jump = v.ins().jump(row, &[zero.into()]);
+        let mut first = vec![BlockArg::from(zero)];
+        // It is given whole blocks then.
+        let streams = self.stores == Stores::Streaming || !self.leaves.is_empty();
+        let reads_steps = self.access.iter().any(|access| access.is_stepped());
+        let masked = takes_any_row(v.layout.width, reads_steps) && !streams;
+        let start = (masked && self.kernel.cost() <= CHEAP).then(|| {
+            first.push(zero.into());
+            v.builder.append_block_param(row, types::I64)
+        });
+        let jump = v.ins().jump(row, &first);
         v.constants.end_entry(v.layout.is_wide().then_some(jump));
         v.builder.switch_to_block(row);
-        self.row(&Loops { row, operands, rows, last }, sources, row_number)
+        self.row(&Loops { row, operands, rows, last, masked, streams }, sources, row_number, start)
     }
 
-    fn row(&mut self, loops: &Loops, mut sources: Sources, row_number: Value) -> Result<()> {
+    /// Emits the loop over rows; with a `start`, rows are computed from that column on, in one or two pieces.
+    fn row(
+        &mut self,
+        loops: &Loops,
+        mut sources: Sources,
+        row_number: Value,
+        start: Option<Value>,
+    ) -> Result<()> {
         let operands = self.kernel.inputs.len() + self.kernel.outputs.len();
         sources.pointers =
             (0..operands).map(|i| row_pointer(&mut self.vectors, loops.operands, i, row_number)).collect();
         self.level(Depth::Row, &sources, None)?;
 
+        let end = start.map_or(loops.last, |start| self.end_of_piece(&sources, start, loops.last));
         let v = &mut self.vectors;
         let block = v.builder.create_block();
         let index = v.builder.append_block_param(block, types::I64);
         let zero = v.ins().iconst(types::I64, 0);
         let outer = v.constants.base();
-        let mut first = vec![BlockArg::from(zero)];
+        let mut first = vec![BlockArg::from(start.unwrap_or(zero))];
         if let Some(base) = outer {
             let carried = v.builder.append_block_param(block, types::I64);
             v.constants.set_base(Some(carried));
             first.push(base.into());
         }
+        if self.tests_for_nan() {
+            let v = &mut self.vectors;
+            self.nan_seen = Some(v.builder.append_block_param(block, types::I64));
+            first.push(zero.into());
+        }
+        let v = &mut self.vectors;
         v.ins().jump(block, &first);
         v.builder.switch_to_block(block);
-        // It is given whole blocks then.
-        let streams = self.stores == Stores::Streaming || !self.leaves.is_empty();
-        let masked = v.layout.width == Width::W512 && !streams;
-        let left = masked.then(|| v.ins().isub(loops.last, index));
+        let left = loops.masked.then(|| v.ins().isub(end, index));
         self.block(&sources, RowBlock::new(index, left, self.stores))?;
 
         let v = &mut self.vectors;
-        let next_row = if masked || streams {
-            let next_row = v.builder.create_block();
+        let behind = if loops.masked || loops.streams {
+            let behind = v.builder.create_block();
             let lanes = i64::from(v.layout.lanes);
             let next = v.ins().iadd_imm_s(index, lanes);
-            let more = v.ins().icmp(IntCC::SignedLessThan, next, loops.last);
-            v.ins().brif(more, block, &[next.into()], next_row, &[]);
-            next_row
+            let more = v.ins().icmp(IntCC::SignedLessThan, next, end);
+            let following: SmallVec<[BlockArg; 2]> =
+                [next].into_iter().chain(self.nan_seen).map(BlockArg::from).collect();
+            v.ins().brif(more, block, &following, behind, &[]);
+            behind
         } else {
-            overlapping(v, loops, block, index, outer)
+            overlapping(v, loops, block, index, outer, self.nan_seen)
         };
 
-        v.builder.switch_to_block(next_row);
-        let end = v.builder.create_block();
+        v.builder.switch_to_block(behind);
+        let last = v.builder.create_block();
         let following = v.ins().iadd_imm_s(row_number, 1);
-        let more = v.ins().icmp(IntCC::UnsignedLessThan, following, loops.rows);
-        v.ins().brif(more, loops.row, &[following.into()], end, &[]);
-        v.builder.switch_to_block(end);
+        let next: SmallVec<[Value; 2]> = match start {
+            None => smallvec![following],
+            Some(_) => {
+                let is_first = v.ins().icmp(IntCC::SignedLessThan, end, loops.last);
+                let row = v.ins().select(is_first, row_number, following);
+                smallvec![row, v.ins().select(is_first, end, zero)]
+            }
+        };
+        let more = v.ins().icmp(IntCC::UnsignedLessThan, next[0], loops.rows);
+        let next: SmallVec<[BlockArg; 2]> = next.into_iter().map(BlockArg::from).collect();
+        v.ins().brif(more, loops.row, &next, last, &[]);
+        v.builder.switch_to_block(last);
         v.ins().return_(&[]);
         Ok(())
+    }
+
+    /// Whether a NaN is looked for in each block, instead of replaced in each: where that takes more than one instruction.
+    fn tests_for_nan(&self) -> bool {
+        use Primitive::{Add, Cmp, Fma, Mul, Neg, Select, Sub};
+        let is_arithmetic = |code| {
+            matches!(code, Code::Input(_) | Code::Primitive(Add | Sub | Mul | Fma | Neg | Cmp(_) | Select))
+        };
+        let mut nodes = self.body.at(Depth::Element).iter().map(|&var| self.body.node(var));
+        self.vectors.layout.width == Width::W256
+            && TESTED_FOR_NAN.contains(&self.kernel.cost())
+            && nodes.clone().all(|node| is_arithmetic(node.code))
+            && nodes.any(|node| self.body.replaces_nan(node))
+    }
+
+    /// Where the piece of a row ends that begins at the column `start`: where a line of the first output begins, of a long row's
+    /// first piece, so that no store of the second crosses lines; else at the row's end.
+    fn end_of_piece(&mut self, sources: &Sources, start: Value, cols: Value) -> Value {
+        let (Some(&output), Some(&pointer)) =
+            (self.kernel.outputs.first(), sources.pointers.get(self.kernel.inputs.len()))
+        else {
+            return cols;
+        };
+        let size = self.kernel.dtype(output).size();
+        let v = &mut self.vectors;
+        let before = v.ins().iadd_imm_s(pointer, -1);
+        let before = v.ins().band_imm_u(before, LINE - 1);
+        let most = v.ins().iconst(types::I64, LINE - 1);
+        let bytes = v.ins().isub(most, before);
+        let head = match size {
+            1 => bytes,
+            _ => v.ins().ushr_imm_u(bytes, i64::from(size.trailing_zeros())),
+        };
+        let zero = v.ins().iconst(types::I64, 0);
+        let long = i64::from(v.layout.lanes) * LONG_ROW;
+        let long = v.ins().iconst(types::I64, long);
+        let is_short = v.ins().icmp(IntCC::SignedLessThan, cols, long);
+        let head = v.ins().select(is_short, zero, head);
+        let is_ahead = v.ins().icmp(IntCC::SignedGreaterThan, head, start);
+        v.ins().select(is_ahead, head, cols)
     }
 
     /// Computes and writes a block of a row.
@@ -246,6 +407,8 @@ impl Emitter<'_> {
 
     /// Emits the values of one loop level, and the constants that they read; those of a block of a row, if one is given.
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
+        // A function of the application may give other results for equal operands.
+        self.vectors.uniform = level != Depth::Element && self.kernel.functions.is_empty();
         for i in 0..self.body.at(level).len() {
             let var = self.body.at(level)[i];
             let node = *self.body.node(var);
@@ -283,13 +446,18 @@ impl Emitter<'_> {
         block: Option<&mut RowBlock>,
     ) -> Result<Lanes> {
         let (v, dtype) = (&mut self.vectors, node.dtype);
+        if let (Some(seen), true) = (self.nan_seen, self.body.replaces_nan(node)) {
+            let (replaced, seen) = self.slow_paths.replace_nan(v, &args[1], &args[2], seen);
+            self.nan_seen = Some(seen);
+            return Ok(replaced);
+        }
         Ok(match (node.code, block) {
             (Code::Param(i), _) => {
                 let (flags, at) = (MemFlagsData::trusted(), 8 * i as i32);
                 let scalar = v.ins().load(scalar_of(dtype), flags, sources.params, at);
                 splat_of_memory(v, dtype, scalar)
             }
-            (Code::Input(i), Some(block)) => block.load(v, dtype, sources.pointers[i]),
+            (Code::Input(i), Some(block)) => block.load(v, dtype, self.access[i], sources.pointers[i]),
             (Code::Input(i), None) => {
                 let scalar = v.ins().load(scalar_of(dtype), element_flags(), sources.pointers[i], 0);
                 splat_of_memory(v, dtype, scalar)
@@ -321,13 +489,14 @@ fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Va
 }
 
 /// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to the block that
-/// it gives, behind the loop. `outer` is the address of the constants as it was before the loop.
+/// it gives, behind the loop. `outer` is the address of the constants as it was before the loop, `carried` what blocks hand on.
 fn overlapping(
     v: &mut Vectors<'_>,
     loops: &Loops,
     block: Block,
     index: Value,
     outer: Option<Value>,
+    carried: Option<Value>,
 ) -> Block {
     // The loop proper ends with an addition, a comparison and a jump.
     let (tail, next_row) = (v.builder.create_block(), v.builder.create_block());
@@ -344,6 +513,9 @@ fn overlapping(
         final_one.push(same.into());
         v.constants.set_base(Some(base));
     }
+    for next in [&mut following, &mut final_one] {
+        next.extend(carried.map(BlockArg::from));
+    }
     v.ins().brif(within, block, &following, tail, &[]);
     // Fewer than a block's elements are left: none, or the last block begins before them. With `==` the optimiser
     // would compare `index`, which then outlives the addition.
@@ -356,4 +528,61 @@ fn overlapping(
 
 fn undefined() -> Error {
     Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
+}
+
+#[cfg(test)]
+mod tests {
+    use broadloom_ir::Op;
+    use broadloom_ir::kernel::{Code, Inst};
+
+    use super::*;
+    use crate::repertoire::optimised;
+
+    /// So many applications of an op, each to the result of the one before it.
+    fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
+        let inst = |i| Inst { code: Code::Apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
+        Kernel {
+            inputs: vec![dtype],
+            body: (0..length).map(inst).collect(),
+            outputs: vec![ValueId(length)],
+            ..Kernel::default()
+        }
+    }
+
+    /// Where a NaN takes two instructions to replace and the loop does little else, it is looked for once a block and output.
+    #[test]
+    fn chains_of_sums_and_products_are_tested_for_nan() {
+        let tests = |op, length, width, outputs: u32| {
+            let mut kernel = chain(op, DType::Float32, length);
+            kernel.outputs.clear();
+            for i in 0..outputs {
+                let code = Code::Apply(Op::CanonicalNan, DType::Float32);
+                kernel.body.push(Inst { code, args: [ValueId(length - i); 3] });
+                kernel.outputs.push(ValueId(length + 1 + i));
+            }
+            let access = [Access::Contiguous];
+            let (function, _) =
+                optimised(&kernel, &access, width, Stores::Cached, Helpers::Shown(Vec::new()));
+            function.display().to_string().matches("vhigh_bits").count()
+        };
+        assert_eq!([1, 2].map(|outputs| tests(Op::Multiply, 18, Width::W256, outputs)), [1, 2]);
+        assert_eq!([Width::W128, Width::W512].map(|width| tests(Op::Multiply, 18, width, 1)), [0, 0]);
+        for (op, length) in [(Op::Add, 1), (Op::Multiply, 4), (Op::Multiply, 40), (Op::Exp, 1)] {
+            assert_eq!(tests(op, length, Width::W256, 1), 0, "{op} {length}");
+        }
+    }
+
+    /// A function whose instructions wait for each other has more vectors than one of as many that don't, and a body that
+    /// fills the nearest cache has one.
+    #[test]
+    fn a_block_has_as_many_vectors_as_its_chain_asks_for() {
+        let lanes = |op, length, width| lanes(&chain(op, DType::Float64, length), width);
+        for (width, lanes_of_one) in [(Width::W256, 4), (Width::W512, 8)] {
+            assert_eq!(lanes(Op::Sin, 1, width), 2 * lanes_of_one);
+            assert_eq!(lanes(Op::Pow, 1, width), 4 * lanes_of_one);
+            assert_eq!(lanes(Op::Multiply, 30, width), 4 * lanes_of_one);
+            assert_eq!(lanes(Op::Pow, 10, width), lanes_of_one);
+        }
+        assert_eq!(lanes(Op::Pow, 1, Width::W128), 2);
+    }
 }

@@ -23,6 +23,7 @@ mod evaluate;
 #[cfg(feature = "gdb")]
 mod gdb;
 mod host;
+mod interleave;
 mod intrinsic;
 mod leaf;
 mod legalise;

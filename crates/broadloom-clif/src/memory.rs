@@ -1,10 +1,11 @@
 //! Elements in memory, and lanes: the reads and writes of a block of a row.
 //!
 //! An element is read and written only where the row has it: blocks are whole, but those of 512-bit code that is given rows
-//! of any length, whose accesses are masked.
+//! of any length, whose accesses are masked. Of a row that has every second element in memory those between are read too, but
+//! none behind the row's last.
 
 use broadloom_ir::DType;
-use broadloom_mem::Stores;
+use broadloom_mem::{Access, Stores};
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
@@ -14,6 +15,9 @@ use crate::leaf::ROW;
 use crate::value::{Lanes, MAX_VECTORS, VECTOR, scalar_of};
 use crate::vectors::{Vectors, element_flags};
 
+/// The most bytes that are read at a time of every second element.
+const HALF: u32 = 32;
+
 /// The block of a row that a loop's body computes: where it begins, and what was computed of it so far.
 pub struct RowBlock {
     index: Value,
@@ -21,7 +25,7 @@ pub struct RowBlock {
     left: Option<Value>,
     /// With non-temporal stores it is given whole blocks only, whose outputs begin with a cache line.
     stores: Stores,
-    /// Bytes from the row's first element to the block's, for each size of elements.
+    /// Bytes from the row's first element to the block's, for each distance of elements.
     offsets: SmallVec<[(u32, Value); 4]>,
     /// How many elements of the row are left behind so many of the block's.
     rests: SmallVec<[(u32, Value); 4]>,
@@ -38,7 +42,67 @@ impl RowBlock {
     }
 
     /// The lanes of the block of an input, whose row begins at the pointer.
-    pub fn load(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
+    pub fn load(&mut self, v: &mut Vectors<'_>, dtype: DType, access: Access, pointer: Value) -> Lanes {
+        match access {
+            Access::Reversed => self.load_reversed(v, dtype, pointer),
+            Access::EverySecond => self.load_every_second(v, dtype, pointer),
+            Access::Contiguous | Access::Splat => self.load_contiguous(v, dtype, pointer),
+        }
+    }
+
+    /// The lanes of a block of whole vectors, each of whose elements lies before the one that it follows.
+    fn load_reversed(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
+        let size = dtype.size() as u32;
+        let offset = self.offset(v, size);
+        let address = v.ins().isub(pointer, offset);
+        let ty = v.layout.vector_of(dtype);
+        let vectors: SmallVec<[Value; MAX_VECTORS]> = (1..=v.layout.lanes * size / ty.bytes())
+            .map(|i| {
+                // The last element of the vector is the lowest in memory.
+                let at = size as i32 - (ty.bytes() * i) as i32;
+                let vector = v.ins().load(ty, element_flags(), address, at);
+                v.call(Intrinsic::Reverse, &[vector], ty)
+            })
+            .collect();
+        Lanes::new(size, vectors)
+    }
+
+    /// The lanes of a block of whole vectors, which are every second element in memory.
+    ///
+    /// For each 256 bits of the result, 256 bits are read from the first element on, and as many up to the last: not those behind
+    /// it, which would be at the same distance from the first, but may not be the caller's.
+    ///
+    /// PERF: the second 256 bits begin an element before a multiple of their size, where the first begin at one, and so lie in one cache
+    /// line; 512 bits that began there would lie in two.
+    fn load_every_second(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
+        let size = dtype.size() as u32;
+        let offset = self.offset(v, 2 * size);
+        let address = v.ins().iadd(pointer, offset);
+        let ty = v.layout.vector_of(dtype);
+        let lanes = ty.lane_count().min(HALF / size);
+        let part = ty.lane_type().by(lanes).unwrap_or(ty);
+        let vectors: SmallVec<[Value; MAX_VECTORS]> = (0..v.layout.lanes * size / ty.bytes())
+            .map(|i| {
+                let both = [0, part.bytes() - size].map(|from| {
+                    let mut load = |behind: u32| {
+                        let at = 2 * ty.bytes() * i + from + behind;
+                        v.ins().load(part, element_flags(), address, at as i32)
+                    };
+                    match part == ty {
+                        true => load(0),
+                        false => {
+                            let halves = [load(0), load(2 * part.bytes())];
+                            v.call(Intrinsic::Concat, &halves, ty)
+                        }
+                    }
+                });
+                v.call(Intrinsic::EverySecond, &both, ty)
+            })
+            .collect();
+        Lanes::new(size, vectors)
+    }
+
+    fn load_contiguous(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
         let size = dtype.size() as u32;
         let address = self.address(v, pointer, size);
         let ty = v.layout.vector_of(dtype);
@@ -137,12 +201,17 @@ impl RowBlock {
     }
 
     fn address(&mut self, v: &mut Vectors<'_>, pointer: Value, size: u32) -> Value {
+        let offset = self.offset(v, size);
+        v.ins().iadd(pointer, offset)
+    }
+
+    /// Bytes from the row's first element to the block's, where elements are so many bytes apart.
+    fn offset(&mut self, v: &mut Vectors<'_>, size: u32) -> Value {
         let index = self.index;
-        let offset = memo(&mut self.offsets, size, || match size {
+        memo(&mut self.offsets, size, || match size {
             1 => index,
             _ => v.ins().ishl_imm_u(index, i64::from(size.trailing_zeros())),
-        });
-        v.ins().iadd(pointer, offset)
+        })
     }
 }
 

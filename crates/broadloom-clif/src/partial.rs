@@ -12,10 +12,10 @@ use broadloom_mem::Access;
 use crate::call::Call;
 use crate::code::Operand;
 
-/// Bytes of the widest block of one operand that needs buffers: 32 lanes of 8 bytes, at 256 bits.
+/// Bytes of the widest block of one operand that needs buffers: 64 lanes of 4 bytes or 32 of 8, at 512 bits, where steps are read.
 const PAD: usize = 256;
 
-/// So many operands need no memory from the allocator.
+/// So many buffers need no memory from the allocator.
 const FEW: usize = 8;
 
 /// The buffer for one block of an operand.
@@ -32,21 +32,27 @@ impl Call<'_> {
     pub unsafe fn padded(&self, operands: &[Operand], row: usize, start: usize, count: usize) {
         let (pad, none) = (Pad(MaybeUninit::uninit()), Operand { ptr: std::ptr::null_mut(), row_stride: 0 });
         let n = operands.len();
-        if n <= FEW {
+        let buffers = n * self.each();
+        if buffers <= FEW {
             let (mut pads, mut padded) = ([pad; FEW], [none; FEW]);
-            // SAFETY: this function's contract, and one buffer and place for each operand.
-            unsafe { self.through(operands, row, start, count, &mut pads[..n], &mut padded[..n]) }
+            // SAFETY: this function's contract, and one place and one or two buffers for each operand.
+            unsafe { self.through(operands, row, start, count, &mut pads[..buffers], &mut padded[..n]) }
         } else {
-            let (mut pads, mut padded) = (vec![pad; n], vec![none; n]);
+            let (mut pads, mut padded) = (vec![pad; buffers], vec![none; n]);
             // SAFETY: as above.
             unsafe { self.through(operands, row, start, count, &mut pads, &mut padded) }
         }
     }
 
+    /// Buffers for each operand: every second element takes twice the room.
+    fn each(&self) -> usize {
+        if self.inner.reads_steps { 2 } else { 1 }
+    }
+
     /// [`Call::padded`] with these buffers, and places for the operands that the code is given.
     ///
     /// # Safety
-    /// As [`Call::padded`]; there are as many buffers and places as operands.
+    /// As [`Call::padded`]; there are as many places as operands, and [so many](Call::each) buffers for each.
     #[inline]
     unsafe fn through(
         &self,
@@ -59,19 +65,26 @@ impl Call<'_> {
     ) {
         let lanes = self.inner.lanes as usize;
         let inputs = self.inner.inputs.len();
-        let at = |o: &Operand, column: usize, size: usize| {
+        let at = |o: &Operand, column: usize, step: isize| {
             // SAFETY: the address of a column of the row, inside the block.
-            unsafe { o.ptr.offset(o.row_stride * row as isize).add(column * size) }
+            unsafe { o.ptr.offset(o.row_stride * row as isize + column as isize * step) }
         };
-        for (i, ((operand, pad), padded)) in operands.iter().zip(&mut *pads).zip(&mut *padded).enumerate() {
-            padded.ptr = pad.0.as_mut_ptr().cast();
+        let each = self.each();
+        for (i, (operand, padded)) in operands.iter().zip(&mut *padded).enumerate() {
+            let pads = &mut pads[each * i..][..each];
+            padded.ptr = pads.as_mut_ptr().cast();
             if let (Some(dtype), Some(access)) = (self.inner.inputs.get(i), self.inner.access.get(i)) {
                 let size = dtype.size();
+                let from = at(operand, start, access.step() * size as isize);
                 match access {
                     // The row's one element, where it is.
-                    Access::Splat => padded.ptr = at(operand, 0, size),
+                    Access::Splat => padded.ptr = from,
                     // SAFETY: `count` elements of the row, no more than `lanes`, of which a buffer holds any.
-                    Access::Contiguous => unsafe { fill(at(operand, start, size), size, count, lanes, pad) },
+                    Access::Contiguous => unsafe { fill(from, size, count, lanes, &mut pads[0]) },
+                    Access::Reversed | Access::EverySecond => {
+                        // SAFETY: `count` elements of the row, no more than `lanes`, which are a step apart; two buffers hold twice as many.
+                        padded.ptr = unsafe { spread(from, size, access.step(), count, lanes, pads) };
+                    }
                 }
             }
         }
@@ -81,7 +94,7 @@ impl Call<'_> {
         for ((operand, from), dtype) in outputs.zip(&self.inner.outputs) {
             let size = dtype.size();
             // SAFETY: `count` elements of the output's row are written from the buffer.
-            unsafe { copy(from.ptr, at(operand, start, size), count * size) };
+            unsafe { copy(from.ptr, at(operand, start, size as isize), count * size) };
         }
     }
 }
@@ -119,6 +132,40 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         piece!(u8);
     }
     debug_assert_eq!(at, len);
+}
+
+/// Copies `count` elements of `size` bytes that are `step` elements apart to buffers, where they are as far apart, and the first of
+/// them into the places up to `lanes`, and between them. Gives the place of the first.
+///
+/// # Safety
+/// `from` is valid for reads of an element of 4 or 8 bytes, and of `count − 1` more, at least one and at most `lanes` altogether;
+/// `lanes` of them fit into a buffer; `step` is −1, or 2 for two buffers.
+unsafe fn spread(
+    from: *const u8,
+    size: usize,
+    step: isize,
+    count: usize,
+    lanes: usize,
+    pads: &mut [Pad],
+) -> *mut u8 {
+    let distance = step.unsigned_abs();
+    assert!(lanes * size * distance <= size_of_val(pads) && (1..=lanes).contains(&count));
+    // SAFETY: there is one element at least.
+    let first = unsafe { repeated(from, size) };
+    let start = pads.as_mut_ptr().cast::<u8>();
+    for at in (0..lanes * distance * size).step_by(8) {
+        // SAFETY: inside the buffers, which are a multiple of 8 bytes, as was checked.
+        unsafe { start.add(at).cast::<u64>().write(first) };
+    }
+    let place = if step < 0 { start.wrapping_add((lanes - 1) * size) } else { start };
+    for i in 0..count as isize {
+        // SAFETY: an element of the contract, and its place among `lanes` in the buffers.
+        unsafe {
+            let (from, to) = (from.offset(i * step * size as isize), place.offset(i * step * size as isize));
+            from.copy_to_nonoverlapping(to, size);
+        }
+    }
+    place
 }
 
 /// The first element, as often as it fits into eight bytes.

@@ -91,10 +91,12 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     let ty = *results.first().or(args.first()).unwrap_or(&types::I64);
     let wide512 = width == Width::W512;
     if !ty.is_vector() {
-        let address = matches!(opcode, Iadd | Isub | Imul | Ishl | Select | StackAddr | Load | Store);
+        let address =
+            matches!(opcode, Iadd | Isub | Imul | Band | Ishl | Ushr | Select | StackAddr | Load | Store);
         return match opcode {
             Jump | Brif | Return | CallIndirect | Iconst | VanyTrue => true,
             Icmp => args[0] == types::I64,
+            VhighBits => !wide512 && args[0].lane_bits() >= 32 && args[0].bytes() >= 16,
             Load => true,
             Store => ty == types::I8,
             // The stores of parts.
@@ -132,8 +134,12 @@ fn each_function(mut f: impl FnMut(Width, &Function)) {
                     (Access::Contiguous, Stores::Cached),
                     (Access::Contiguous, Stores::Streaming),
                     (Access::Splat, Stores::Cached),
+                    (Access::Reversed, Stores::Cached),
+                    (Access::EverySecond, Stores::Cached),
                 ] {
-                    let access = vec![all; kernel.inputs.len()];
+                    // Elements of 1 and 2 bytes are packed where they have a step.
+                    let access = |dtype: &DType| if dtype.size() < 4 { all.packed() } else { all };
+                    let access: Vec<Access> = kernel.inputs.iter().map(access).collect();
                     let (function, constants) =
                         optimised(&kernel, &access, width, stores, Helpers::Shown(Vec::new()));
                     assert!(constants.is_empty(), "the table is for host functions");

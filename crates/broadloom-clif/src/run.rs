@@ -51,11 +51,11 @@ impl Compiled {
             0
         };
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        if let Some(entry) = streaming
-            && !call.has_short_rows(rows, cols)
+        if let Some(streaming) = streaming
+            && !call.has_short_rows(&operands, rows, cols)
             // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
             // checked above; no output is an input.
-            && unsafe { call.streamed(entry, &operands, rows, cols) }
+            && unsafe { call.streamed(streaming, &operands, rows, cols) }
         {
             return Ok(());
         }

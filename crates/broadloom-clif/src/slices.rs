@@ -18,7 +18,7 @@ impl Compiled {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: there are not as many operands, or not as many elements in one of them, or there are
-    /// too few parameters or fault bytes; of a kernel [with leaves](broadloom_ir::Kernel::with_leaves), the elements are no whole
+    /// too few parameters or fault bytes, or it reads steps, which blocks have; of a kernel [with leaves](broadloom_ir::Kernel::with_leaves), the elements are no whole
     /// blocks of [`Compiled::lanes`]. Nothing is read or written then.
     #[inline]
     pub fn run_slices<'a>(
@@ -70,7 +70,8 @@ impl Compiled {
         let inner = &*self.0;
         // Of leaves, whole blocks are computed, and rows of 16 of them written.
         let written = if inner.has_leaves() { elements / inner.leaf_rows as usize } else { elements };
-        let mut fits = (!inner.has_leaves() || elements.is_multiple_of(self.lanes()))
+        let mut fits = !inner.reads_steps
+            && (!inner.has_leaves() || elements.is_multiple_of(self.lanes()))
             && inputs.len() == inner.inputs.len()
             && outputs.len() == inner.outputs.len()
             && params.len() >= inner.params
@@ -95,10 +96,10 @@ impl Compiled {
             ));
         }
         let call = Call { inner, params, faults: faults.as_mut_ptr() };
-        if let Some(entry) = inner.streaming
+        if let Some(streaming) = inner.streaming
             // SAFETY: `fits` holds, so each operand has `elements` elements or one, as it is accessed; that they may be read and
             // written, and are apart, is this function's contract.
-            && unsafe { call.streamed(entry, &operands, 1, elements) }
+            && unsafe { call.streamed(streaming, &operands, 1, elements) }
         {
             return Ok(());
         }

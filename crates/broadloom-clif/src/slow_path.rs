@@ -6,7 +6,9 @@
 
 use broadloom_math::Num;
 use broadloom_math::record::SlowFunction;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, StackSlot, Value, types};
+use smallvec::SmallVec;
 
 use crate::value::{Lanes, MAX_VECTORS};
 use crate::vectors::Vectors;
@@ -14,15 +16,18 @@ use crate::vectors::Vectors;
 /// Calls a [`SlowFunction`] on a frame.
 ///
 /// # Safety
-/// `frame` points to `bytes` bytes, which may be read and written and no one else uses during the call.
+/// `frame` points to `bytes` bytes, which may be read and written and no one else uses during the call; `function` may be
+/// called on this machine.
 #[expect(
     improper_ctypes_definitions,
     reason = "the function is given as the address of one of this type, by this crate"
 )]
-unsafe extern "C" fn slow_lanes(frame: *mut u8, bytes: usize, function: fn(&mut [u8])) {
+unsafe extern "C" fn slow_lanes(frame: *mut u8, bytes: usize, function: unsafe fn(&mut [u8])) {
     // SAFETY: the frame is valid for reads and writes of so many bytes, and this call's alone, by the function's contract;
     // the emitted code has stored every one of them.
-    function(unsafe { std::slice::from_raw_parts_mut(frame, bytes) });
+    let arrays = unsafe { std::slice::from_raw_parts_mut(frame, bytes) };
+    // SAFETY: this machine can call the function (the contract).
+    unsafe { function(arrays) }
 }
 
 /// Writes 1 where a lane of the row is set.
@@ -118,7 +123,7 @@ impl SlowPaths {
         // Whole vectors, so that the arrays of the frame lie where the function looks; lanes beyond the value's own hold
         // anything, and so do their results.
         let size = v.ins().iconst(types::I64, 4 * i64::from(bytes));
-        let scalar = self.address(v, function.call as *const () as usize);
+        let scalar = self.address(v, function.fastest() as *const () as usize);
         let helper = self.address(v, slow_lanes as *const () as usize);
         v.call_address(helper, &[frame, size, scalar]);
         let flags = v.frame_flags();
@@ -131,6 +136,53 @@ impl SlowPaths {
         v.builder.seal_block(join);
         let joined: Vec<Value> = v.builder.block_params(join).to_vec();
         Lanes::new(fast.width.into(), joined)
+    }
+
+    /// `x` with the constant `nan` for every NaN, from the first block on that has one; and `seen`, no longer 0 if it has.
+    ///
+    /// PERF: every block behind a row's first NaN takes the branch, so that it is mispredicted once a row. Where each block decided for
+    /// itself, a loop of ten sums and products took 1.3 to 2.2 times as long on data of which a tenth is NaN.
+    pub fn replace_nan(
+        &mut self,
+        v: &mut Vectors<'_>,
+        nan: &Lanes,
+        x: &Lanes,
+        seen: Value,
+    ) -> (Lanes, Value) {
+        let ty = v.type_of(x.vectors()[0]);
+        // Two vectors at a time: where a lane of either is NaN.
+        let mut nans = None;
+        for pair in x.vectors().chunks(2) {
+            let more = v.ins().fcmp(FloatCC::Unordered, pair[0], pair[pair.len() - 1]);
+            nans = Some(nans.map_or(more, |nans| v.ins().bor(nans, more)));
+        }
+        let seen = nans.map_or(seen, |nans| {
+            let bits = v.ins().vhigh_bits(types::I64, nans);
+            v.ins().iadd(seen, bits)
+        });
+        let zero = v.ins().iconst(types::I64, 0);
+        let any = v.ins().icmp(IntCC::NotEqual, seen, zero);
+        let (cold, join) = (v.builder.create_block(), v.builder.create_block());
+        v.builder.set_cold_block(cold);
+        let inline: SmallVec<[BlockArg; MAX_VECTORS]> = x.vectors().iter().map(|&x| x.into()).collect();
+        v.ins().brif(any, cold, &[], join, &inline);
+
+        v.builder.switch_to_block(cold);
+        v.builder.seal_block(cold);
+        let replaced = x.zip(nan, |x, nan| {
+            let is_nan = v.ins().fcmp(FloatCC::NotEqual, x, x);
+            let is_nan = v.cast_bits(ty, is_nan);
+            v.ins().bitselect(is_nan, nan, x)
+        });
+        let replaced: SmallVec<[BlockArg; MAX_VECTORS]> =
+            replaced.vectors().iter().map(|&x| x.into()).collect();
+        v.ins().jump(join, &replaced);
+
+        v.builder.switch_to_block(join);
+        v.builder.seal_block(join);
+        let joined: SmallVec<[Value; MAX_VECTORS]> =
+            x.vectors().iter().map(|_| v.builder.append_block_param(join, ty)).collect();
+        (Lanes::new(x.width.into(), joined), seen)
     }
 
     /// Notes in a byte whether a lane of the mask is set; where the row has `left` elements only, one of these.

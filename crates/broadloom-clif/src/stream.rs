@@ -1,14 +1,14 @@
 //! Rows whose outputs are written with non-temporal stores.
 //!
-//! Long rows are written by code with such stores, which is entered only with whole blocks, at a column where every output begins
-//! a cache line; all other columns are computed by the usual code, and so are short rows, of which few begin a line. The stores are
-//! ordered with all that follows before a call returns.
+//! Rows that all begin a cache line, and long ones, are written by code with such stores, which is entered only with whole blocks, at a
+//! column where every output begins a line; all other columns are computed by the usual code, and so are short rows of which
+//! few begin a line. The stores are ordered with all that follows before a call returns.
 
-use broadloom_mem::{Access, order_streamed};
+use broadloom_mem::order_streamed;
 use smallvec::SmallVec;
 
 use crate::call::Call;
-use crate::code::{Entry, Operand};
+use crate::code::{Operand, Streaming};
 
 /// Bytes of a line, and of the widest store.
 const LINE: usize = 64;
@@ -16,10 +16,14 @@ const LINE: usize = 64;
 /// Rows of fewer blocks are stored as usual: what is before the first line and behind the last is most of them.
 const MIN_BLOCKS: usize = 4;
 
-/// Bytes of a row of the widest output from which on it is streamed. In rows of 4000 bytes, three calls for each and the lines that
-/// it shares with its neighbours took 1.8 times as long as a plain loop, on vectors of 512 bits; as one stream through a
-/// tile in cache they took 1.0 to 1.3 times as long as usual stores.
+/// Bytes of a row of the widest output from which on it is streamed where it doesn't begin a line. In rows of 4000 bytes, three calls
+/// for each and the lines that it shares with its neighbours took 1.6 to 2.2 times as long as usual stores, with the calls for eight
+/// rows at once too; as one stream through a tile in cache they took 1.1 to 1.3 times as long.
 const LONG_ROW: usize = 32 << 10;
+
+/// Rows that begin lines are streamed together, so many where columns are left behind the last line: their memory is still
+/// in cache when these are computed.
+const TOGETHER: usize = 8;
 
 impl Call<'_> {
     /// Computes rows, with non-temporal stores as far as may be. False, and nothing is done, where rows are too short for that
@@ -27,30 +31,43 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As [`Call::enter`], but for any number of columns; no output is an input.
-    pub unsafe fn streamed(&self, streaming: Entry, operands: &[Operand], rows: usize, cols: usize) -> bool {
-        let lanes = self.inner.lanes as usize;
+    pub unsafe fn streamed(
+        &self,
+        streaming: Streaming,
+        operands: &[Operand],
+        rows: usize,
+        cols: usize,
+    ) -> bool {
+        let lanes = streaming.lanes as usize;
         if cols / lanes < MIN_BLOCKS {
             return false;
         }
+        let outputs = self.inner.inputs.len();
+        let together = match self.begins_lines(operands) {
+            true if cols.is_multiple_of(lanes) => rows,
+            true => TOGETHER,
+            false => 1,
+        };
         let mut streamed = false;
-        for row in 0..rows {
-            // SAFETY: `row` is below `rows`, for which the operands are valid by this function's contract.
-            let operands = unsafe { self.from(operands, row, 0) };
-            let head = match self.to_lines(&operands[self.inner.inputs.len()..]) {
+        for row in (0..rows).step_by(together) {
+            let rows = together.min(rows - row);
+            let operands = self.from(operands, row, 0);
+            let head = match self.to_lines(&operands[outputs..]) {
                 Some(head) if head + lanes <= cols => head,
                 _ => {
-                    // SAFETY: the operands begin at this row now, which has `cols` columns.
-                    unsafe { self.columns(&operands, 0, cols) };
+                    // SAFETY: the operands begin at this row now, and have these rows and columns.
+                    unsafe { self.columns(&operands, rows, 0, cols) };
                     continue;
                 }
             };
             let end = head + (cols - head) / lanes * lanes;
-            // SAFETY: the operands begin at this row, and 0 ≤ head ≤ end ≤ cols: the parts make up the row. From `head` to `end` are whole blocks, and at `head` every
-            // output begins a line.
+            // SAFETY: the operands begin at this row, and 0 ≤ head ≤ end ≤ cols: the parts make up the rows. From `head` to `end`
+            // are whole blocks, and at `head` every output begins a line: in one row, or in each of several whose outputs
+            // all begin lines, where it is 0.
             unsafe {
-                self.columns(&operands, 0, head);
-                self.enter_at(streaming, &self.from(&operands, 0, head), 1, end - head);
-                self.columns(&operands, end, cols - end);
+                self.columns(&operands, rows, 0, head);
+                self.enter_at(streaming.entry, &self.from(&operands, 0, head), rows, end - head);
+                self.columns(&operands, rows, end, cols - end);
             }
             streamed = true;
         }
@@ -60,40 +77,45 @@ impl Call<'_> {
         true
     }
 
-    /// Whether rows of so many columns are too short to be streamed each by itself.
-    pub fn has_short_rows(&self, rows: usize, cols: usize) -> bool {
+    /// Whether rows of so many columns are too short to be streamed: those that don't all begin lines, each by itself.
+    pub fn has_short_rows(&self, operands: &[Operand], rows: usize, cols: usize) -> bool {
         let widest = self.inner.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
-        rows > 1 && cols.saturating_mul(widest) < LONG_ROW
+        rows > 1 && cols.saturating_mul(widest) < LONG_ROW && !self.begins_lines(operands)
+    }
+
+    /// Whether every row of every output begins a line.
+    fn begins_lines(&self, operands: &[Operand]) -> bool {
+        let begins = |o: &Operand| (o.ptr.addr() | o.row_stride as usize).is_multiple_of(LINE);
+        operands[self.inner.inputs.len()..].iter().all(begins)
     }
 
     /// The operands from an element on.
-    ///
-    /// # Safety
-    /// The operands have the row, and at least so many columns.
-    unsafe fn from(&self, operands: &[Operand], row: usize, column: usize) -> SmallVec<[Operand; 12]> {
+    fn from(&self, operands: &[Operand], row: usize, column: usize) -> SmallVec<[Operand; 12]> {
         let inputs = self.inner.inputs.iter().zip(&self.inner.access);
-        let inputs = inputs.map(|(dtype, access)| if *access == Access::Splat { 0 } else { dtype.size() });
-        let sizes = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size()));
-        let start = |(operand, size): (&Operand, usize)| {
-            // SAFETY: inside the operand, or at its end.
-            let ptr = unsafe { operand.ptr.offset(operand.row_stride * row as isize).add(column * size) };
-            Operand { ptr, ..*operand }
+        let inputs = inputs.map(|(dtype, access)| access.step() * dtype.size() as isize);
+        let steps = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size() as isize));
+        let start = |(operand, step): (&Operand, isize)| {
+            let offset = operand.row_stride * row as isize + step * column as isize;
+            // At the end of the operand the pointer is not used, and may lie beyond its memory by a step.
+            Operand { ptr: operand.ptr.wrapping_offset(offset), ..*operand }
         };
-        operands.iter().zip(sizes).map(start).collect()
+        operands.iter().zip(steps).map(start).collect()
     }
 
-    /// Computes columns of one row with the usual stores.
+    /// Computes columns of rows with the usual stores.
     ///
     /// # Safety
-    /// The operands, of one row, have the columns.
-    unsafe fn columns(&self, operands: &[Operand], start: usize, count: usize) {
+    /// The operands have the rows and the columns.
+    unsafe fn columns(&self, operands: &[Operand], rows: usize, start: usize, count: usize) {
         let lanes = self.inner.lanes as usize;
-        if count >= lanes || count > 0 && self.inner.takes_any_row() {
-            // SAFETY: `count` columns from `start` on are in the row, and as many as the code needs: a block, or any.
-            unsafe { self.enter(&self.from(operands, 0, start), 1, count) };
-        } else if count > 0 {
-            // SAFETY: `count` columns from `start` on are in the row: at least one and fewer than a block has.
-            unsafe { self.padded(operands, 0, start, count) };
+        // SAFETY: `count` columns from `start` on are in the rows, and as many as the code needs: a block, or any. In buffers, they
+        // are at least one and fewer than a block has.
+        unsafe {
+            if count >= lanes || count > 0 && self.inner.takes_any_row() {
+                self.enter(&self.from(operands, 0, start), rows, count);
+            } else if count > 0 {
+                (0..rows).for_each(|row| self.padded(operands, row, start, count));
+            }
         }
     }
 
@@ -116,10 +138,10 @@ mod tests {
 
     use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
     use broadloom_ir::{DType, Op};
-    use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
+    use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
 
     use super::*;
-    use crate::code::{Compiled, Constant};
+    use crate::code::{Compiled, Constant, Entry};
     use crate::compile::Compiler;
     use crate::width::Width;
 
@@ -148,20 +170,19 @@ mod tests {
         cols: usize,
         _: *const Constant,
     ) {
-        assert_eq!(rows, 1);
         // SAFETY: the kernel that this stands for has one input and two outputs.
         let operands = unsafe { std::slice::from_raw_parts(operands, 3) };
-        let [x, sum, byte] = operands else { unreachable!() };
-        assert!(sum.ptr.addr().is_multiple_of(LINE) && byte.ptr.addr().is_multiple_of(LINE));
-        for column in 0..cols {
-            // SAFETY: `column` is below `cols`, for which all three operands are valid.
+        for (row, column) in (0..rows).flat_map(|row| (0..cols).map(move |column| (row, column))) {
+            // SAFETY: `row` is below `rows` and `column` below `cols`, for which all three operands are valid.
             unsafe {
-                let x = x.ptr.cast::<i32>().add(column).read();
-                sum.ptr.cast::<i32>().add(column).write(x + x + 1);
-                byte.ptr.cast::<i8>().add(column).write(x as i8);
+                let row = |i: usize| operands[i].ptr.offset(row as isize * operands[i].row_stride);
+                assert!(row(1).addr().is_multiple_of(LINE) && row(2).addr().is_multiple_of(LINE));
+                let x = row(0).cast::<i32>().add(column).read();
+                row(1).cast::<i32>().add(column).write(x + x + 1);
+                row(2).cast::<i8>().add(column).write(x as i8);
             }
         }
-        STREAMED.with(|streamed| streamed.set(streamed.get() + cols));
+        STREAMED.with(|streamed| streamed.set(streamed.get() + rows * cols));
     }
 
     fn compiled() -> Compiled {
@@ -173,7 +194,8 @@ mod tests {
         let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;
         // SAFETY: `one_more` has an entry's signature and is never freed.
         let entry = unsafe { Entry::new(code as *const u8) };
-        Arc::get_mut(&mut compiled.0).expect("nobody else's").streaming = Some(entry);
+        Arc::get_mut(&mut compiled.0).expect("nobody else's").streaming =
+            Some(Streaming { entry, lanes: 16 });
         compiled
     }
 
@@ -184,7 +206,7 @@ mod tests {
     #[test]
     fn every_place_and_length() {
         let compiled = compiled();
-        let lanes = compiled.lanes();
+        let lanes = 16;
         let x: Vec<i32> = (0..1024).map(|i| i * 3 - 500).collect();
         let mut out = Box::new((Lines([0i32; 2048]), Lines([0i8; 2048])));
         let lengths = (0..200).step_by(7).chain(MIN_BLOCKS * lanes - 1..MIN_BLOCKS * lanes + 2).chain([1000]);

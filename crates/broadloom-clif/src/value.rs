@@ -19,6 +19,9 @@ pub struct Layout {
     pub width: Width,
     /// Elements per block, a power of two.
     pub lanes: u32,
+    /// Whether lanes of the wider of two widths are even and odd elements in a vector each
+    /// ([`crate::interleave`]), instead of lying in the order of the elements.
+    pub interleaved: bool,
     /// Whether vectors of 128 bits are converted to 64-bit integers by an instruction: NEON has one, SSE and AVX none.
     pub converts_to_long: bool,
 }

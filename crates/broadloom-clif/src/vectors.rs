@@ -22,6 +22,8 @@ pub struct Vectors<'a> {
     pub builder: FunctionBuilder<'a>,
     pub constants: Constants,
     pub layout: Layout,
+    /// Whether what is computed at present has the same in each lane, as the values before the loop over a row have.
+    pub uniform: bool,
     intrinsics: Intrinsics,
     call_conv: CallConv,
 }
@@ -42,6 +44,7 @@ impl<'a> Vectors<'a> {
             builder,
             constants: Constants::default(),
             layout,
+            uniform: false,
             intrinsics: Intrinsics::new(call_conv),
             call_conv,
         }
@@ -196,7 +199,7 @@ impl<'a> Vectors<'a> {
             let part = vector(ty.lane_type(), ty.lane_count() / count as u32);
             // Equal vectors are converted once, and so are equal parts of one.
             let again = at > 0 && x.vectors()[at - 1] == v;
-            let same = count > 1 && self.is_broadcast(v);
+            let same = count > 1 && (self.uniform || self.is_broadcast(v));
             for i in 0..count {
                 let known = match (again, same && i > 0) {
                     (true, _) => Some(out[out.len() - count]),
@@ -253,6 +256,13 @@ impl<'a> Vectors<'a> {
                 (true, false) => Intrinsic::ZeroExtend,
             };
             let mut x = x.with_uniform(None);
+            if self.interleaves(from, to) {
+                return if to > from {
+                    self.widen_interleaved(x, signed)
+                } else {
+                    self.narrow_interleaved(x)
+                };
+            }
             while self.layout.width == Width::W256
                 && (2 * to..8).contains(&u32::from(x.width))
                 && x.vectors().len() > 1
@@ -290,8 +300,13 @@ impl<'a> Vectors<'a> {
     /// A mask whose lanes have another width; for vectors of any width.
     pub fn resize_mask(&mut self, m: Lanes, width: u32) -> Lanes {
         if self.layout.is_wide() {
-            return match u32::from(m.width) == width {
+            let from = u32::from(m.width);
+            return match from == width {
                 true => m,
+                false if self.interleaves(from, width) => match width > from {
+                    true => self.widen_mask_interleaved(m),
+                    false => self.narrow_mask_interleaved(m),
+                },
                 false => self.converted_by(m, integer(width), Intrinsic::ResizeMask),
             };
         }

@@ -20,6 +20,18 @@ fn kernel(dtype: DType) -> Kernel {
     }
 }
 
+/// The smaller one where that is b, else a: what is compared has a mask.
+fn masked(dtype: DType) -> Kernel {
+    let [a, b, condition] = [0, 1, 2].map(ValueId);
+    let inst = |op, args| Inst { code: Code::Apply(op, dtype), args };
+    Kernel {
+        inputs: vec![dtype; 2],
+        body: vec![inst(Op::Greater, [a, b, a]), inst(Op::Where, [condition, b, a])],
+        outputs: vec![ValueId(3)],
+        ..Kernel::default()
+    }
+}
+
 /// Numbers of all sizes, zeros of both signs, infinities and NaN among them.
 fn numbers(dtype: DType, count: usize, seed: u64) -> Vec<Scalar> {
     let mut state = seed;
@@ -82,6 +94,10 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
                     (compiled.lanes(), leaf_rows(&leaves, compiled.width()) as usize)
                 );
                 combined_rows = combined_rows.max(rows);
+                let is_long = compiled.width() == VectorWidth::W512
+                    && matches!(reduction, Reduction::Sum | Reduction::Prod);
+                let vectors = compiled.lanes() * dtype.size() * 8 / compiled.width().bits() as usize;
+                assert!(!is_long || vectors == 8, "{vectors} vectors of {dtype}");
                 for seed in 1..=6 {
                     let count = 5 * compiled.lanes();
                     let (a, b) = (numbers(dtype, count, seed), numbers(dtype, count, seed + 100));
@@ -114,6 +130,33 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
         }
     }
     assert!(combined_rows > 1 || VectorWidth::target() == VectorWidth::W128, "rows that are combined");
+    Ok(())
+}
+
+#[test]
+fn rows_behind_a_mask_are_combined() -> Result<()> {
+    let compiler = Compiler::host()?;
+    for width in VectorWidth::of_target() {
+        for dtype in [DType::Float32, DType::Float64] {
+            let leaves = masked(dtype).with_leaves(&[Reduction::Sum]).expect("a sum of floats");
+            let compiled = compiler.compile(&leaves, &[], &[Access::Contiguous; 2], width)?;
+            let (rows, count) = (compiled.leaf_rows().expect("it has leaves"), 3 * compiled.lanes());
+            let (a, b) = (numbers(dtype, count, 1), numbers(dtype, count, 101));
+            let smaller = |(&a, &b): (&Scalar, &Scalar)| {
+                let condition = apply(Op::Greater, &[a, b]);
+                apply(Op::Where, &[condition, b, a])
+            };
+            let values: Vec<Scalar> = a.iter().zip(&b).map(smaller).collect();
+            let wanted: Vec<Scalar> =
+                values.chunks(rows * ROW).flat_map(|block| combined(Reduction::Sum, block)).collect();
+            let mut output = vec![0_u8; count / rows * dtype.size()];
+            let inputs = [bytes(&a), bytes(&b)];
+            let outputs = [&mut output[..]].into_iter();
+            compiled.run_slices(count, inputs.iter().map(|input| &input[..]), outputs, &[], &mut [])?;
+            assert!(wanted.iter().all(|x| !x.is_nan()), "numbers without NaN");
+            assert_eq!(output, bytes(&wanted), "{dtype} at {width}");
+        }
+    }
     Ok(())
 }
 

@@ -4,11 +4,10 @@
 //! is read by nothing else is written there directly.
 
 use broadloom_ir::kernel::{Depth, Kernel, ValueId};
-use broadloom_ir::{Error, ErrorKind, Result, verify};
+use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
 use broadloom_mem::{Access, HostFunction};
-use pulp::Arch;
 
-use crate::loops::OPERANDS;
+use crate::loops::{OPERANDS, arch_of};
 use crate::program::{Destination, Level, Location, Program, TileStep};
 use crate::scratch::Scratch;
 use crate::select::{self, Selected};
@@ -31,6 +30,18 @@ impl Program {
         let lifetimes = Lifetimes::new(kernel, &selected);
         let scratch = Scratch::new(kernel);
         Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
+    }
+
+    /// The program on vectors of at most this width, as far as there are loops of several: those for AVX2 are the narrowest on
+    /// x86-64. Conversions of float16 stay as wide as the target has them. The bits are the same.
+    #[must_use]
+    pub fn up_to(self, width: VectorWidth) -> Program {
+        Program { width, arch: arch_of(width), ..self }
+    }
+
+    /// How wide its vectors are at most.
+    pub fn width(&self) -> VectorWidth {
+        self.width
     }
 }
 
@@ -73,7 +84,8 @@ impl Builder<'_> {
         for (i, &access) in access.iter().enumerate() {
             match access {
                 Access::Splat => uniform_slots.push((i, self.scratch.slot(kernel.input(i)))),
-                Access::Contiguous => self.scratch.leave(i),
+                // It reads no steps, and is given tiles.
+                Access::Contiguous | Access::Reversed | Access::EverySecond => self.scratch.leave(i),
             }
         }
         let mut fault_sites = 0;
@@ -93,8 +105,9 @@ impl Builder<'_> {
         }
         copies.iter_mut().for_each(|(_, location)| layout.resolve(location));
         Program {
-            arch: Arch::new(),
-            inputs: kernel.inputs.iter().copied().zip(access.iter().copied()).collect(),
+            width: VectorWidth::W512,
+            arch: arch_of(VectorWidth::W512),
+            inputs: kernel.inputs.iter().copied().zip(access.iter().map(|access| access.packed())).collect(),
             outputs: kernel.output_dtypes().collect(),
             levels: self.levels,
             param_slots: param_slots.into_iter().map(|slot| layout.slot(slot)).collect(),

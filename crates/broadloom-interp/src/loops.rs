@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use broadloom_ir::kernel::Code;
 use broadloom_ir::op::{self, Row, Visitor};
-use broadloom_ir::{DType, Error, ErrorKind, Op, Result};
+use broadloom_ir::{DType, Error, ErrorKind, Op, Result, VectorWidth};
 use broadloom_math::functions::{Add, Multiply, Square, Subtract};
 use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
@@ -72,8 +72,22 @@ fn short_loop(code: Code) -> Option<TileLoop> {
     })
 }
 
-/// The number of float32 lanes in a vector of these loops on this machine; 1 without fused multiply-add.
-pub fn lanes() -> usize {
+/// The features that loops on vectors of at most this width are compiled for: on x86-64, below 512 bits, those of AVX2.
+pub(crate) fn arch_of(width: VectorWidth) -> Arch {
+    #[cfg(target_arch = "x86_64")]
+    if width < VectorWidth::W512
+        && let Some(avx2) = pulp::x86::V3::try_new()
+    {
+        return Arch::V3(avx2);
+    }
+    // Elsewhere there is one level of features.
+    let _ = width;
+    Arch::new()
+}
+
+/// The number of float32 lanes in a vector of these loops on this machine, where vectors have at most this width (the loops
+/// for AVX2 are the narrowest that use vectors); 1 without fused multiply-add.
+pub fn lanes(width: VectorWidth) -> usize {
     struct Width;
     impl WithSimd for Width {
         type Output = usize;
@@ -83,7 +97,7 @@ pub fn lanes() -> usize {
             S::F32_LANES
         }
     }
-    Arch::new().dispatch(Width)
+    arch_of(width).dispatch(Width)
 }
 
 /// Whether any element of `size` bytes is zero, for the check of division by zero.
@@ -460,4 +474,16 @@ pub(crate) fn tile4<F: LoopBody<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Rea
     let sources =
         (A::read::<T>(args[0]), B::read::<T>(args[1]), C::read::<T>(args[2]), D::read::<T>(args[3]));
     run::<F, (T, T, T, T)>(arch, sources, elements_mut::<F::Out>(out));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_are_no_wider_than_asked_for() {
+        let widths = VectorWidth::ALL.map(lanes);
+        assert!(widths.is_sorted() && widths[VectorWidth::W256 as usize] <= 8, "{widths:?}");
+        assert_eq!(widths[VectorWidth::W512 as usize] == 16, VectorWidth::target() == VectorWidth::W512);
+    }
 }

@@ -4,7 +4,7 @@
 //! has an element per column, in a tile of working memory or in an input's own memory. [`compile`](crate::compile) makes
 //! programs, [`run`](crate::run) executes them.
 
-use broadloom_ir::DType;
+use broadloom_ir::{DType, VectorWidth};
 use broadloom_mem::{Access, HostFunction};
 use pulp::Arch;
 
@@ -70,6 +70,8 @@ pub(crate) struct Level {
 
 /// A kernel compiled to a list of precompiled loops.
 pub struct Program {
+    pub(crate) width: VectorWidth,
+    /// The features that its loops are run with: those of this width, as far as the target has them.
     pub(crate) arch: Arch,
     pub(crate) inputs: Vec<(DType, Access)>,
     pub(crate) outputs: Vec<DType>,

@@ -1,18 +1,22 @@
 //! The interpreter, held to the suite of all executors.
 
 use broadloom_interp::{Program, Tiles};
-use broadloom_ir::Kernel;
+use broadloom_ir::{Kernel, VectorWidth};
 use broadloom_mem::{Access, HostFunction, Stores};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
-/// The interpreter, and how it writes outputs.
-struct Interp(Stores);
+/// The interpreter, how it writes outputs, and on how wide vectors.
+struct Interp(Stores, VectorWidth);
 
-const WAYS: [Interp; 2] = [Interp(Stores::Cached), Interp(Stores::Streaming)];
+const WAYS: [Interp; 3] = [
+    Interp(Stores::Cached, VectorWidth::W512),
+    Interp(Stores::Streaming, VectorWidth::W512),
+    Interp(Stores::Cached, VectorWidth::W256),
+];
 
 impl Executor for Interp {
     fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
-        let program = Program::new(kernel, functions, access).expect("a valid kernel");
+        let program = Program::new(kernel, functions, access).expect("a valid kernel").up_to(self.1);
         let (mut tiles, stores) = (Tiles::default(), self.0);
         Box::new(move |block, params, faults| {
             program.run_with(stores, block, params, faults, &mut tiles).expect("matches")
@@ -32,17 +36,17 @@ fn operands_that_serve_a_whole_row() {
 
 #[test]
 fn quotients_next_to_integers() {
-    suite::quotients_next_to_integers(&Interp(Stores::Cached));
+    WAYS.iter().for_each(|way| suite::quotients_next_to_integers(way));
 }
 
 #[test]
 fn shifts_by_every_count() {
-    suite::shifts_by_every_count(&Interp(Stores::Cached));
+    WAYS.iter().for_each(|way| suite::shifts_by_every_count(way));
 }
 
 #[test]
 fn conversions_next_to_the_middle() {
-    suite::conversions_next_to_the_middle(&Interp(Stores::Cached));
+    WAYS.iter().for_each(|way| suite::conversions_next_to_the_middle(way));
 }
 
 #[test]

@@ -224,6 +224,10 @@ impl Given<'_> {
                 }
             }
         }
+        // Where an output is an input, blocks do not overlap, and what is left of each row goes through buffers, slowly.
+        if bound[..inputs].iter().any(|input| input.aliased) {
+            bound[..inputs].iter_mut().for_each(BoundOperand::read_no_steps);
+        }
         Ok(())
     }
 }

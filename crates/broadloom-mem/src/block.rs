@@ -36,7 +36,9 @@ pub struct RawOperandMut {
 /// For each row `r < rows`, `inputs[i].ptr + r * row_stride` is aligned and valid for reads of `cols`
 /// elements, or of one where [`Nest::accesses`](crate::Nest::accesses) says [`Access::Splat`], and
 /// `outputs[j].ptr + r * row_stride` for reads and writes of `cols`; for nothing outside of that, and only
-/// during the call that got the block.
+/// during the call that got the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input
+/// are those that its [stepped access](crate::Nest::stepped_accesses) says. An element between two of every second is in the
+/// page of one of them, so that it can be loaded; its value means nothing, since it may be another's who writes it meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
     /// One per input of the nest.
@@ -50,6 +52,8 @@ pub struct RawBlock<'b> {
     /// Whether some input is in place and exactly an output: an element must then be read before it is
     /// written, and never afterwards.
     pub any_alias: bool,
+    /// Whether inputs whose elements are a step apart are where they are, and not in tiles.
+    pub reads_steps: bool,
 }
 
 /// A row of an input, as a safe body reads it.
@@ -113,7 +117,7 @@ impl<'b> Block<'b> {
     ///
     /// # Panics
     /// If there is no such input or row, the type's size is not the input's, or the input is an output in
-    /// place ([`AliasPolicy::InPlace`](crate::AliasPolicy)).
+    /// place or has a step in place ([`AliasPolicy`](crate::AliasPolicy)).
     #[inline]
     pub fn input<T: Elem>(&self, input: usize, row: usize) -> Operand<'_, T> {
         // SAFETY: `self` is borrowed for as long as the row, so that `Block::output` and `Block::row`, which borrow it
@@ -173,7 +177,9 @@ impl<'b> Block<'b> {
         let Operands { inputs: read, outputs: written } = self.operands;
         inputs.len() == read.len()
             && outputs.len() == written.len()
-            && inputs.zip(read).all(|((item, access), own)| item == own.item() && access == own.access())
+            && inputs
+                .zip(read)
+                .all(|((item, access), own)| item == own.item() && access == own.access(self.raw.reads_steps))
             && outputs.zip(written).all(|(item, own)| item == own.item())
     }
 
@@ -224,7 +230,7 @@ impl<'r> Inputs<'r> {
     /// The row of an input as bytes, whatever its type; one element where it serves all columns.
     ///
     /// # Panics
-    /// If there is no such input, or it is an output in place.
+    /// If there is no such input, or it is an output in place or has a step in place.
     #[inline]
     pub fn bytes(&self, input: usize) -> &'r [u8] {
         let operand = check_input(self.operands, self.raw, input);
@@ -232,8 +238,8 @@ impl<'r> Inputs<'r> {
         let place = &self.raw.inputs[input];
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
         // SAFETY: `Block::row` and `Block::inputs` checked that there is such a row, and each row's pointer is valid for
-        // one element of a uniform input, else for `cols`, for `'r` (`RawBlock`). The `Outputs` of the same call write to
-        // none of these bytes: `check_input` panics for an input that shares some with them.
+        // one element of a uniform input, else for `cols`, for `'r` (`RawBlock`), which follow each other. The `Outputs` of the
+        // same call write to none of these bytes: `check_input` panics for an input that shares some with them, or has a step.
         unsafe { slice::from_raw_parts(ptr, elements * operand.item()) }
     }
 }
@@ -285,24 +291,29 @@ unsafe fn read_row<'r, T: Elem>(
     check_size::<T>("input", input, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
     // SAFETY: there is such a row, and its pointer is valid for reads of one element of a uniform input, else of `cols`
-    // (`RawBlock`); the size was checked to be the operand's, and any bytes are a `Store`.
+    // (`RawBlock`), which follow each other, in place or in a tile, since `check_input` panics for those that don't; the size
+    // was checked to be the operand's, and any bytes are a `Store`.
     unsafe {
         match operand.class {
             AccessClass::Uniform => Operand::Splat(ptr.read()),
-            AccessClass::Contiguous | AccessClass::Packed => {
+            AccessClass::Contiguous | AccessClass::Packed | AccessClass::Stepped(_) => {
                 Operand::Slice(slice::from_raw_parts(ptr, raw.cols))
             }
         }
     }
 }
 
-/// An input that outputs do not write to.
+/// An input that outputs do not write to, and whose elements follow each other if there is not one for all.
 #[inline]
 fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize) -> &'o BoundOperand {
     let operand = &operands[input];
     assert!(
         !(raw.any_alias && operand.is_shared()),
         "input {input} is an output in place: safe bodies need AliasPolicy::Copy"
+    );
+    assert!(
+        !operand.access(raw.reads_steps).is_stepped(),
+        "input {input} has a step in place: safe bodies need AliasPolicy::Copy"
     );
     operand
 }

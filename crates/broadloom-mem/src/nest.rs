@@ -123,9 +123,14 @@ impl<'a> Nest<'a> {
         &self.plan
     }
 
-    /// How each input is handed in, in every block.
+    /// How each input is handed in, in every block, unless steps are.
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
-        self.operands[..self.plan.inputs()].iter().map(|operand| operand.access())
+        self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(false))
+    }
+
+    /// The same under [`AliasPolicy::Stepped`].
+    pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
+        self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(true))
     }
 
     /// Whether an input is, element for element, an output as well.

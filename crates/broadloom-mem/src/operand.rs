@@ -32,11 +32,20 @@ impl BoundOperand {
     }
 
     /// Notes that the operand has exactly the elements of an output. It is then never one element for a whole row: a row
-    /// of a single column, the only one where it could be, is contiguous too.
+    /// of a single column, the only one where it could be, is contiguous too. Nor is it read in steps: as the output is, it is
+    /// packed.
     pub(crate) fn alias(&mut self) {
         self.aliased = true;
         if self.class == AccessClass::Uniform {
             self.class = AccessClass::Contiguous;
+        }
+        self.read_no_steps();
+    }
+
+    /// Has the operand packed where it would be read in steps.
+    pub(crate) fn read_no_steps(&mut self) {
+        if let AccessClass::Stepped(_) = self.class {
+            self.class = AccessClass::Packed;
         }
     }
 
@@ -46,10 +55,10 @@ impl BoundOperand {
         self.item.into()
     }
 
-    /// How an executor reads the operand.
+    /// How an executor reads the operand that is given steps in place, or one that is not.
     #[inline]
-    pub(crate) fn access(&self) -> Access {
-        self.class.access()
+    pub(crate) fn access(&self, reads_steps: bool) -> Access {
+        if reads_steps { self.class.stepped_access() } else { self.class.access() }
     }
 
     /// Whether the operand is used in place although an output has the same elements.

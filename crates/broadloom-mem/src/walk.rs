@@ -15,6 +15,7 @@ use crate::operand::BoundOperand;
 use crate::overlap::Dims;
 use crate::pack::{gather, scatter};
 use crate::scratch::Scratch;
+use crate::stream::LINE;
 use crate::tile::{Item, SLACK, Strided, Tile, by_item};
 
 /// What to do about inputs that are, element for element, an output as well.
@@ -23,6 +24,10 @@ pub enum AliasPolicy {
     /// Hand them in where they are: for machine code, which reads each element before it writes it. Safe
     /// accessors panic for such an input.
     InPlace,
+    /// [`InPlace`](AliasPolicy::InPlace), and inputs whose elements are a step apart are where they are, too, unless they are an
+    /// output: for machine code that reads them so ([`Access::Reversed`](broadloom_ir::loop_plan::Access)). Under the other
+    /// policies they are packed.
+    Stepped,
     /// Hand in a copy of each block, made before the body sees it: for safe bodies.
     Copy,
 }
@@ -58,6 +63,7 @@ pub(crate) unsafe fn run(
         of_block: Operands { inputs: read, outputs: written },
         copy,
         any_alias: in_place && !copy,
+        reads_steps: policy == AliasPolicy::Stepped,
         inputs: SmallVec::new(),
         outputs: SmallVec::new(),
         body,
@@ -81,6 +87,7 @@ pub(crate) unsafe fn run(
     unsafe {
         match plan.mode() {
             LoopMode::Direct => walk.direct(units, scratch),
+            LoopMode::Tiled if !operands.iter().any(|operand| walk.packs(operand)) => walk.whole_units(units),
             LoopMode::Tiled => walk.tiled(units, scratch),
             LoopMode::Flat => walk.flat(units, scratch),
         }
@@ -95,6 +102,8 @@ struct Walk<'w> {
     /// Whether inputs that alias an output are copied.
     copy: bool,
     any_alias: bool,
+    /// Whether inputs with a step are handed in where they are.
+    reads_steps: bool,
     inputs: SmallVec<[RawOperand; 4]>,
     outputs: SmallVec<[RawOperandMut; 2]>,
     body: Body<'w>,
@@ -139,7 +148,11 @@ impl Odometer {
 impl Walk<'_> {
     /// Whether an operand is copied to or from a tile.
     fn packs(&self, operand: &BoundOperand) -> bool {
-        operand.class == AccessClass::Packed || (self.copy && operand.is_shared())
+        match operand.class {
+            AccessClass::Packed => true,
+            AccessClass::Stepped(_) => !self.reads_steps,
+            AccessClass::Contiguous | AccessClass::Uniform => self.copy && operand.is_shared(),
+        }
     }
 
     /// Where an operand is at a position: of a generated one, a number.
@@ -168,8 +181,14 @@ impl Walk<'_> {
     /// All pointers must be set for a block of this size.
     #[inline]
     unsafe fn call(&mut self, rows: usize, cols: usize) -> ControlFlow<()> {
-        let raw =
-            RawBlock { inputs: &self.inputs, outputs: &self.outputs, rows, cols, any_alias: self.any_alias };
+        let raw = RawBlock {
+            inputs: &self.inputs,
+            outputs: &self.outputs,
+            rows,
+            cols,
+            any_alias: self.any_alias,
+            reads_steps: self.reads_steps,
+        };
         // SAFETY: each pointer is set for so many rows and columns (the contract), and memory stays borrowed for the call
         // (`run`). The body alone has them: a walk calls one body at a time, and its units are no one else's.
         (self.body)(&mut unsafe { Block::new(self.of_block, raw) })
@@ -270,6 +289,43 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    /// The units of a tiled plan of which no operand is packed: as many at a time as are side by side, or one below the other.
+    ///
+    /// # Safety
+    /// As [`run`]; no operand may be [packed](Walk::packs).
+    #[inline(never)]
+    unsafe fn whole_units(&mut self, units: Range<usize>) -> ControlFlow<()> {
+        let plan = self.plan;
+        let (down, across) = plan.rows_and_cols();
+        let high = plan.tile().0;
+        let (groups_across, groups_down) = (across.div_ceil(plan.unit()), down.div_ceil(high));
+        let mut odometer = Odometer::new(plan, units.start / groups_across / groups_down);
+        let mut unit = units.start;
+        while unit < units.end {
+            let (group_row, group_col) = (unit / groups_across % groups_down, unit % groups_across);
+            let (row, col) = (group_row * high, group_col * plan.unit());
+            let (rows, cols) = if groups_across > 1 {
+                let groups = (groups_across - group_col).min(units.end - unit);
+                unit += groups;
+                (high.min(down - row), (groups * plan.unit()).min(across - col))
+            } else {
+                let groups = (groups_down - group_row).min(units.end - unit);
+                unit += groups;
+                ((groups * high).min(down - row), across)
+            };
+            for i in 0..self.operands.len() {
+                self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
+            }
+            // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, those of the units before `unit` that
+            // were not walked yet, in place: the operands are contiguous, uniform, or read in steps.
+            unsafe { self.call(rows, cols)? }
+            if unit.is_multiple_of(groups_across * groups_down) {
+                odometer.advance();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// # Safety
     /// As [`run`].
     #[inline(never)]
@@ -352,7 +408,8 @@ impl Walk<'_> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
         let wide = plan.tile().1;
-        let size = |operand| if self.packs(operand) { wide * operand.item() + SLACK } else { 0 };
+        // A tile of what repeats has a line more, of elements of at least a byte.
+        let size = |operand| if self.packs(operand) { (wide + LINE) * operand.item() + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
         let table = &mut scratch.table;
@@ -362,6 +419,16 @@ impl Walk<'_> {
             .map(|(i, operand)| self.packs(operand).then(|| Linear::new(&extents, plan.strides(i), table)))
             .collect();
         let table = &table[..];
+        let repeats = |walk: &Linear| walk.period.is_some_and(|period| wide.is_multiple_of(period));
+        let (read, written) = walks.split_at(plan.inputs());
+        if end - start >= wide + LINE
+            && written.iter().all(Option::is_none)
+            && read.iter().flatten().all(repeats)
+        {
+            // SAFETY: the units' elements, of which there are a tile and a line; the walks, the table and the tiles are those
+            // made for the operands, all tiles are of inputs that repeat with the tile, and each has room for a line more.
+            return unsafe { self.repeated(start..end, &walks, table, &tiles) };
+        }
         for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
             self.set(i, if walk.is_some() { tiles[i] } else { operand.ptr }, 0);
         }
@@ -377,16 +444,9 @@ impl Walk<'_> {
                     Some(walk)
                         if walk.period.is_some_and(|period| at > start && wide.is_multiple_of(period)) => {}
                     Some(walk) if i < plan.inputs() => {
-                        let (from, to) = (operand.ptr, tiles[i]);
-                        // SAFETY: the range is in start..end, indices of this input, which is borrowed, or generated, with
-                        // elements of 8 bytes; the tile has room for `wide` elements and the slack; the table is the one that
-                        // all walks were made with.
-                        unsafe {
-                            match operand.is_generated() {
-                                true => walk.generate(table, from, range.clone(), to),
-                                false => by_item!(operand.item(), pack(walk, table, from, range.clone(), to)),
-                            }
-                        }
+                        // SAFETY: the range is in start..end, indices of this input; the tile has room for `wide` elements and the
+                        // slack; the table is the one that all walks were made with.
+                        unsafe { fill(operand, walk, table, range.clone(), tiles[i]) }
                     }
                     _ => {}
                 }
@@ -405,6 +465,78 @@ impl Walk<'_> {
             flow?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Walks a range where each packed operand repeats with the tile: the tile is filled once and stands for every row of one
+    /// block, whose rows are as long as the tile. The first output begins them with a line: the elements before are a block
+    /// of their own.
+    ///
+    /// # Safety
+    /// As [`run`], for elements `range` of these units, at least a tile and [`LINE`]; only inputs are packed, with a period that divides
+    /// the tile, by these walks, of this table, into these tiles, which have room for [`LINE`] elements and the slack more.
+    unsafe fn repeated(
+        &mut self,
+        range: Range<usize>,
+        walks: &[Option<Linear>],
+        table: &[isize],
+        tiles: &[*mut u8],
+    ) -> ControlFlow<()> {
+        let (plan, Range { start, end }) = (self.plan, range);
+        let wide = plan.tile().1;
+        let to_line = |output: &BoundOperand| {
+            let bytes = output.ptr.wrapping_add(start * output.item()).addr().wrapping_neg() % LINE;
+            bytes / output.item()
+        };
+        let head = self.of_block.outputs.first().map_or(0, to_line);
+        let mut firsts: SmallVec<[*mut u8; 4]> = SmallVec::new();
+        for ((operand, walk), &tile) in self.operands.iter().zip(walks).zip(tiles) {
+            // Rows in the tile begin with a line, too.
+            let first = tile.wrapping_add((head * operand.item()).wrapping_neg() % LINE);
+            firsts.push(first);
+            if let Some(walk) = walk {
+                // SAFETY: `head < LINE`, so that the elements are some of the range; their bytes before a row end with a line, at
+                // the `LINE` elements that the tile has more (the contract). The walk and the table are the input's own.
+                unsafe { fill(operand, walk, table, start..start + wide + head, first) }
+            }
+        }
+        let rows = (end - start - head) / wide;
+        let rest = start + head + rows * wide;
+        for (at, rows, cols) in [(start, 1, head), (start + head, rows, wide), (rest, 1, end - rest)] {
+            if cols == 0 || rows == 0 {
+                continue;
+            }
+            // The place in the tile: the period divides it, and so the distance of rows.
+            let place = if at == start { 0 } else { head };
+            for (i, operand) in self.operands.iter().enumerate() {
+                let (item, is_packed) = (operand.item(), walks[i].is_some());
+                match operand.class {
+                    _ if is_packed => self.set(i, firsts[i].wrapping_add(place * item), 0),
+                    AccessClass::Contiguous => {
+                        self.set(i, operand.ptr.wrapping_add(at * item), (wide * item) as isize);
+                    }
+                    _ => self.set(i, operand.ptr, 0),
+                }
+            }
+            // SAFETY: `at` to `at + rows * cols` are in the range. Operands in place are contiguous there, with rows of `wide`
+            // elements, or uniform; a packed one has the first `head` elements in its tile and a row behind them, which is that
+            // of all rows, and begins with those of the rest, since its period divides a row.
+            unsafe { self.call(rows, cols)? }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Copies the elements `range` of an input to a tile, or generates them there.
+///
+/// # Safety
+/// As [`Linear::pack`] with the input's own walk and memory; a generated input has elements of 8 bytes.
+unsafe fn fill(operand: &BoundOperand, walk: &Linear, table: &[isize], range: Range<usize>, tile: *mut u8) {
+    // SAFETY: the arguments are handed on as they are.
+    unsafe {
+        match operand.is_generated() {
+            true => walk.generate(table, operand.ptr, range, tile),
+            false => by_item!(operand.item(), pack(walk, table, operand.ptr, range, tile)),
+        }
     }
 }
 

@@ -64,6 +64,11 @@ intrinsics! {
     ShiftRightUniform,
     /// `(T xN, T xN) -> T x2N`: the first in the low lanes. Of masks, a mask.
     Concat,
+    /// `(T xN) -> T xN`, lanes of 32 or 64 bits: the last lane first.
+    Reverse,
+    /// `(T xN, T xN) -> T xN`, lanes of 32 or 64 bits: in each 256 bits of the result (in all of it where it has fewer), the lanes 0,
+    /// 2, … of these bits of the first, then the lanes 1, 3, … of these bits of the second.
+    EverySecond,
     /// `(i64, i64) -> T xN`: a masked load of min(left, N) elements, none if left ≤ 0; further lanes hold 0.
     LoadPart,
     /// `(T xN, i64, i64)`: a masked store of min(left, N) elements at an address.

@@ -77,6 +77,10 @@ mod absent {
             Err(off())
         }
 
+        pub fn reads_steps(&self) -> bool {
+            false
+        }
+
         pub fn run_slices<'a>(
             &self,
             _: usize,

@@ -65,6 +65,30 @@ stage 0 over [2,3]:
     );
 }
 
+/// Machine code on wide vectors reads steps where they are, everything else from tiles.
+#[test]
+fn how_steps_are_read() {
+    let backwards = ones(&[1000]).flip(-1).expect("an axis");
+    let every_second = ones(&[2000]).slice(vec![Range::from(0..).step(2)]).expect("inside");
+    let sum = backwards + every_second;
+    let text = explained(&sum).to_string();
+    assert_eq!(text.matches("packed into rows of elements").count(), 2, "{text}");
+    #[cfg(feature = "jit")]
+    {
+        use broadloom_clif::Width;
+        let options = Options { executor: Executor::Jit, ..options() };
+        let text = sum.explanation(&options, false).expect("an expression").to_string();
+        let of_each = usize::from(Width::target() > Width::W128);
+        for (how, count) in [
+            ("element by element, backwards", of_each),
+            ("every second element", of_each),
+            ("packed into rows of elements", 2 - 2 * of_each),
+        ] {
+            assert_eq!(text.matches(how).count(), count, "{how}: {text}");
+        }
+    }
+}
+
 /// Each reason to cut a node off, or not to, is given with the node.
 #[test]
 fn why_it_was_cut() {

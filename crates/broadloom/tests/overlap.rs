@@ -98,7 +98,11 @@ const EXECUTORS: &[(&str, AliasPolicy, Prepare)] = &[
     #[cfg(feature = "jit")]
     ("jit 256", AliasPolicy::InPlace, compiled::<256>),
     #[cfg(feature = "jit")]
+    ("jit 256 with steps", AliasPolicy::Stepped, compiled::<256>),
+    #[cfg(feature = "jit")]
     ("jit 512", AliasPolicy::InPlace, compiled::<512>),
+    #[cfg(feature = "jit")]
+    ("jit 512 with steps", AliasPolicy::Stepped, compiled::<512>),
     #[cfg(feature = "jit")]
     ("jit 512 from copies", AliasPolicy::Copy, compiled::<512>),
 ];
@@ -136,6 +140,13 @@ impl Bench {
             want[out.at(&index)..][..4].copy_from_slice(&x.to_le_bytes());
         }
         for (executor, &(name, policy, prepare)) in EXECUTORS.iter().enumerate() {
+            #[cfg(feature = "jit")]
+            if policy == AliasPolicy::Stepped
+                && broadloom_clif::Width::target() == broadloom_clif::Width::W128
+            {
+                // It reads steps from tiles.
+                continue;
+            }
             for parts in [1, 3] {
                 let mut memory = words.clone();
                 let base = memory.as_mut_ptr().cast::<u8>();
@@ -158,7 +169,10 @@ impl Bench {
                 };
                 let aliased = nest.is_aliased(0) || nest.is_aliased(1);
                 *(if aliased { &mut self.in_place } else { &mut self.apart }) += 1;
-                let access: Vec<_> = nest.accesses().collect();
+                let access: Vec<_> = match policy {
+                    AliasPolicy::Stepped => nest.stepped_accesses().collect(),
+                    AliasPolicy::InPlace | AliasPolicy::Copy => nest.accesses().collect(),
+                };
                 let key = (executor, a.dtype, access);
                 let run = match self.prepared.get_mut(&key) {
                     Some(run) => run,

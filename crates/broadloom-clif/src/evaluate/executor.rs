@@ -10,7 +10,7 @@ use cranelift_codegen::ir::Function;
 use super::Machine;
 use crate::code::Operand;
 use crate::constants::TableEntry;
-use crate::emit::{Helpers, lanes};
+use crate::emit::{Helpers, lanes, streaming_lanes};
 use crate::repertoire::optimised;
 use crate::width::Width;
 
@@ -211,7 +211,7 @@ fn whole_blocks_past_the_caches() {
         let constants = linked(&constants, &[]);
         let run =
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
-        let lanes = lanes(&kernel, width) as usize;
+        let lanes = streaming_lanes(&kernel, width) as usize;
         for n in (1..=4).map(|blocks| blocks * lanes) {
             let mut x: Vec<i32> = (0..n as i32).map(|i| i - 40).collect();
             let mut outs = [const { Lines([0x77; 4096]) }; 3];

@@ -186,6 +186,12 @@ impl<'f> Machine<'f> {
             (Opcode::Iconst, Data::UnaryImm { imm, .. }) => one(imm.bits() as u64 & ones(ty.lane_bits())),
             (Opcode::Bitcast, _) => unpacked(&packed(self.get(args[0]), from), ty),
             (Opcode::VanyTrue, _) => one(u64::from(self.get(args[0]).iter().any(|&lane| lane != 0))),
+            (Opcode::VhighBits, _) => {
+                let (lanes, top) = (from.lane_count() as usize, from.lane_bits() - 1);
+                let bits =
+                    self.get(args[0])[..lanes].iter().rev().fold(0, |all, lane| 2 * all + (lane >> top & 1));
+                one(bits)
+            }
             (_, Data::IntCompare { cond, .. }) => self.compare(inst, ty, |a, b| compare(cond, from, a, b)),
             (_, Data::FloatCompare { cond, .. }) => {
                 self.compare(inst, ty, |a, b| compare_floats(cond, as_f64(from, a), as_f64(from, b)))
@@ -409,6 +415,22 @@ impl<'f> Machine<'f> {
                         0
                     }
                 })
+            }
+            Intrinsic::Reverse => {
+                assert!(from == ty && a >= 32 && ty.bytes() >= 16, "{intrinsic:?} of {from} to {ty}");
+                let (x, n) = (self.get(args[0]), n as usize);
+                std::array::from_fn(|j| if j < n { x[n - 1 - j] } else { 0 })
+            }
+            Intrinsic::EverySecond => {
+                let types = from == ty && self.ty(args[1]) == ty;
+                assert!(types && a >= 32 && ty.bytes() >= 16, "{intrinsic:?} of {from} to {ty}");
+                let (x, y, n) = (self.get(args[0]), self.get(args[1]), n as usize);
+                let part = n.min(256 / a as usize);
+                let at = |j: usize| {
+                    let (start, k) = (j / part * part, 2 * (j % part));
+                    if k < part { x[start + k] } else { y[start + k - part + 1] }
+                };
+                std::array::from_fn(|j| if j < n { at(j) } else { 0 })
             }
             Intrinsic::LoadPart => {
                 let count = left(args[1]).min(n);

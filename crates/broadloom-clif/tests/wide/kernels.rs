@@ -8,7 +8,7 @@ use broadloom_mem::Access;
 use crate::rows::{Dice, Guarded, Wall};
 
 /// Runs a kernel over the first `n` elements of arrays at a wall, and again in the middle of memory.
-fn at_the_wall(kernel: &Kernel, access: &[Access], width: Width) {
+pub fn at_the_wall(kernel: &Kernel, access: &[Access], width: Width) {
     let compiled =
         Compiler::host().expect("a compiler").compile(kernel, &[], access, width).expect("compiles");
     let lanes = compiled.lanes();
@@ -46,7 +46,7 @@ fn at_the_wall(kernel: &Kernel, access: &[Access], width: Width) {
     }
 }
 
-fn kernel(inputs: Vec<DType>, body: Vec<(Code, [u32; 3])>, outputs: &[u32]) -> Kernel {
+pub fn kernel(inputs: Vec<DType>, body: Vec<(Code, [u32; 3])>, outputs: &[u32]) -> Kernel {
     let inst = |(code, args): (Code, [u32; 3])| Inst { code, args: args.map(ValueId) };
     Kernel {
         inputs,

@@ -107,6 +107,38 @@ fn concatenated_vectors() {
     }
 }
 
+/// Lanes reversed, and every second of two vectors, from registers and folded from memory.
+#[test]
+fn permuted_lanes() {
+    for level in levels() {
+        for (bytes, lanes) in types(level).filter(|(b, l)| *b >= 4 && b * l >= 16) {
+            let (ty, size) = (vector(bytes, lanes), bytes * lanes);
+            let head = import(0, Intrinsic::Reverse, &format!("({ty}) -> {ty}"))
+                + &import(1, Intrinsic::EverySecond, &format!("({ty}, {ty}) -> {ty}"));
+            let body = "    v20 = call fn0(v10)\n    v21 = call fn0(v11)\n    v22 = call fn1(v12, v11)\n    v23 = iadd v11, v20\n";
+            let results = ["v20", "v21", "v22", "v23"].map(|value| (value, size));
+            let text = function(&ty, size, &head, body, &results);
+            let mut input: Vec<u8> = (0..3 * size).map(|i| i as u8).collect();
+            let Some(found) = run(&text, level, &mut input, 4 * size) else { continue };
+            let lane = |vector: usize, i: usize| &input[vector * size + i * bytes..][..bytes];
+            let reversed =
+                |vector| (0..lanes).rev().flat_map(move |i| lane(vector, i)).copied().collect::<Vec<u8>>();
+            assert_eq!(
+                (&found[..size], &found[size..2 * size]),
+                (&*reversed(0), &*reversed(1)),
+                "{ty}, {level:?}"
+            );
+            let part = lanes.min(32 / bytes);
+            let mut expected = Vec::new();
+            for start in (0..lanes).step_by(part) {
+                (start..start + part).step_by(2).for_each(|i| expected.extend(lane(2, i)));
+                (start + 1..start + part).step_by(2).for_each(|i| expected.extend(lane(1, i)));
+            }
+            assert_eq!(found[2 * size..3 * size], expected, "{ty}, {level:?}");
+        }
+    }
+}
+
 /// Masks, their complements and constants, concatenated and extracted again.
 #[test]
 fn concatenated_and_extracted_masks() {
@@ -168,6 +200,24 @@ fn concatenated_and_extracted_masks() {
                     truths.iter().flat_map(|&t| vec![if t { 0xff } else { 0 }; bytes]).collect();
                 assert_eq!(found, expected, "{ty}, {level:?}\n{text}");
             }
+        }
+    }
+}
+
+/// The highest bit of each lane, as an integer, of vectors that may not be mask registers.
+#[test]
+fn highest_bits() {
+    let level = Level::Avx2;
+    for (bytes, lanes) in types(level).filter(|&(b, l)| b >= 4 && b * l >= 16) {
+        let (ty, size) = (vector(bytes, lanes), bytes * lanes);
+        let text = function(&ty, size, "", "    v20 = vhigh_bits.i64 v11\n", &[("v20", 8)]);
+        for bits in 0..1u64 << lanes {
+            let mut input = vec![0x7f; 3 * size];
+            for lane in (0..lanes).filter(|lane| bits >> lane & 1 != 0) {
+                input[size + (lane + 1) * bytes - 1] = 0x80;
+            }
+            let Some(found) = run(&text, level, &mut input, 8) else { continue };
+            assert_eq!(found, bits.to_le_bytes(), "{ty}");
         }
     }
 }

@@ -7,6 +7,8 @@
 
 mod carried;
 mod cold;
+mod divisors;
+mod interleave;
 mod kernels;
 mod lanes;
 mod loops;
@@ -16,4 +18,5 @@ mod program;
 mod random;
 mod refused;
 mod rows;
+mod steps;
 mod text;

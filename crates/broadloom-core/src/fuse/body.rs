@@ -172,6 +172,7 @@ impl Builder<'_> {
                 let early = known.unwrap_or_else(|| {
                     self.params.push(source);
                     self.kernel.params.push(value.dtype);
+                    self.kernel.short_reciprocals.push(value.has_short_reciprocal());
                     Early::Param(param)
                 });
                 self.done.insert(id, STRAIGHT, early);

@@ -253,6 +253,7 @@ impl Piece<'_> {
             Definition::Param(i) => {
                 self.stage.params.push(whole.params[i]);
                 kernel.params.push(whole.kernel.params[i]);
+                kernel.short_reciprocals.push(whole.kernel.has_short_reciprocal(i));
                 Place::Param(kernel.params.len() as u32 - 1)
             }
             definition => {

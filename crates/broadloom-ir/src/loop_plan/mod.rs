@@ -21,6 +21,10 @@ const UNIT: usize = 16 << 10;
 /// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
 const TILE: usize = 4096;
 
+/// Bytes of the elements of a row that is read in steps, at least, if it is not the only one: those of the largest block of machine
+/// code, which computes what is shorter by way of buffers.
+const STEPPED_ROW: usize = 256;
+
 pub use reach::{injective, reach};
 
 /// How an executor reads an input, in every block that it is handed.
@@ -30,6 +34,36 @@ pub enum Access {
     Contiguous,
     /// A row has one element, which stands for all columns; another row may have another.
     Splat,
+    /// Each element of a row lies before the one that it follows.
+    Reversed,
+    /// Each element of a row lies two elements behind the one that it follows. What is between them may be read with them, but
+    /// for what is before a row's first element and behind its last.
+    EverySecond,
+}
+
+impl Access {
+    /// The access of an executor that reads no steps: it is given a tile.
+    #[inline]
+    pub fn packed(self) -> Access {
+        if self.is_stepped() { Access::Contiguous } else { self }
+    }
+
+    /// Whether a row's elements are a step apart other than that to the next element in memory.
+    #[inline]
+    pub fn is_stepped(self) -> bool {
+        matches!(self, Access::Reversed | Access::EverySecond)
+    }
+
+    /// From an element of a row to the next, in elements.
+    #[inline]
+    pub fn step(self) -> isize {
+        match self {
+            Access::Contiguous => 1,
+            Access::Splat => 0,
+            Access::Reversed => -1,
+            Access::EverySecond => 2,
+        }
+    }
 }
 
 /// What becomes of an operand.
@@ -41,6 +75,9 @@ pub enum AccessClass {
     Uniform,
     /// Copied to or from a tile, whose rows are contiguous, or generated in one.
     Packed,
+    /// The elements of a row are a step apart, and of 4 or 8 bytes: used in place by an executor that reads them so
+    /// ([`Access::Reversed`], [`Access::EverySecond`]), packed for any other. Inputs only.
+    Stepped(Access),
 }
 
 /// A dimension that is walked.
@@ -55,7 +92,7 @@ pub struct LoopDim {
 pub enum LoopMode {
     /// All operands are used where they are, a row or many at a time.
     Direct,
-    /// Two-dimensional tiles; operands with gaps in their rows are packed.
+    /// Two-dimensional tiles; operands with gaps in their rows are packed, unless the executor reads their steps.
     Tiled,
     /// Ranges of the linear index, because rows are short; operands that are not linear are packed.
     Flat,
@@ -177,8 +214,8 @@ impl LoopOperand {
 ///   its item from where it is bound to.
 /// - No two indices of an output are one element.
 /// - A contiguous operand has its item as the stride of the last dimension, or one column; in flat mode it is contiguous
-///   in the linear index. A uniform one is an input with the stride 0 there. A generated one is a packed input of 8 bytes
-///   per element, whatever its strides are.
+///   in the linear index. A uniform one is an input with the stride 0 there. A stepped one is an input of a tiled plan with its
+///   access's step there. A generated one is a packed input of 8 bytes per element, whatever its strides are.
 /// - Units are disjoint and cover the space ([`elements_before`](LoopPlan::elements_before)).
 ///
 /// ```
@@ -399,6 +436,16 @@ impl LoopPlan {
                 Some(step) if step == operand.item() as isize || (cols == 1 && !flat) => {
                     AccessClass::Contiguous
                 }
+                Some(step) if i < self.inputs && !flat => {
+                    let access = [Access::Reversed, Access::EverySecond]
+                        .into_iter()
+                        .find(|access| step == access.step() * operand.item() as isize);
+                    let is_long = dims.len() == 1 || cols * operand.item() >= STEPPED_ROW;
+                    match access.filter(|_| operand.item() >= 4 && is_long) {
+                        Some(access) => AccessClass::Stepped(access),
+                        None => AccessClass::Packed,
+                    }
+                }
                 _ => AccessClass::Packed,
             };
         }
@@ -445,9 +492,14 @@ impl LoopPlan {
         self.mode == LoopMode::Direct && self.dims.len() == 1
     }
 
-    /// How an executor reads each input.
+    /// How an executor that is given tiles reads each input.
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.inputs].iter().map(|operand| operand.class.access())
+    }
+
+    /// How an executor reads each input that is given the steps of inputs where they are.
+    pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
+        self.operands[..self.inputs].iter().map(|operand| operand.class.stepped_access())
     }
 
     /// How many bytes of an operand are moved: an element that serves several indices counts once, and a generated one not
@@ -492,13 +544,26 @@ impl LoopPlan {
 }
 
 impl AccessClass {
-    /// How an executor reads an operand of this class.
+    /// How an executor that is given tiles reads an operand of this class.
     #[inline]
     pub fn access(self) -> Access {
+        self.stepped_access().packed()
+    }
+
+    /// How an executor reads it that is given steps where they are.
+    #[inline]
+    pub fn stepped_access(self) -> Access {
         match self {
             AccessClass::Uniform => Access::Splat,
             AccessClass::Contiguous | AccessClass::Packed => Access::Contiguous,
+            AccessClass::Stepped(access) => access,
         }
+    }
+
+    /// Whether operands of this class are packed for an executor that reads no steps.
+    #[inline]
+    pub fn is_tiled(self) -> bool {
+        matches!(self, AccessClass::Packed | AccessClass::Stepped(_))
     }
 }
 

@@ -1,4 +1,4 @@
-use super::AccessClass::{Contiguous, Packed, Uniform};
+use super::AccessClass::{Contiguous, Packed, Stepped, Uniform};
 use super::*;
 
 fn plan(extents: &[usize], inputs: usize, strides: &[&[isize]]) -> Result<LoopPlan, LoopPlanError> {
@@ -17,8 +17,16 @@ fn layouts_and_their_loops() {
         (&[10, 50], [&[0, 4], &[200, 4]], &[10, 50], LoopMode::Direct, Contiguous),
         (&[10, 50], [&[4, 40], &[200, 4]], &[10, 50], LoopMode::Tiled, Packed),
         (&[10, 50], [&[4, 40], &[4, 40]], &[500], LoopMode::Direct, Contiguous),
-        (&[500], [&[8], &[4]], &[500], LoopMode::Tiled, Packed),
-        (&[500], [&[-4], &[4]], &[500], LoopMode::Tiled, Packed),
+        (&[500], [&[8], &[4]], &[500], LoopMode::Tiled, Stepped(Access::EverySecond)),
+        (&[500], [&[-4], &[4]], &[500], LoopMode::Tiled, Stepped(Access::Reversed)),
+        (&[500], [&[4], &[-4]], &[500], LoopMode::Tiled, Stepped(Access::Reversed)),
+        (&[500], [&[-8], &[4]], &[500], LoopMode::Tiled, Packed),
+        (&[500], [&[12], &[4]], &[500], LoopMode::Tiled, Packed),
+        (&[10, 50], [&[400, 8], &[200, 4]], &[500], LoopMode::Tiled, Stepped(Access::EverySecond)),
+        (&[10, 64], [&[260, -4], &[256, 4]], &[10, 64], LoopMode::Tiled, Stepped(Access::Reversed)),
+        (&[10, 63], [&[256, -4], &[252, 4]], &[10, 63], LoopMode::Tiled, Packed),
+        (&[50, 3], [&[-12, -4], &[12, 4]], &[150], LoopMode::Tiled, Stepped(Access::Reversed)),
+        (&[50, 3], [&[12, -4], &[12, 4]], &[50, 3], LoopMode::Flat, Packed),
         (&[500], [&[-4], &[-4]], &[500], LoopMode::Direct, Contiguous),
         (&[50, 3], [&[0, 4], &[12, 4]], &[50, 3], LoopMode::Flat, Packed),
         (&[50, 3], [&[0, 0], &[16, 4]], &[50, 3], LoopMode::Flat, Uniform),
@@ -33,6 +41,23 @@ fn layouts_and_their_loops() {
         assert_eq!(got, (loops.to_vec(), mode, class), "{extents:?} {strides:?}");
         assert_eq!(plan.is_linear(), mode == LoopMode::Direct && loops.len() == 1);
         assert_eq!(plan.accesses().collect::<Vec<_>>(), [class.access()]);
+        assert_eq!(plan.stepped_accesses().collect::<Vec<_>>(), [class.stepped_access()]);
+        assert!(matches!(plan.operands()[1].class(), Contiguous | Packed), "{extents:?} {strides:?}");
+    }
+}
+
+/// Permutations are of elements of 4 and of 8 bytes.
+#[test]
+fn steps_of_each_size() {
+    for (item, is_read) in [(1, false), (2, false), (4, true), (8, true)] {
+        for access in [Access::Reversed, Access::EverySecond] {
+            let strides = [access.step() * item as isize, item as isize];
+            let layouts =
+                strides.each_ref().map(|s| OperandLayout::in_memory(item, 0, std::slice::from_ref(s)));
+            let plan = LoopPlan::new(&[500], 1, layouts, LoopPlan::MIN_ROW).expect("a plan");
+            let class = if is_read { Stepped(access) } else { Packed };
+            assert_eq!(plan.operands()[0].class(), class, "{item} {access:?}");
+        }
     }
 }
 
@@ -94,6 +119,22 @@ fn units_cover_the_space() {
         let ends: Vec<usize> = (0..=plan.units()).map(|unit| plan.elements_before(unit)).collect();
         assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
         assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
+    }
+}
+
+/// Tiles of a transposed operand whose columns come from memory have more of each, and units still cover the space.
+#[test]
+fn transposed_tiles_are_taller_where_memory_is_far() {
+    let of_side = |side: usize| {
+        let row = 8 * side as isize;
+        plan(&[side, side], 1, &[&[8, row], &[row, 8]]).expect("a plan")
+    };
+    let (near, far) = (of_side(500), of_side(3000));
+    assert_eq!((near.mode(), far.mode()), (LoopMode::Tiled, LoopMode::Tiled));
+    assert!(far.tile().0 > near.tile().0, "{:?} {:?}", far.tile(), near.tile());
+    for plan in [near, far] {
+        assert_eq!(plan.elements_before(plan.units()), plan.elements());
+        assert!((0..plan.units()).all(|unit| plan.elements_before(unit) < plan.elements_before(unit + 1)));
     }
 }
 

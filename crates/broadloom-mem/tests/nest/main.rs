@@ -1,6 +1,7 @@
 //! The walk against a naive model: every index of the space, one at a time.
 
 mod model;
+mod repeated;
 
 use std::ops::ControlFlow;
 
@@ -234,9 +235,12 @@ fn aliasing() {
         let bytes = |strides: &[isize]| strides.iter().map(|s| s * 4).collect::<Vec<isize>>();
         let (in_strides, out_strides) = (bytes(input.1), bytes(output.1));
         let memory: Vec<u32> = (0..60_000).map(|_| rng.next() as u32).collect();
-        for (way, policy) in
-            [(Way::Raw, AliasPolicy::InPlace), (Way::Raw, AliasPolicy::Copy), (Way::Safe, AliasPolicy::Copy)]
-        {
+        for (way, policy) in [
+            (Way::Raw, AliasPolicy::InPlace),
+            (Way::Raw, AliasPolicy::Stepped),
+            (Way::Raw, AliasPolicy::Copy),
+            (Way::Safe, AliasPolicy::Copy),
+        ] {
             let mut got = memory.clone();
             let base = got.as_mut_ptr();
             // SAFETY: in the bounds of `got`, which nobody else uses while the nest lives.
@@ -257,6 +261,7 @@ fn aliasing() {
             assert_eq!(Some(nest.is_aliased(0)), outcome, "{shape:?} {input:?} {output:?}");
             if outcome == Some(true) {
                 assert_eq!(nest.accesses().next(), Some(Access::Contiguous), "an output is none for all");
+                assert_eq!(nest.stepped_accesses().next(), Some(Access::Contiguous), "nor read in steps");
             }
             let kinds = Kinds { inputs: vec![(4, Access::Contiguous); 2], outputs: vec![4] };
             run(nest, &kinds, 1, way, policy, &mut Scratch::new());
@@ -286,6 +291,45 @@ fn a_safe_body_cannot_read_in_place() {
         let _ = block.input::<u32>(0, 0);
         ControlFlow::Continue(())
     });
+}
+
+#[test]
+#[should_panic(expected = "input 0 has a step in place")]
+fn a_safe_body_cannot_read_steps() {
+    let (x, mut y) = ([1u32, 2, 3, 4, 5], [0u32; 3]);
+    let a = View::new(bytes_of(&x), 4, 0, &[3], &[8]).expect("inside");
+    let out = ViewMut::new(bytes_of_mut(&mut y), 4, 0, &[3], &[4]).expect("inside");
+    let mut nest = Nest::new(&[3], &[a], [out]).expect("apart");
+    let _ = nest.run(AliasPolicy::Stepped, &mut Scratch::new(), &mut |block| {
+        let _ = block.input::<u32>(0, 0);
+        ControlFlow::Continue(())
+    });
+}
+
+/// A block of a plan with steps alone has as many elements as there are in line, whatever the units.
+#[test]
+fn steps_are_walked_in_few_blocks() {
+    let x = vec![1u32; 200_000];
+    let mut y = vec![0u32; 100_000];
+    for (shape, from, to, blocks) in [
+        (&[100_000][..], &[8][..], &[4][..], 1),
+        (&[100, 1000], &[4000, -4], &[4000, 4], 1),
+        (&[2, 50, 1000], &[-200_000, 4000, -4], &[200_000, 4000, 4], 2),
+    ] {
+        let offset =
+            shape.iter().zip(from).map(|(&n, &s)| if s < 0 { -s as usize * (n - 1) } else { 0 }).sum();
+        let a = View::new(bytes_of(&x), 4, offset, shape, from).expect("inside");
+        let out = ViewMut::new(bytes_of_mut(&mut y), 4, 0, shape, to).expect("inside");
+        let mut nest = Nest::new(shape, &[a], [out]).expect("apart");
+        assert!(nest.plan().units() > blocks && nest.stepped_accesses().all(|access| access.is_stepped()));
+        let mut sizes = Vec::new();
+        let _ = nest.run(AliasPolicy::Stepped, &mut Scratch::new(), &mut |block| {
+            assert!(block.raw().reads_steps);
+            sizes.push(block.rows() * block.cols());
+            ControlFlow::Continue(())
+        });
+        assert_eq!((sizes.len(), sizes.iter().sum::<usize>()), (blocks, 100_000), "{shape:?}");
+    }
 }
 
 #[test]

@@ -196,10 +196,10 @@ pub fn safe_output(block: &mut Block<'_>, item: usize, j: usize, row: usize, val
 }
 
 pub fn raw_input(raw: RawBlock<'_>, access: Access, item: usize, i: usize, row: usize, col: usize) -> u64 {
-    let step = if access == Access::Splat { 0 } else { item };
+    let step = access.step() * item as isize;
     let mut bytes = [0; 8];
-    let from =
-        raw.inputs[i].ptr.wrapping_offset(row as isize * raw.inputs[i].row_stride).wrapping_add(col * step);
+    let offset = row as isize * raw.inputs[i].row_stride + col as isize * step;
+    let from = raw.inputs[i].ptr.wrapping_offset(offset);
     assert_eq!(from.addr() % item, 0, "aligned");
     // SAFETY: row < rows and col < cols, as `RawBlock` asks.
     unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), item) }
@@ -277,7 +277,11 @@ pub fn run(
     let (mode, elements, units) = (plan.mode(), plan.elements(), plan.units());
     assert_eq!(plan.extents().product::<usize>(), elements);
     let mut kinds = items.clone();
-    for (kind, access) in kinds.inputs.iter_mut().zip(nest.accesses()) {
+    let accesses: Vec<Access> = match policy {
+        AliasPolicy::Stepped => nest.stepped_accesses().collect(),
+        AliasPolicy::InPlace | AliasPolicy::Copy => nest.accesses().collect(),
+    };
+    for (kind, access) in kinds.inputs.iter_mut().zip(accesses) {
         kind.1 = access;
     }
     let parts_left = nest.split(parts, policy);
@@ -322,7 +326,10 @@ pub fn check(
     for (way, parts) in [(Way::Safe, 1), (Way::Raw, 1), (Way::Safe, parts), (Way::Raw, parts)] {
         let mut got = outputs.to_vec();
         let views: Vec<View<'_>> = inputs.iter().map(Array::view).collect();
-        let policy = rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace]);
+        let policy = match way {
+            Way::Safe => rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace]),
+            Way::Raw => rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace, AliasPolicy::Stepped]),
+        };
         let nest = match min_row == LoopPlan::MIN_ROW && rng.chance(50) {
             true => Nest::new(shape, &views, got.iter_mut().map(Array::view_mut)),
             false => {

@@ -65,6 +65,7 @@ fn survey(
                 unused[class] += 1;
             }
         });
+        let is_cold = matches!(inst, MInst::Cold { .. });
         inst.each_read(&mut |reg| {
             let defined = liveness.defined_at(reg);
             if defined.is_some_and(|at| at >= head) {
@@ -72,12 +73,11 @@ fn survey(
                 if defined != Some(at) && is_live.insert(reg) {
                     live[func.class(reg) as usize] += 1;
                 }
-            } else if !matches!(func.kinds[reg.index()], VRegKind::Integer(_)) {
-                // An integer is rematerialised where it is read, mostly out of line.
+            } else if !is_cold && !matches!(func.kinds[reg.index()], VRegKind::Integer(_)) {
+                // An integer is rematerialised where it is read, and out-of-line code fetches what it reads.
                 *outside.entry(reg).or_default() += 1;
             }
         });
-        let is_cold = matches!(inst, MInst::Cold { .. });
         for class in 0..3 {
             let unused = if is_cold { 0 } else { unused[class] };
             pressure[class] = pressure[class].max(live[class] + unused);

@@ -3,12 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::allocate;
+use smallvec::SmallVec;
+
+use super::liveness::Liveness;
+use super::{allocate, pins};
 use crate::allocated::{AInst, AllocatedFunction, PBase, POperand, PReg, RegMove, SpillSlot};
 use crate::check::check;
 use crate::encodings::{self, Encoding, FmaOrder};
 use crate::inst::{
-    MInst, RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind, VectorLength,
+    Condition, MInst, RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind, VectorLength,
 };
 use crate::target::{Convention, Level};
 
@@ -267,4 +270,22 @@ fn every_instruction_reads_what_the_function_gives_it() {
         }
         draft.allocated();
     }
+}
+
+/// A constant that only out-of-line code reads takes no register of the loop.
+#[test]
+fn what_only_out_of_line_code_reads_is_not_pinned() {
+    let mut draft = Draft::new();
+    let [inline, cold] = [1, 2].map(|bits| draft.constant(bits));
+    draft.func.insts.push(MInst::Loop { parameters: SmallVec::new(), end: 4, tail: None });
+    let x = draft.load(0);
+    draft.apply(encodings::PADDD, &[x, inline]);
+    draft.apply(encodings::PADDD, &[x, cold]);
+    let Some(MInst::Op(inst)) = draft.func.insts.pop() else { panic!("the last one pushed") };
+    let (condition, parameters) = (Condition::NotEqual, SmallVec::new());
+    draft.func.insts.push(MInst::Cold { condition, body: vec![MInst::Op(inst)], parameters });
+    draft.func.insts.push(MInst::Back { head: 0, condition, values: SmallVec::new() });
+    let liveness = Liveness::of(&draft.func);
+    let pinned = pins::choose(&draft.func, &liveness, (0, 4), None, [16; 3]);
+    assert_eq!(pinned, [VReg(0), inline]);
 }

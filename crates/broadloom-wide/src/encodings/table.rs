@@ -550,6 +550,19 @@ encodings! {
         evex: EVEX_Vpshufb_xmm_k1z_xmm_xmmm128, EVEX_Vpshufb_ymm_k1z_ymm_ymmm256,
         EVEX_Vpshufb_zmm_k1z_zmm_zmmm512);
     PERMQ_I = unary(any: VEX_Vpermq_ymm_ymmm256_imm8);
+    PERMQ_E = unary(evex: -, EVEX_Vpermq_ymm_k1z_ymmm256b64_imm8,
+        EVEX_Vpermq_zmm_k1z_zmmm512b64_imm8).broadcast(8);
+    PSHUFD = unary(vex: VEX_Vpshufd_xmm_xmmm128_imm8, VEX_Vpshufd_ymm_ymmm256_imm8;
+        evex: EVEX_Vpshufd_xmm_k1z_xmmm128b32_imm8, EVEX_Vpshufd_ymm_k1z_ymmm256b32_imm8,
+        EVEX_Vpshufd_zmm_k1z_zmmm512b32_imm8).broadcast(4);
+    SHUFPS = binary(vex: VEX_Vshufps_xmm_xmm_xmmm128_imm8, VEX_Vshufps_ymm_ymm_ymmm256_imm8;
+        evex: EVEX_Vshufps_xmm_k1z_xmm_xmmm128b32_imm8, EVEX_Vshufps_ymm_k1z_ymm_ymmm256b32_imm8,
+        EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8).broadcast(4);
+    SHUFPD = binary(vex: VEX_Vshufpd_xmm_xmm_xmmm128_imm8, VEX_Vshufpd_ymm_ymm_ymmm256_imm8;
+        evex: EVEX_Vshufpd_xmm_k1z_xmm_xmmm128b64_imm8, EVEX_Vshufpd_ymm_k1z_ymm_ymmm256b64_imm8,
+        EVEX_Vshufpd_zmm_k1z_zmm_zmmm512b64_imm8).broadcast(8);
+    SHUFI64X2 = binary(evex: -, EVEX_Vshufi64x2_ymm_k1z_ymm_ymmm256b64_imm8,
+        EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8).broadcast(8);
     PSRLDQ = plain(vex: VEX_Vpsrldq_xmm_xmm_imm8, VEX_Vpsrldq_ymm_ymm_imm8);
     PSRLDQ_E = plain(evex: EVEX_Vpsrldq_xmm_xmmm128_imm8, EVEX_Vpsrldq_ymm_ymmm256_imm8,
         EVEX_Vpsrldq_zmm_zmmm512_imm8);
@@ -573,6 +586,8 @@ encodings! {
     PBLENDVB = binary(vex: VEX_Vpblendvb_xmm_xmm_xmmm128_xmm, VEX_Vpblendvb_ymm_ymm_ymmm256_ymm);
     PBLENDW = binary(vex: VEX_Vpblendw_xmm_xmm_xmmm128_imm8, VEX_Vpblendw_ymm_ymm_ymmm256_imm8);
     PBLENDD = binary(vex: VEX_Vpblendd_xmm_xmm_xmmm128_imm8, VEX_Vpblendd_ymm_ymm_ymmm256_imm8);
+    MOVMSKPS = plain(vex: VEX_Vmovmskps_r32_xmm, VEX_Vmovmskps_r32_ymm).general(4, 4);
+    MOVMSKPD = plain(vex: VEX_Vmovmskpd_r32_xmm, VEX_Vmovmskpd_r32_ymm).general(4, 4);
     PTEST = plain(vex: VEX_Vptest_xmm_xmmm128, VEX_Vptest_ymm_ymmm256);
     // Moves and broadcasts.
     MOVAPS = unary(vex: VEX_Vmovaps_xmm_xmmm128, VEX_Vmovaps_ymm_ymmm256; evex: EVEX_Vmovaps_xmm_k1z_xmmm128,
@@ -652,8 +667,14 @@ encodings! {
     KORTESTD = plain(avx512: VEX_Kortestd_kr_kr);
     KNOTQ = plain(avx512: VEX_Knotq_kr_kr);
     KORTESTQ = plain(avx512: VEX_Kortestq_kr_kr);
+    KMOVB = plain(avx512: VEX_Kmovb_kr_km8);
+    KMOVW = plain(avx512: VEX_Kmovw_kr_km16);
+    KMOVD = plain(avx512: VEX_Kmovd_kr_km32);
     KMOVQ = unary(avx512: VEX_Kmovq_kr_km64);
     KMOVQ_STORE = plain(avx512: VEX_Kmovq_m64_kr);
+    KUNPCKBW = plain(avx512: VEX_Kunpckbw_kr_kr_kr);
+    KUNPCKWD = plain(avx512: VEX_Kunpckwd_kr_kr_kr);
+    KUNPCKDQ = plain(avx512: VEX_Kunpckdq_kr_kr_kr);
     KSHIFTLQ = plain(avx512: VEX_Kshiftlq_kr_kr_imm8);
     KSHIFTRQ = plain(avx512: VEX_Kshiftrq_kr_kr_imm8);
     PMOVM2B = plain(evex: EVEX_Vpmovm2b_xmm_kr, EVEX_Vpmovm2b_ymm_kr, EVEX_Vpmovm2b_zmm_kr);

@@ -10,6 +10,7 @@ use crate::inst::{Condition, RegClass, VInst, VOperand, VReg, VectorLength};
 use crate::intrinsic::Intrinsic;
 use crate::select::by_lane::{PMAXS, PMAXU, PMINS, PMINU, by_lane, float_predicate, lane, length, repeated};
 use crate::select::lower::Lower;
+use crate::target::Level;
 
 const PCMPEQ: [Encoding; 4] =
     [encodings::PCMPEQB, encodings::PCMPEQW, encodings::PCMPEQD, encodings::PCMPEQQ];
@@ -381,6 +382,23 @@ impl Lower<'_> {
         let negative = self.two(encodings::PCMPGTQ, length, zero, x);
         let flipped = self.two(encodings::PXOR, length, x, negative);
         self.set(encodings::PSUBQ, length, def, flipped, negative);
+    }
+
+    /// The highest bit of each lane, the first one's lowest.
+    pub(super) fn high_bits(&mut self, result: Value, x: Value) -> Result<(), Unsupported> {
+        let ty = self.clif.ty(x);
+        self.clif.needs(Level::Avx2, "the highest bits of a vector that may be a mask register")?;
+        let op = match lane(ty) {
+            4 => encodings::MOVMSKPS,
+            8 => encodings::MOVMSKPD,
+            _ => return refuse(format!("the highest bits of {ty}")),
+        };
+        if ty.bytes() < 16 {
+            return refuse(format!("the highest bits of {ty}"));
+        }
+        let (def, x) = (self.reg(result), self.reg(x));
+        self.put(op, length(ty), def, &[VOperand::Reg(x)]);
+        Ok(())
     }
 
     /// Sets the flags by whether any lane is nonzero.

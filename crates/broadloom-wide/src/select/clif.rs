@@ -24,6 +24,8 @@ pub(super) struct Clif<'f> {
     pub(super) level: Level,
     /// How often each value is used.
     pub(super) uses: Vec<u32>,
+    /// Loaded values of which only subvectors are read, each once: they can be loaded one by one.
+    pub(super) in_pieces: Vec<bool>,
     /// Values whose lanes are all ones or all zeros.
     pub(super) masks: Vec<bool>,
     /// The stores, in order; and for each instruction, how many of them come before it.
@@ -170,6 +172,14 @@ impl<'f> Clif<'f> {
         lowest.then(|| self.resolve(self.arguments(inst)[0]))
     }
 
+    /// The mask whose bits a mask has in lanes of another width: the same mask register.
+    pub(super) fn resized_mask_of(&self, v: Value) -> Option<Value> {
+        let inst =
+            self.def_of(v, Opcode::Call).filter(|&i| self.intrinsic(i) == Some(Intrinsic::ResizeMask))?;
+        let inner = self.resolve(self.arguments(inst)[0]);
+        (self.level == Level::Avx512 && self.is_mask(inner)).then_some(inner)
+    }
+
     /// What a value is the complement of.
     pub(super) fn complement_of(&self, v: Value) -> Option<Value> {
         self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
@@ -191,20 +201,35 @@ impl<'f> Clif<'f> {
 
     // Loads and stores.
 
-    /// The load of a value that can move to its only use, at another instruction of its block: no store between them writes what it
-    /// reads.
+    /// The load of a value, or the subvector of one, that can move to its only use, at another instruction of its block: no store
+    /// between them writes what it reads.
     pub(super) fn movable_load(&self, v: Value, to: ClifInst) -> Option<ClifInst> {
+        if !self.is_used_once(v) {
+            return None;
+        }
         let inst = self.def(v)?;
-        let is_load = match self.dfg().insts[inst].opcode() {
+        let load = self.piece_of_load(inst).map_or(inst, |(load, _)| load);
+        if !self.is_load(load) || self.blocks[place(load)] != self.blocks[place(to)] {
+            return None;
+        }
+        let between = self.stores_before[place(load)] as usize..self.stores_before[place(to)] as usize;
+        self.stores[between].iter().all(|&store| self.are_apart(load, store)).then_some(inst)
+    }
+
+    pub(super) fn is_load(&self, inst: ClifInst) -> bool {
+        match self.dfg().insts[inst].opcode() {
             Opcode::Load => true,
             Opcode::Call => self.intrinsic(inst) == Some(Intrinsic::LoadPart),
             _ => false,
-        };
-        if !(is_load && self.is_used_once(v)) || self.blocks[place(inst)] != self.blocks[place(to)] {
-            return None;
         }
-        let between = self.stores_before[place(inst)] as usize..self.stores_before[place(to)] as usize;
-        self.stores[between].iter().all(|&store| self.are_apart(inst, store)).then_some(inst)
+    }
+
+    /// The load that an instruction takes a subvector of, which can be loaded by itself, and which of them it is.
+    pub(super) fn piece_of_load(&self, inst: ClifInst) -> Option<(ClifInst, u8)> {
+        let Some(Intrinsic::Piece(index)) = self.intrinsic(inst) else { return None };
+        let whole = self.resolve(self.arguments(inst)[0]);
+        let load = self.def(whole).filter(|_| self.in_pieces[whole.as_u32() as usize])?;
+        Some((load, index))
     }
 
     /// Whether a store can't write what a load reads: other elements of a row. An output is an input in place, element for

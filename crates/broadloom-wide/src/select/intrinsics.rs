@@ -37,6 +37,8 @@ impl Lower<'_> {
             Intrinsic::TruncatePair => self.truncate_pair(result, args),
             Intrinsic::MultiplyHigh => self.multiply_high(result, args),
             Intrinsic::ShiftRightUniform => self.shift_right_uniform(result, args),
+            Intrinsic::Reverse => self.reverse(result, args[0]),
+            Intrinsic::EverySecond => self.every_second(result, args),
             _ => self.conversion(intrinsic, result, args[0]),
         }
     }

@@ -41,7 +41,7 @@ impl Lower<'_> {
             return mask;
         }
         if self.clif.is_mask(v) {
-            if let Some(inner) = self.clif.bitcast_of(v) {
+            if let Some(inner) = self.clif.bitcast_of(v).or_else(|| self.clif.resized_mask_of(v)) {
                 return self.mask(inner);
             }
             let mask = self.vregs.fresh(RegClass::Mask);
@@ -90,6 +90,13 @@ impl Lower<'_> {
     ) -> Result<(), Unsupported> {
         let args = self.clif.arguments(inst);
         let lanes = self.clif.ty(result).lane_count();
+        if let Some(inner) = self.clif.resized_mask_of(result) {
+            // Uses of the mask read the inner mask; what is missing is the vector.
+            let mask = self.mask(inner);
+            self.vregs.set_mask(result, mask);
+            self.finish_mask(result);
+            return Ok(());
+        }
         let def = match self.vregs.mask_of(result) {
             Some(def) => def,
             None => {
@@ -175,6 +182,15 @@ impl Lower<'_> {
 
     /// Clears the bits of a mask above its lanes.
     fn keep_lanes(&mut self, def: VReg, all: VReg, lanes: u32) {
+        let moved = match lanes {
+            8 => Some(encodings::KMOVB),
+            16 => Some(encodings::KMOVW),
+            32 => Some(encodings::KMOVD),
+            _ => None,
+        };
+        if let Some(op) = moved {
+            return self.put(op, VectorLength::L128, def, &[VOperand::Reg(all)]);
+        }
         let up = self.vregs.fresh(RegClass::Mask);
         let left = 64 - lanes as i32;
         self.push(
@@ -196,19 +212,34 @@ impl Lower<'_> {
             }
             Some(Intrinsic::Piece(index)) => {
                 let x = self.mask(args[0]);
-                // Shifted up and down again, since the lanes above belong to other subvectors.
                 let (all, first) = (self.clif.ty(args[0]).lane_count(), u32::from(index) * lanes);
-                let up = self.vregs.fresh(RegClass::Mask);
-                let left = 64 - first - lanes;
-                let inst = VInst::new(encodings::KSHIFTLQ, VectorLength::L128, Some(up), &[VOperand::Reg(x)]);
                 debug_assert!(first + lanes <= all);
-                self.push(inst.immediate(left as i32));
-                let down =
-                    VInst::new(encodings::KSHIFTRQ, VectorLength::L128, Some(def), &[VOperand::Reg(up)]);
-                self.push(down.immediate((64 - lanes) as i32));
+                if first == 0 {
+                    self.keep_lanes(def, x, lanes);
+                    return Ok(());
+                }
+                // The lanes above belong to other subvectors.
+                let is_last = first + lanes == all;
+                let down = if is_last { def } else { self.vregs.fresh(RegClass::Mask) };
+                let shift =
+                    VInst::new(encodings::KSHIFTRQ, VectorLength::L128, Some(down), &[VOperand::Reg(x)]);
+                self.push(shift.immediate(first as i32));
+                if !is_last {
+                    self.keep_lanes(def, down, lanes);
+                }
             }
             Some(Intrinsic::Concat) => {
                 let (low, high) = (self.mask(args[0]), self.mask(args[1]));
+                let joined = match lanes {
+                    16 => Some(encodings::KUNPCKBW),
+                    32 => Some(encodings::KUNPCKWD),
+                    64 => Some(encodings::KUNPCKDQ),
+                    _ => None,
+                };
+                if let Some(op) = joined {
+                    self.put(op, VectorLength::L128, def, &[VOperand::Reg(high), VOperand::Reg(low)]);
+                    return Ok(());
+                }
                 let up = self.vregs.fresh(RegClass::Mask);
                 let shift =
                     VInst::new(encodings::KSHIFTLQ, VectorLength::L128, Some(up), &[VOperand::Reg(high)]);

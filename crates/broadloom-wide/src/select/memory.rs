@@ -35,8 +35,16 @@ impl Lower<'_> {
         ty.is_vector() && ty.bytes() >= 16
     }
 
-    /// The address that a load reads.
+    /// The address that a load reads, or that of a subvector.
     pub(super) fn load_address(&mut self, inst: ClifInst) -> VAddress {
+        if let Some((load, index)) = self.clif.piece_of_load(inst) {
+            let ty = self.clif.ty(self.clif.dfg().first_result(inst));
+            let whole = self.load_address(load);
+            let offset = whole.offset + i32::from(index) * ty.bytes() as i32;
+            let first = u16::from(index) * ty.lane_count() as u16;
+            let tail = whole.tail.map(|t| TailAccess { lane: t.lane.saturating_add(first), ..t });
+            return VAddress { offset, tail, ..whole };
+        }
         match self.clif.data(inst) {
             Data::Load { arg, offset, .. } => self.address(arg, offset.into()),
             _ => {

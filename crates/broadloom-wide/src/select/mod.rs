@@ -14,6 +14,7 @@ mod lower;
 mod masks;
 mod memory;
 mod multiply_high;
+mod permute;
 mod scalar;
 mod survey;
 mod vector;

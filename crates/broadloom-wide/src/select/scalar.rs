@@ -43,6 +43,7 @@ impl Lower<'_> {
                 self.put(op, VectorLength::L128, def, &[VOperand::Reg(x)]);
                 return Ok(());
             }
+            Opcode::VhighBits => return self.high_bits(result, args[0]),
             Opcode::Band if !ty.is_float() => {}
             _ if ty != types::I64 => return refuse(format!("{opcode} of {ty}")),
             _ => {}

@@ -16,6 +16,7 @@ impl<'f> Clif<'f> {
             func,
             level,
             uses: vec![0; values],
+            in_pieces: vec![false; values],
             masks: vec![false; values],
             stores: Vec::new(),
             stores_before: vec![0; insts],
@@ -33,6 +34,7 @@ impl<'f> Clif<'f> {
                 }
             }
         }
+        clif.find_pieces();
         if let Some(block) = masked {
             clif.row_loop = Some(clif.row_loop_around(block)?);
         }
@@ -42,6 +44,21 @@ impl<'f> Clif<'f> {
             clif.slot_bytes += slot.size;
         }
         Ok(clif)
+    }
+
+    /// Finds the loads of which only subvectors are read, each once.
+    fn find_pieces(&mut self) {
+        let func = self.func;
+        let mut reads = vec![0; self.uses.len()];
+        let calls = || func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+        for inst in calls().filter(|&inst| func.dfg.insts[inst].opcode() == Opcode::Call) {
+            let Some(Intrinsic::Piece(_)) = self.intrinsic(inst) else { continue };
+            let whole = self.resolve(self.arguments(inst)[0]);
+            let place = whole.as_u32() as usize;
+            reads[place] += u32::from(self.is_used_once(func.dfg.first_result(inst)));
+            let is_load = self.def(whole).is_some_and(|load| self.is_load(load));
+            self.in_pieces[place] = is_load && reads[place] == self.uses[place];
+        }
     }
 
     /// Notes what is to be known of an instruction; whether it is a masked access.

@@ -222,6 +222,34 @@ impl Lower<'_> {
         self.binary(self.logic(ty, logic), result, args);
     }
 
+    /// `a` where the bits are set, else `b`, if that is one instruction.
+    fn blend_by_constant(&mut self, result: Value, bits: u64, a: Value, b: Value) -> bool {
+        let ty = self.clif.ty(result);
+        let whole = |lane: u32| {
+            let ones = u64::MAX >> (64 - 8 * lane);
+            (0..8 / lane).all(|i| matches!(bits >> (8 * lane * i) & ones, part if part == 0 || part == ones))
+        };
+        if self.clif.level == Level::Avx512 {
+            let (def, m) = (self.reg(result), self.vregs.constant(bits));
+            let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));
+            // Bit 4b + 2m + a of the truth table: a where m is 1, b where it is 0. It overwrites b, and the constant stays.
+            let inst = VInst::new(encodings::PTERNLOGQ, length(ty), Some(def), &[b, VOperand::Reg(m), a]);
+            self.push(inst.tied().immediate(0xb8));
+        } else if whole(2) {
+            let words = (0..4).fold(0, |words, i| words | (bits >> (16 * i) & 1) << i) as i32;
+            let (def, b, a) = (self.reg(result), VOperand::Reg(self.reg(b)), self.source(a));
+            let inst = VInst::new(encodings::PBLENDW, length(ty), Some(def), &[b, a]);
+            self.push(inst.immediate(words * 0x11));
+        } else if whole(1) {
+            let (def, m) = (self.reg(result), VOperand::Reg(self.vregs.constant(bits)));
+            let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));
+            self.put(encodings::PBLENDVB, length(ty), def, &[b, a, m]);
+        } else {
+            return false;
+        }
+        true
+    }
+
     fn bit_select(&mut self, result: Value, args: &[Value]) {
         let ty = self.clif.ty(result);
         let (m, a, b) = (args[0], args[1], args[2]);
@@ -230,6 +258,11 @@ impl Lower<'_> {
         }
         if self.clif.level == Level::Avx512 && self.replaces_nan(m, a, b) {
             return self.replace_nan(result, a, b);
+        }
+        if let Some(bits) = self.clif.constant_bits(m)
+            && self.blend_by_constant(result, bits, a, b)
+        {
+            return;
         }
         match (self.clif.level, self.clif.is_mask(m)) {
             (Level::Avx512, true) => self.select_by_mask(result, self.clif.resolve(m), a, b),

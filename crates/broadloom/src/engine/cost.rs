@@ -121,18 +121,18 @@ impl Traffic {
 /// What a kernel is expected to cost, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    /// Per element, in the interpreter's loops.
-    interpreted: f64,
     /// Per tile of the interpreter.
     dispatch: f64,
-    /// Of each [`VectorWidth`].
-    machine: [Machine; 3],
+    /// On vectors of each [`VectorWidth`].
+    at: [AtWidth; 3],
 }
 
-/// What a kernel is expected to cost as machine code, in nanoseconds.
+/// What a kernel is expected to cost on vectors of one width, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Machine {
-    /// Per element, in a fused loop.
+struct AtWidth {
+    /// Per element, in the interpreter's loops.
+    interpreted: f64,
+    /// Per element, in a fused loop of machine code.
     fused: f64,
     /// To compile.
     compile: f64,
@@ -144,16 +144,17 @@ impl Estimate {
         // Loads and stores: an instruction each.
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
-        let mut interpreted = moved * MOVE;
+        // Of the interpreter: passes over tiles, and instructions of its loops.
+        let (mut passes, mut looped) = (moved * MOVE, 0.0);
         // Of machine code: instructions, operations of float16, and what has one rate at every width.
         let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
-        let (lanes, converts) = (broadloom_interp::lanes() as f64, broadloom_mem::converts_halves());
+        let converts = broadloom_mem::converts_halves();
         for inst in &kernel.body {
             if let Code::Host(callee) = inst.code {
                 // What the function takes, it takes in either; machine code calls it for every few elements.
                 let time = f64::from(callee.signature.cost()) * MOVE;
                 others += time + CALL / f64::from(HOST_LANES);
-                interpreted += time + PASS;
+                passes += time + PASS;
                 continue;
             }
             let (cost, width) =
@@ -176,14 +177,30 @@ impl Estimate {
             // What an op computes is wider in the loops, but each op is also a pass over tiles; the canonical NaN is not,
             // which loops give with what they compute.
             let pass = if is_in_a_loop(inst.code) { 0.0 } else { pass };
-            interpreted += pass + shown * scale * INTERPRETED * 4.0 / lanes;
+            passes += pass;
+            looped += shown * scale;
         }
         let steps = kernel.body.iter().filter(|inst| !is_in_a_loop(inst.code)).count();
-        let machine = RATES.map(|rates| Machine {
-            fused: instructions * rates.instruction + halves * rates.half + others,
-            compile: rates.compile + rates.compile_instruction * kernel.cost() as f64,
+        let at = VectorWidth::ALL.map(|width| {
+            let copies = if width > VectorWidth::W128 { copies(kernel) } else { 1.0 };
+            let (rates, lanes) = (&RATES[width as usize], broadloom_interp::lanes(width) as f64);
+            AtWidth {
+                interpreted: passes + looped * INTERPRETED * 4.0 / lanes,
+                fused: instructions * rates.instruction + halves * rates.half + others,
+                compile: rates.compile + rates.compile_instruction * kernel.cost() as f64 * copies,
+            }
         });
-        Estimate { interpreted, dispatch: steps as f64 * DISPATCH, machine }
+        Estimate { dispatch: steps as f64 * DISPATCH, at }
+    }
+}
+
+/// How many times as long wide code of long bodies takes to compile, since it is for two or four vectors at a time
+/// (`broadloom_clif`'s emitter): measured for functions and chains of them.
+fn copies(kernel: &Kernel) -> f64 {
+    match kernel.cost() {
+        25..=256 if kernel.latency() > 94 => 3.5,
+        25..=256 => 1.6,
+        _ => 1.0,
     }
 }
 
@@ -205,8 +222,8 @@ pub struct RunCost {
 impl RunCost {
     /// Reads the cost of a run off a kernel's estimate.
     pub fn of(estimate: &Estimate, width: VectorWidth, elements: usize, traffic: Traffic) -> RunCost {
-        let Estimate { interpreted, dispatch, machine } = *estimate;
-        let Machine { fused, compile } = machine[width as usize];
+        let Estimate { dispatch, at } = *estimate;
+        let AtWidth { interpreted, fused, compile } = at[width as usize];
         let elements = elements as f64;
         let tiles = (elements / 256.0).ceil();
         let (fused_floor, interpreted_floor) = traffic.floor(width);
@@ -231,7 +248,7 @@ impl RunCost {
 
 /// Whether machine code is done with so many elements before a second thread would help.
 pub fn is_short(estimate: &Estimate, width: VectorWidth, elements: usize) -> bool {
-    threads(elements as f64 * estimate.machine[width as usize].fused, usize::MAX) == 1
+    threads(elements as f64 * estimate.at[width as usize].fused, usize::MAX) == 1
 }
 
 /// How many threads share work of so many nanoseconds.

@@ -1,10 +1,11 @@
 //! Running one stage: bind memory, choose an executor, share the work among threads.
 //!
 //! There is one way, [`PreparedStage::run`], whose first arm is the short call: machine code of a linear stage, which takes no
-//! lock, no nest and no memory. Each thread computes under the default floating-point environment and gets its own back; the
-//! bits, and the error that names the op whose divisor was zero, are the same for any number of threads.
+//! lock, no nest and no memory; that of any other stage takes a nest, where one thread is enough. Each thread computes under the
+//! default floating-point environment and gets its own back; the bits, and the error that names the op whose divisor was zero, are
+//! the same for any number of threads.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -21,6 +22,7 @@ use crate::engine::prepared::{PreparedStage, Runner};
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
+use crate::jit::Compiled;
 
 impl PreparedStage {
     /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.
@@ -46,21 +48,22 @@ impl PreparedStage {
                 self.combine(request, &inputs, &mut outputs, params, watch)
             }
             _ if self.stage.shape.elements() == 0 => Ok(()),
-            Some(compiled) if watch.is_none() => {
+            Some(compiled) if watch.is_none() && self.linear.is_some() => {
                 let inputs =
                     inputs.zip(self.starts()).map(|(bytes, first)| bytes.get(*first..).unwrap_or(&[]));
                 self.run_direct(request, |elements, faults| {
                     compiled.run_slices(elements, inputs, outputs, params, faults)
                 })
             }
-            _ => {
+            direct => {
                 let since = self.clock(request);
                 let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
                 let loops = self.loops.as_ref().map_err(|e| memory(e))?;
                 // PERF: a nest that is moved costs as much as a short call's work.
-                match &mut Nest::bind(loops, inputs, outputs) {
-                    Ok(nest) => self.run_nest(request, nest, params, since, watch),
-                    Err(e) => Err(memory(e)),
+                match (&mut Nest::bind(loops, inputs, outputs), direct.filter(|_| watch.is_none())) {
+                    (Ok(nest), Some(compiled)) => self.walk_direct(request, nest, compiled, params),
+                    (Ok(nest), None) => self.run_nest(request, nest, params, since, watch),
+                    (Err(e), _) => Err(memory(e)),
                 }
             }
         }
@@ -71,7 +74,8 @@ impl PreparedStage {
         if self.stage.shape.elements() == 0 {
             return Ok(());
         }
-        if let Some(compiled) = self.direct(request) {
+        let direct = self.direct(request);
+        if let (Some(compiled), true) = (direct, self.linear.is_some()) {
             operands.skip(self.starts());
             return self.run_direct(request, |elements, faults| {
                 compiled.run_apart(elements, operands, params, faults)
@@ -80,9 +84,10 @@ impl PreparedStage {
         let since = self.clock(request);
         let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
         let loops = self.loops.as_ref().map_err(|e| memory(e))?;
-        match &mut Nest::bind_apart(loops, operands) {
-            Ok(nest) => self.run_nest(request, nest, params, since, None),
-            Err(e) => Err(memory(e)),
+        match (&mut Nest::bind_apart(loops, operands), direct) {
+            (Ok(nest), Some(compiled)) => self.walk_direct(request, nest, compiled, params),
+            (Ok(nest), None) => self.run_nest(request, nest, params, since, None),
+            (Err(e), _) => Err(memory(e)),
         }
     }
 
@@ -92,7 +97,33 @@ impl PreparedStage {
         self.linear.as_deref().unwrap_or(&[])
     }
 
-    /// Runs a linear stage by its machine code, which is given the number of elements and the bytes for faults.
+    /// Runs the stage by its machine code over bound memory, on this thread.
+    fn walk_direct(
+        &self,
+        request: &Request<'_>,
+        nest: &mut Nest<'_>,
+        compiled: &Compiled,
+        params: &[u64],
+    ) -> Result<()> {
+        self.run_direct(request, |_, faults| {
+            with_workspace(|scratch, _| {
+                let mut failure = None;
+                let mut body = |block: &mut Block<'_>| match compiled.run(block, params, faults) {
+                    Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failure = Some(error);
+                        ControlFlow::Break(())
+                    }
+                };
+                let _ = nest.run(policy_of(compiled), scratch, &mut body);
+                let refused = scratch.take_refusal().map(|r| Error::new(ErrorKind::Limit, r.to_string()));
+                failure.or(refused).map_or(Ok(()), Err)
+            })
+        })
+    }
+
+    /// Runs machine code of the stage, which is given the number of elements and the bytes for faults.
     #[inline]
     fn run_direct(
         &self,
@@ -127,7 +158,7 @@ impl PreparedStage {
     ) -> Result<()> {
         // Choosing estimates in floats, and so does the compiler, whatever the application has set.
         let _ieee = FloatEnv::ieee();
-        let access: SmallVec<[Access; 8]> = nest.accesses().collect();
+        let access: SmallVec<[Access; 8]> = nest.stepped_accesses().collect();
         let (runner, choice) = self.runner(request, &access, watch)?;
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let job = Job {
@@ -176,12 +207,17 @@ impl PreparedStage {
     }
 }
 
-/// Machine code reads before it writes, element by element; the interpreter's slices must not alias.
+/// The interpreter's slices must not alias.
 fn alias_policy(runner: &Runner) -> AliasPolicy {
     match runner {
-        Runner::Jit(_) => AliasPolicy::InPlace,
+        Runner::Jit(compiled) => policy_of(compiled),
         Runner::Interp(_) => AliasPolicy::Copy,
     }
+}
+
+/// Machine code reads before it writes, element by element, and may read steps.
+fn policy_of(compiled: &Compiled) -> AliasPolicy {
+    if compiled.reads_steps() { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
 }
 
 /// What the parts of one run share.
@@ -197,14 +233,17 @@ struct Job<'j> {
 
 thread_local! {
     /// Working memory, kept between runs: some hundred kilobytes at most.
-    static WORKSPACE: RefCell<(Scratch, Tiles)> = RefCell::default();
+    static WORKSPACE: Cell<Option<Box<(Scratch, Tiles)>>> = const { Cell::new(None) };
 }
 
 /// Lends this thread's working memory; new memory where that is in use further up this thread, or the thread ends.
+///
+/// PERF: it is in a box, since to move it out and back takes as long as a short call's work.
 pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut Tiles) -> R) -> R {
-    let (mut scratch, mut tiles) = WORKSPACE.try_with(RefCell::take).unwrap_or_default();
-    let done = work(&mut scratch, &mut tiles);
-    let _ = WORKSPACE.try_with(|workspace| workspace.replace((scratch, tiles)));
+    let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let (scratch, tiles) = &mut *workspace;
+    let done = work(scratch, tiles);
+    let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
     done
 }
 

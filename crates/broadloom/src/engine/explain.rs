@@ -6,6 +6,7 @@ use broadloom_core::fuse::{self, Action};
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{DType, Result};
+use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{Reduction, VectorWidth};
 use broadloom_mem::{FloatEnv, Stores};
 use broadloom_reduce::LANES;
@@ -142,7 +143,14 @@ fn step(
         compile: cost.compile,
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
-    let (access, combining) = (prepared.classes().collect(), combining(prepared, threads));
+    // Steps are read by machine code on wide vectors, of a stage that does not combine what is in tiles.
+    let reduces = matches!(stage.action, Action::Reduce { .. });
+    let reads_steps = run.jit && width > VectorWidth::W128 && !reduces;
+    let as_run = |class| match class {
+        AccessClass::Stepped(_) if !reads_steps => AccessClass::Packed,
+        class => class,
+    };
+    let (access, combining) = (prepared.classes().map(as_run).collect(), combining(prepared, threads));
     Ok(explain::Step { stage, nodes, access, read, written, combining, run: Some(run), code })
 }
 

@@ -52,9 +52,11 @@ impl Executor {
 pub struct Options {
     /// What runs the kernels.
     pub executor: Executor,
-    /// How wide the vectors of machine code are at most; `None` for the widest of the CPU.
+    /// How wide the vectors are at most; `None` for the widest of the CPU.
     ///
-    /// A CPU that has no vectors of this width uses the widest that it has; so does a kernel that the compiler can't put
+    /// Machine code has vectors of each width; the interpreter has loops of 256 and of 512 bits on x86-64, of which those of
+    /// 256 bits stand for narrower ones too, and converts float16 on the widest, as partial results of reductions are joined. A CPU
+    /// that has no vectors of this width uses the widest that it has; so does a kernel that the compiler can't put
     /// on them. [`explanation`](crate::Array::explanation) says which are used, and why no wider ones.
     pub vector_width: Option<VectorWidth>,
     /// The most threads to use, the calling one included. `None` for as many as the rayon pool has that the caller is a

@@ -1,7 +1,7 @@
 //! A stage with what is kept for its runs: the plan of its loops, programs and machine code, and the states of the choice
 //! between them.
 //!
-//! What the lock guards is what a run changes. What a short call asks for (machine code of a linear stage, and the tags of
+//! What the lock guards is what a run changes. What a short call asks for (machine code of a stage that stores, and the tags of
 //! states) is read without it; it is written under the lock only, so that a forked child waits for nothing that may never
 //! come free. A thread that finds the lock held prepares for its own run alone.
 
@@ -35,8 +35,8 @@ pub struct PreparedStage {
     pub geometry: Option<Geometry>,
     /// The kernel that combines rows before it writes them, of a stage that reduces long runs of elements that follow each other.
     leaves: Option<Arc<Kernel>>,
-    /// The program for what is left of such runs.
-    pub rest: OnceLock<Arc<Program>>,
+    /// The program for what is left of such runs, by [`VectorWidth`].
+    pub rest: [OnceLock<Arc<Program>>; 3],
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     /// For each input, where its elements begin in its memory, if the loops are one over memory as it is.
@@ -53,7 +53,7 @@ pub struct PreparedStage {
     /// Machine code is done before a second thread would help, by [`VectorWidth`].
     short: [bool; 3],
     kept: Mutex<Kept>,
-    /// The machine code of a linear stage, once it is there, by [`VectorWidth`].
+    /// The machine code of a stage that stores, once it is there, by [`VectorWidth`].
     direct: [OnceLock<Compiled>; 3],
     /// The [tags](State::tag) of the states, likewise.
     tags: ByRequest<AtomicU8>,
@@ -66,7 +66,8 @@ type ByRequest<T> = [[T; 2]; 3];
 struct Kept {
     /// How the inputs were accessed last, which what follows is for.
     access: SmallVec<[Access; 8]>,
-    program: Option<Arc<Program>>,
+    /// By [`VectorWidth`], as the code.
+    programs: [Option<Arc<Program>>; 3],
     code: [KeptCode; 3],
     states: ByRequest<State>,
     ledger: Ledger,
@@ -100,6 +101,14 @@ impl Runner {
     /// Whether it combines rows before it writes them, and so runs no blocks.
     pub fn has_leaves(&self) -> bool {
         matches!(self, Runner::Jit(compiled) if compiled.leaf_rows().is_some())
+    }
+
+    /// How wide its vectors are at most.
+    pub fn width(&self) -> VectorWidth {
+        match self {
+            Runner::Interp(program) => program.width(),
+            Runner::Jit(compiled) => compiled.width(),
+        }
     }
 
     /// Computes a block; `stores` is how the interpreter writes.
@@ -140,7 +149,7 @@ impl PreparedStage {
         };
         PreparedStage {
             leaves,
-            rest: OnceLock::new(),
+            rest: Default::default(),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             linear,
@@ -168,9 +177,12 @@ impl PreparedStage {
         (0..self.stage.inputs.len()).map(class)
     }
 
-    /// How each input is accessed.
+    /// How each input is accessed; a reduction combines what is in tiles.
     pub fn access(&self) -> SmallVec<[Access; 8]> {
-        self.classes().map(AccessClass::access).collect()
+        match self.stage.action {
+            Action::Reduce { .. } => self.classes().map(AccessClass::access).collect(),
+            _ => self.classes().map(AccessClass::stepped_access).collect(),
+        }
     }
 
     /// The choice for a run with inputs that are accessed so, were it made now.
@@ -301,22 +313,28 @@ impl PreparedStage {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
                 // Under the lock: a forked child must not wait for one that is being set.
-                if held && self.linear.is_some() && self.access()[..] == *access {
+                if held && self.stage.action.is_store() && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));
             }
         }
         kept.ledger.add(&choice.cost);
-        let program = match &kept.program {
+        let program = match &kept.programs[width] {
             Some(program) => program.clone(),
             None => {
-                let program = Arc::new(Program::new(&self.stage.kernel, &self.functions, access)?);
-                kept.program = Some(program.clone());
+                let program = self.program(request.width, access)?;
+                kept.programs[width] = Some(program.clone());
                 program
             }
         };
         Ok((Runner::Interp(program), choice))
+    }
+
+    /// The interpreter's program for inputs that are accessed so.
+    pub fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Arc<Program>> {
+        Program::new(&self.stage.kernel, &self.functions, access)
+            .map(|program| Arc::new(program.up_to(width)))
     }
 
     /// Sees to it that there is machine code; false where the compiler refuses it, which it is asked for once, or another
@@ -383,7 +401,8 @@ impl PreparedStage {
         }
     }
 
-    /// The machine code of a linear stage that is to run now, on this thread alone: the first arm of every run over slices.
+    /// The machine code of a stage that stores and is to run now, on this thread alone, with its inputs accessed as the plan of
+    /// its loops says.
     #[inline]
     pub fn direct(&self, request: &Request<'_>) -> Option<&Compiled> {
         let width = request.width as usize;
@@ -417,10 +436,10 @@ impl PreparedStage {
     }
 }
 
-/// How the inputs of a stage are accessed, where they are in memory as their layouts say and outputs are contiguous; of
+/// How the inputs of a stage that stores are accessed, where they are in memory as their layouts say and outputs are contiguous; of
 /// layouts that have no plan, nothing is said.
 pub fn access_of(stage: &Stage) -> SmallVec<[Access; 8]> {
-    loops(stage).map_or_else(|_| SmallVec::new(), |loops| loops.accesses().collect())
+    loops(stage).map_or_else(|_| SmallVec::new(), |loops| loops.stepped_accesses().collect())
 }
 
 /// The loops of a stage, where inputs are in memory or generated as their layouts say and outputs are contiguous.

@@ -55,7 +55,7 @@ pub enum ThreadMode {
 pub struct Request<'r> {
     pub runtime: &'r Runtime,
     pub options: &'r Options,
-    /// The widest vectors that machine code may have: no wider than the target's.
+    /// The widest vectors that a run may have: no wider than the target's.
     pub width: VectorWidth,
     pub threads: ThreadMode,
 }

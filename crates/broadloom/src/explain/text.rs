@@ -6,7 +6,7 @@ use std::fmt;
 
 use broadloom_core::fuse::describe;
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
-use broadloom_ir::loop_plan::AccessClass;
+use broadloom_ir::loop_plan::{Access, AccessClass};
 use broadloom_mem::FloatEnv;
 
 use crate::explain::explanation::{Explanation, Step, bytes, count, name_or, time, vectors};
@@ -130,6 +130,8 @@ impl Explanation {
         let class = match step.access.get(j) {
             Some(AccessClass::Uniform) => "one element for a row",
             Some(AccessClass::Packed) => "packed into rows of elements",
+            Some(AccessClass::Stepped(Access::Reversed)) => "element by element, backwards",
+            Some(AccessClass::Stepped(_)) => "every second element",
             Some(AccessClass::Contiguous) | None => "element by element",
         };
         [self.source(input.source), describe(&input.layout), class.into()]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use broadloom_core::graph::MAX_NODES;
 use broadloom_core::node::{NodeId, NodeKind};
+use broadloom_core::scalar::Class;
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
-use broadloom_core::{Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
@@ -62,6 +63,8 @@ pub(super) struct Walker<'e, 'a> {
     pub nodes: SmallVec<[Entry<'e>; 16]>,
     pub leaves: Leaves<'e, 'a>,
     pub functions: Functions,
+    /// Whether integers may be divided.
+    divides: bool,
     /// Nodes that more than one place refers to.
     ids: Memo<usize, NodeId>,
     /// What is to be walked, and whether its operands have been.
@@ -77,6 +80,7 @@ impl<'e, 'a> Walker<'e, 'a> {
             nodes: SmallVec::new(),
             leaves: Leaves::new(declared),
             functions: Functions { list: SmallVec::new(), known: Memo::new() },
+            divides: false,
             ids: Memo::new(),
             pending: SmallVec::new(),
             done: SmallVec::new(),
@@ -89,7 +93,20 @@ impl<'e, 'a> Walker<'e, 'a> {
         for root in roots {
             self.root(root, roots.len() > 1, max_nodes)?;
         }
+        if !self.divides {
+            self.leaves_reciprocals_aside();
+        }
         limits.check_depth_and_rank(Structure { nodes: &self.nodes, roots: &self.done })
+    }
+
+    /// Nothing is divided as integers are: literals need not be told apart by their reciprocals, so that expressions with others share a
+    /// plan and its code.
+    fn leaves_reciprocals_aside(&mut self) {
+        for entry in &mut self.nodes {
+            if let NodeKind::Leaf(KeyLeaf::Literal { class: class @ Class::ShortReciprocal, .. }) = entry {
+                *class = Class::Other;
+            }
+        }
     }
 
     fn root(&mut self, root: &'e Array<'a>, of_several: bool, max_nodes: usize) -> Result<()> {
@@ -130,6 +147,9 @@ impl<'e, 'a> Walker<'e, 'a> {
     /// The entry of a node whose operands are the last of `done`, which are taken off.
     fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
         let kind = &array.0.kind;
+        if let NodeKind::Apply { op, .. } = kind {
+            self.divides |= op.faults(DType::Int64);
+        }
         let first = self.done.len() - kind.arity();
         let mut at = first;
         let entry = kind.try_map(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use broadloom_bench::clock::{Contender, in_turns};
 use broadloom_clif::Width;
 use broadloom_core::kernel::Code;
-use broadloom_core::{DType, Kernel, Op};
+use broadloom_core::{DType, Kernel, Op, Scalar};
 
 use crate::contenders::{compile, kernel, symbol};
 
@@ -89,7 +89,10 @@ pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
         Width::of_target().map(|w| w.bits()).collect::<Vec<_>>()
     );
     let n = 100_000;
-    for (name, function, kernel, params) in table() {
+    for (name, function, mut kernel, params) in table() {
+        // As an expression's literals, which the kernel has the classes of.
+        let literals = kernel.params.iter().zip(&params).map(|(&dtype, &bits)| Scalar { dtype, bits });
+        kernel.short_reciprocals = literals.map(Scalar::has_short_reciprocal).collect();
         let compiled = compile(&kernel)?;
         let mut bits = 1u64;
         let mut next = || {

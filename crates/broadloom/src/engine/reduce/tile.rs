@@ -7,14 +7,13 @@ use std::ops::ControlFlow;
 
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Result};
-use broadloom_interp::Program;
+use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use broadloom_mem::{
     Access, AliasPolicy, AllocError, Apart, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
 };
 use broadloom_reduce::LANES;
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 use super::fold::Fold;
 use crate::engine::execute::with_workspace;
@@ -295,14 +294,16 @@ fn other<'o>(
         Some(place) => place,
         None => {
             let prepared = fold.prepared;
-            let program = || Program::new(&prepared.stage.kernel, &prepared.functions, &access).map(Arc::new);
+            let width = fold.first.map_or_else(VectorWidth::target, |(runner, _)| runner.width());
+            let program = || prepared.program(width, &access);
             // What machine code leaves of a run is accessed as the run is, each time.
             let is_rest = fold.first.is_some_and(|(_, first)| *first == access[..]);
-            let program = match prepared.rest.get() {
+            let rest = &prepared.rest[width as usize];
+            let program = match rest.get() {
                 Some(program) if is_rest => program.clone(),
                 None if is_rest => {
                     let made = program()?;
-                    prepared.rest.get_or_init(|| made).clone()
+                    rest.get_or_init(|| made).clone()
                 }
                 _ => program()?,
             };

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use broadloom_core::fuse::{Action, InputView, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
-use broadloom_interp::Program;
 use broadloom_mem::{Buffer, FloatEnv, Nest, Region, View, ViewMut};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -356,7 +355,7 @@ impl OfPart<'_> {
     /// Runs the kernel over bound memory.
     fn run(&self, nest: &mut Nest<'_>, others: &mut Others) -> Result<()> {
         let (prepared, Chosen { params, outcome, .. }) = (self.prepared(), self.chosen);
-        let access: Accesses = nest.accesses().collect();
+        let access: Accesses = nest.stepped_accesses().collect();
         let runner = match &self.chosen.runner {
             Some((runner, of)) if *of == access => runner,
             _ => {
@@ -365,8 +364,8 @@ impl OfPart<'_> {
                 let at = match others.iter().position(is_it) {
                     Some(at) => at,
                     None => {
-                        let program = Program::new(&prepared.stage.kernel, &prepared.functions, &access)?;
-                        others.push((self.number, access, Runner::Interp(Arc::new(program))));
+                        let program = prepared.program(self.all.run.request.width, &access)?;
+                        others.push((self.number, access, Runner::Interp(program)));
                         others.len() - 1
                     }
                 };

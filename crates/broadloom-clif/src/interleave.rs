@@ -1,0 +1,167 @@
+//! Widening and narrowing by twice without moving lanes across vectors.
+//!
+//! Numbers of N bytes that fill a vector take two as numbers of 2N bytes. Where a loop has lanes of these two widths only, and
+//! memory those of N bytes, the first of the two vectors holds the even elements and the second the odd ones: to widen is a
+//! mask or a shift of the vector as it is, to narrow a shift and a blend by a constant. In the order of their elements each
+//! lane would have to move, in several instructions of the one or two units that shuffle.
+
+use broadloom_ir::kernel::{Depth, Kernel};
+use broadloom_math::record::Primitive;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Type, Value};
+use smallvec::SmallVec;
+
+use crate::body::{Body, Code, Node};
+use crate::value::{Lanes, Layout, MAX_VECTORS, integer};
+use crate::vectors::Vectors;
+use crate::width::Width;
+
+/// Whether the lanes of a body may be held so: nothing in it reads or writes the wider ones in the order of their elements.
+pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
+    if !layout.is_wide() || !kernel.leaves.is_empty() || !kernel.functions.is_empty() {
+        return false;
+    }
+    let nodes = || body.at(Depth::Element).iter().map(|&var| body.node(var));
+    let (narrow, widest) =
+        nodes().fold((u8::MAX, 0), |(low, high), node| (low.min(node.lane), high.max(node.lane)));
+    let size = usize::from(narrow);
+    matches!(narrow, 1 | 2)
+        && widest == 2 * narrow
+        && layout.lanes * u32::from(narrow) >= layout.width.bytes()
+        && kernel.output_dtypes().all(|dtype| dtype.size() == size)
+        && nodes().all(|node| keeps_order(node, narrow, layout.width))
+}
+
+/// Whether a node treats lanes alike, wherever they lie, or is a conversion that this module has.
+fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
+    match node.code {
+        Code::Input(_) => node.lane == narrow,
+        Code::Param(_) | Code::Minimum | Code::Maximum => true,
+        Code::Host(_) | Code::CheckDivisor(_) => false,
+        Code::Primitive(primitive) => match primitive {
+            Primitive::SlowPath(_)
+            | Primitive::FloatResize(_)
+            | Primitive::HalfToFloat
+            | Primitive::FloatToHalf => false,
+            Primitive::IntToFloat(from) | Primitive::FloatToInt(from) => from.size() == node.dtype.size(),
+            // In mask registers lanes are bits, which are moved as they are.
+            Primitive::MaskResize(_) => width < Width::W512,
+            _ => true,
+        },
+    }
+}
+
+impl Vectors<'_> {
+    /// Whether lanes of one width are converted to those of the other as even and odd ones.
+    pub fn interleaves(&self, from: u32, to: u32) -> bool {
+        self.layout.interleaved && !self.uniform && (to == 2 * from || from == 2 * to)
+    }
+
+    /// Integers of twice the width: the even lanes, then the odd ones, of each vector.
+    pub fn widen_interleaved(&mut self, x: Lanes, signed: bool) -> Lanes {
+        let bits = 8 * i64::from(x.width);
+        self.widened(x, |v, ty, x| {
+            if signed {
+                let even = v.ins().ishl_imm_u(x, bits);
+                return [v.ins().sshr_imm_u(even, bits), v.ins().sshr_imm_u(x, bits)];
+            }
+            let low = v.constant(ty, (1 << bits) - 1);
+            [v.ins().band(x, low), v.ins().ushr_imm_u(x, bits)]
+        })
+    }
+
+    /// A mask of twice the width: what is below 0, since a lane's highest bit is as all others are.
+    pub fn widen_mask_interleaved(&mut self, m: Lanes) -> Lanes {
+        let bits = 8 * i64::from(m.width);
+        self.widened(m, |v, ty, m| {
+            let zero = v.zero(ty);
+            let even = v.ins().ishl_imm_u(m, bits);
+            [even, m].map(|x| v.ins().icmp(IntCC::SignedLessThan, x, zero))
+        })
+    }
+
+    fn widened(&mut self, x: Lanes, mut halves: impl FnMut(&mut Self, Type, Value) -> [Value; 2]) -> Lanes {
+        let width = 2 * u32::from(x.width);
+        let ty = self.layout.integer_vector(width);
+        let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
+        for &v in x.vectors() {
+            let v = self.cast_bits(ty, v);
+            out.extend(halves(self, ty, v));
+        }
+        Lanes::new(width, out)
+    }
+
+    /// The low halves of lanes, which are even and odd ones.
+    pub fn narrow_interleaved(&mut self, x: Lanes) -> Lanes {
+        let bits = 4 * i64::from(x.width);
+        self.narrowed(x, |v, odd| v.ins().ishl_imm_u(odd, bits))
+    }
+
+    /// A mask of half the width: the halves of a lane are the same.
+    pub fn narrow_mask_interleaved(&mut self, m: Lanes) -> Lanes {
+        self.narrowed(m, |_, odd| odd)
+    }
+
+    fn narrowed(&mut self, x: Lanes, mut upper: impl FnMut(&mut Self, Value) -> Value) -> Lanes {
+        let narrow = u32::from(x.width) / 2;
+        let ty = self.layout.integer_vector(x.width.into());
+        let low = self.constant(ty, u64::MAX >> (64 - 8 * narrow));
+        let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
+        for pair in x.vectors().chunks(2) {
+            let [even, odd] = [pair[0], pair[pair.len() - 1]].map(|v| self.cast_bits(ty, v));
+            let odd = upper(self, odd);
+            let both = self.ins().bitselect(low, even, odd);
+            let to = self.layout.vector(integer(narrow));
+            out.push(self.cast_bits(to, both));
+        }
+        Lanes::new(narrow, out)
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{DType, Op};
+    use broadloom_mem::{Access, Stores};
+    use broadloom_wide::Intrinsic;
+
+    use super::*;
+    use crate::emit::Helpers;
+    use crate::repertoire;
+
+    /// Numbers that are doubled in another dtype and come back, some of them with a bool or with what they are doubled to.
+    fn kernel(from: DType, through: DType, outputs: &[u32]) -> Kernel {
+        let inst = |code, args: [u32; 3]| Inst { code, args: args.map(ValueId) };
+        let body = vec![
+            inst(Code::Cast(from, through), [0, 0, 0]),
+            inst(Code::Apply(Op::Add, through), [1, 1, 0]),
+            inst(Code::Cast(through, from), [2, 0, 0]),
+            inst(Code::Apply(Op::Less, through), [1, 2, 0]),
+        ];
+        let outputs = outputs.iter().map(|&o| ValueId(o)).collect();
+        Kernel { inputs: vec![from], body, outputs, ..Kernel::default() }
+    }
+
+    /// Whether nothing but loads and stores is a call: no lanes are moved.
+    fn interleaves(kernel: &Kernel, width: Width) -> bool {
+        let helpers = Helpers::Shown(Vec::new());
+        let access = [Access::Contiguous];
+        let (function, _) = repertoire::optimised(kernel, &access, width, Stores::Cached, helpers);
+        let mut called = function.dfg.ext_funcs.values().map(|f| Intrinsic::of_external(&function, &f.name));
+        called.all(|call| matches!(call, Some(Intrinsic::LoadPart | Intrinsic::StorePart)))
+    }
+
+    #[test]
+    fn lanes_are_interleaved_where_memory_has_the_narrow_ones_only() {
+        use DType::{Float32, Int8, Int16, Int32, UInt8, UInt16, UInt32};
+        for width in [Width::W256, Width::W512] {
+            for (from, through) in [(UInt8, UInt16), (Int8, Int16), (UInt16, UInt32), (Int16, Int32)] {
+                assert!(interleaves(&kernel(from, through, &[3]), width), "{from} {through} {width}");
+                assert!(!interleaves(&kernel(from, through, &[2, 3]), width), "{from} {through} {width}");
+            }
+            assert!(!interleaves(&kernel(UInt8, Float32, &[3]), width));
+            let with_bool = interleaves(&kernel(UInt8, UInt16, &[3, 4]), width);
+            assert_eq!(with_bool, width == Width::W256, "masks in registers of their own");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Inputs whose elements are a step apart, read where they are: every length, at the ends of memory that ends the process where a byte
+//! outside of it is read, and against loops over elements.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use broadloom_clif::{Compiled, Compiler, Width};
+use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
+use broadloom_ir::{DType, ErrorKind, Op};
+use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
+
+use crate::rows::{Dice, Guarded, Wall};
+
+/// `a - b` in the dtype of the widest, of which each output has the low bits: the dtypes of both, of the difference, and of
+/// the outputs.
+type Case = (DType, DType, DType, &'static [DType]);
+
+const CASES: [Case; 4] = [
+    (DType::Int32, DType::Int32, DType::Int32, &[DType::Int32]),
+    (DType::Int64, DType::Int64, DType::Int64, &[DType::Int64]),
+    (DType::Int32, DType::Int64, DType::Int64, &[DType::Int64, DType::Int32]),
+    (DType::UInt32, DType::UInt8, DType::UInt32, &[DType::UInt8, DType::UInt32]),
+];
+
+fn kernel((a, b, work, outputs): Case) -> Kernel {
+    let (mut body, mut next) = (Vec::new(), 1);
+    let mut push = |code, x: u32, y: u32| {
+        body.push(Inst { code, args: [ValueId(x), ValueId(y), ValueId(0)] });
+        next += 1;
+        next
+    };
+    let x = if a == work { 0 } else { push(Code::Cast(a, work), 0, 0) };
+    let y = if b == work { 1 } else { push(Code::Cast(b, work), 1, 0) };
+    let difference = push(Code::Apply(Op::Subtract, work), x, y);
+    let results = outputs.iter().map(|&to| match to == work {
+        true => ValueId(difference),
+        false => ValueId(push(Code::Cast(work, to), difference, 0)),
+    });
+    let outputs = results.collect();
+    Kernel { inputs: vec![a, b], body, outputs, ..Kernel::default() }
+}
+
+/// An operand of rows in memory of which every row but the last is followed by some elements more.
+struct Rows {
+    dtype: DType,
+    memory: Guarded,
+    step: isize,
+    shape: Vec<usize>,
+    /// From row to row, in elements.
+    pitch: usize,
+}
+
+impl Rows {
+    fn new(dtype: DType, step: isize, shape: &[usize], wall: Wall, dice: &mut Dice) -> Rows {
+        let (rows, cols) = (shape.iter().rev().nth(1).copied().unwrap_or(1), shape[shape.len() - 1]);
+        let span = (cols - 1) * step.unsigned_abs() + 1;
+        let pitch = span + 5;
+        let mut memory = Guarded::new(((rows - 1) * pitch + span) * dtype.size(), wall);
+        memory.bytes_mut().iter_mut().for_each(|byte| *byte = dice.next() as u8);
+        Rows { dtype, memory, step, shape: shape.to_vec(), pitch }
+    }
+
+    /// The offset of an element.
+    fn at(&self, row: usize, col: usize) -> usize {
+        let cols = self.shape[self.shape.len() - 1];
+        let col = if self.step < 0 { cols - 1 - col } else { col * self.step as usize };
+        (row * self.pitch + col) * self.dtype.size()
+    }
+
+    /// The element, with its sign.
+    fn get(&self, row: usize, col: usize) -> i64 {
+        let size = self.dtype.size();
+        let from = &self.memory.bytes()[self.at(row, col)..][..size];
+        let is_negative = matches!(self.dtype, DType::Int32 | DType::Int64) && from[size - 1] >= 0x80;
+        let mut bits = [if is_negative { 0xff } else { 0 }; 8];
+        bits[..size].copy_from_slice(from);
+        i64::from_le_bytes(bits)
+    }
+
+    fn strides(&self) -> Vec<isize> {
+        let size = self.dtype.size() as isize;
+        let strides = [self.pitch as isize * size, self.step * size];
+        strides[2 - self.shape.len()..].to_vec()
+    }
+
+    fn start(&mut self) -> *mut u8 {
+        let at = self.at(0, 0);
+        self.memory.as_mut_ptr().wrapping_add(at)
+    }
+
+    /// # Safety
+    /// Nobody may use the memory otherwise as long as the view is used, but as an output of the same elements.
+    unsafe fn view(&mut self) -> View<'static> {
+        let (start, strides) = (self.start(), self.strides());
+        // SAFETY: the rows are in the memory, and this function's contract.
+        unsafe { View::from_raw(start, self.dtype.size(), &self.shape, &strides) }.expect("aligned")
+    }
+
+    /// # Safety
+    /// As [`Rows::view`].
+    unsafe fn view_mut(&mut self) -> ViewMut<'static> {
+        let (start, strides) = (self.start(), self.strides());
+        // SAFETY: as in `view`.
+        unsafe { ViewMut::from_raw(start, self.dtype.size(), &self.shape, &strides) }.expect("aligned")
+    }
+}
+
+/// Machine code for each kernel, its accesses and its width.
+struct Codes {
+    compiler: Compiler,
+    stores: Stores,
+    known: HashMap<(usize, Vec<Access>, Width), Compiled>,
+}
+
+impl Codes {
+    fn new(stores: Stores) -> Codes {
+        let compiler = Compiler::host().expect("a supported host");
+        Codes { compiler, stores, known: HashMap::new() }
+    }
+
+    fn get(&mut self, case: usize, access: Vec<Access>, width: Width) -> &Compiled {
+        let Codes { compiler, stores, known } = self;
+        known.entry((case, access.clone(), width)).or_insert_with(|| {
+            let kernel = kernel(CASES[case]);
+            let compiled = compiler.compile_with(*stores, &kernel, &[], &access, width).expect("compiles");
+            assert_eq!((compiled.width(), compiled.narrowed()), (width, None));
+            assert_eq!(compiled.reads_steps(), access.iter().any(|access| access.is_stepped()));
+            compiled
+        })
+    }
+
+    /// Runs a case on rows of this shape; `in_place` is whether the second input is the last output.
+    fn check(
+        &mut self,
+        case: usize,
+        width: Width,
+        steps: [isize; 2],
+        shape: &[usize],
+        wall: Wall,
+        in_place: bool,
+    ) {
+        let (a, b, _, to) = CASES[case];
+        let mut dice = Dice(shape.iter().sum::<usize>() as u64);
+        let mut x = Rows::new(a, steps[0], shape, wall, &mut dice);
+        let mut y = Rows::new(b, steps[1], shape, wall, &mut dice);
+        let mut outputs: Vec<Rows> = to.iter().map(|&to| Rows::new(to, 1, shape, wall, &mut dice)).collect();
+        let (rows, cols) = (shape.iter().rev().nth(1).copied().unwrap_or(1), shape[shape.len() - 1]);
+        let indices = || (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
+        let expected: Vec<i64> =
+            indices().map(|(row, col)| x.get(row, col).wrapping_sub(y.get(row, col))).collect();
+        let before: Vec<Vec<u8>> =
+            outputs.iter().chain([&y]).map(|rows| rows.memory.bytes().to_vec()).collect();
+        // SAFETY: the operands live longer than the nest, and are used through it alone meanwhile.
+        let (inputs, views) = unsafe {
+            let last = outputs.len() - 1;
+            let views: Vec<ViewMut<'_>> = (outputs.iter_mut().enumerate())
+                .map(|(i, out)| if in_place && i == last { y.view_mut() } else { out.view_mut() })
+                .collect();
+            ([x.view(), y.view()], views)
+        };
+        let mut nest = Nest::new(shape, &inputs, views).expect("apart, or the same");
+        let compiled = self.get(case, nest.stepped_accesses().collect(), width);
+        let policy = if compiled.reads_steps() { AliasPolicy::Stepped } else { AliasPolicy::InPlace };
+        let done = nest.run(policy, &mut Scratch::new(), &mut |block| {
+            compiled.run(block, &[], &mut []).expect("matches");
+            ControlFlow::Continue(())
+        });
+        assert!(done.is_continue());
+        drop(nest);
+        let of = format!("{case} {width} {steps:?} {shape:?} {wall:?} {in_place}");
+        let last = outputs.len() - 1;
+        for i in 0..outputs.len() {
+            let (out, before) = match in_place && i == last {
+                true => (&y, &before[last + 1]),
+                false => (&outputs[i], &before[i]),
+            };
+            let mut want = before.clone();
+            for ((row, col), value) in indices().zip(&expected) {
+                let size = out.dtype.size();
+                want[out.at(row, col)..][..size].copy_from_slice(&value.to_le_bytes()[..size]);
+            }
+            assert!(out.memory.bytes() == want, "output {i} of {of}");
+        }
+    }
+}
+
+/// The widths of vectors that can be permuted.
+fn widths() -> impl Iterator<Item = Width> {
+    Width::of_target().filter(|&width| width > Width::W128)
+}
+
+/// Every length up to some blocks of the most lanes, where a read behind the last element or before the first would end the
+/// process.
+#[test]
+fn every_length() {
+    for stores in [Stores::Cached, Stores::Streaming] {
+        let mut codes = Codes::new(stores);
+        for (width, case) in widths().flat_map(|width| (0..CASES.len()).map(move |case| (width, case))) {
+            for steps in [[-1, 1], [2, 1], [2, -1], [-1, 2], [2, 2], [1, -1]] {
+                // Rows of few blocks are never streamed.
+                let short = if stores == Stores::Cached { 1..140 } else { 0..0 };
+                let lengths = short.chain([255, 256, 257, 258, 300, 511, 513, 700, 1000]);
+                for (n, wall) in lengths.flat_map(|n| [(n, Wall::Behind), (n, Wall::Before)]) {
+                    codes.check(case, width, steps, &[n], wall, false);
+                }
+            }
+        }
+    }
+}
+
+/// Rows of every length around blocks, and the end of the last row at a wall.
+#[test]
+fn rows_of_steps() {
+    let mut codes = Codes::new(Stores::Cached);
+    for (width, case) in widths().flat_map(|width| (0..CASES.len()).map(move |case| (width, case))) {
+        for steps in [[-1, 1], [2, 1], [2, -1], [2, 2]] {
+            for (n, wall) in (32..100).flat_map(|n| [(n, Wall::Behind), (n, Wall::Before)]) {
+                codes.check(case, width, steps, &[3, n], wall, false);
+            }
+        }
+    }
+}
+
+/// Beside an input that is an output, whose elements are computed once each.
+#[test]
+fn beside_an_output_that_is_an_input() {
+    let mut codes = Codes::new(Stores::Cached);
+    for (width, case) in widths().flat_map(|width| [(width, 0), (width, 1)]) {
+        for (n, step) in (1..200).flat_map(|n| [(n, -1), (n, 2)]) {
+            codes.check(case, width, [step, 1], &[n], Wall::Behind, true);
+        }
+    }
+}
+
+/// Steps of what can't be permuted, code on vectors of 128 bits, and slices, which have no steps.
+#[test]
+fn what_is_not_read_in_steps() {
+    let compiler = Compiler::host().expect("a supported host");
+    let bytes = kernel((DType::UInt8, DType::UInt8, DType::UInt8, &[DType::UInt8]));
+    let refused = compiler.compile(&bytes, &[], &[Access::Reversed, Access::Contiguous], Width::target());
+    assert_eq!(refused.expect_err("bytes").kind(), ErrorKind::Internal);
+    let words = kernel(CASES[0]);
+    let access = [Access::EverySecond, Access::Contiguous];
+    for width in Width::of_target() {
+        let compiled = compiler.compile(&words, &[], &access, width).expect("compiles");
+        assert_eq!(compiled.reads_steps(), width > Width::W128);
+        if compiled.reads_steps() {
+            let (x, mut y) = ([1u8; 4096], [2u8; 256]);
+            let refused =
+                compiled.run_slices(64, [&x[..], &x[..]].into_iter(), [&mut y[..]].into_iter(), &[], &mut []);
+            assert_eq!(refused.expect_err("slices").kind(), ErrorKind::Internal);
+            assert_eq!(y, [2; 256]);
+        }
+    }
+}
