@@ -3,9 +3,11 @@
     python python/bench/compare.py --sizes 10 1e5 1e7 --threads 1 2 --write docs/python/performance.md
 
 All of them compute the same workload in turns, each in a process of its own, and the least of the rounds counts: the machine
-is shared, so ratios are to be trusted, not nanoseconds. Every result is compared with NumPy's first. `engine` is the time of the
+is shared, so ratios are to be trusted, not nanoseconds. Every result is compared with NumPy's first: in a row of arithmetic, a peer
+keeps IEEE's if it has NumPy's bits; where the bits don't show it (functions, bools, reductions), a peer that contracts products
+doesn't count if products are added. JAX contracts them; numexpr computes float64 where a literal stands beside float32. The others are compared with ours under `contract`. `engine` is the time of the
 kernel alone, without Python, into memory that is there, as the loops of Numba and gcc have it. `--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, which is Numba with Intel's
-vector library; `gcc` is strict, `gcc_fast` has -ffast-math and libmvec, and is compared with ours under `contract`.
+vector library; `gcc` is strict, `gcc_fast` has -ffast-math and libmvec.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from peers import IEEE, PEERS, Peer, arrays_of, result_of, timed  # noqa: E402
+from peers import PEERS, STANDARD, Peer, arrays_of, result_of, timed  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 #: The seconds that so many calls take.
@@ -32,6 +34,11 @@ Timer = Callable[[int], float]
 BEGIN = "<!-- table, {cpu}: written by python/bench/compare.py -->"
 BEGIN_ONLY = "<!-- table: written by python/bench/compare.py -->"
 END = "<!-- end of the table -->"
+#: Whom ours are compared with.
+EXACT = "the best peer that keeps IEEE's arithmetic"
+FAST = "the best of those that don't, gcc -ffast-math above all (ours with `contract`)"
+#: Elements of which a peer's bits are compared: of a hundred, contracted and other sums may agree.
+PROBES = 100_000
 #: No row counts for more than this in a mean, so that one can't carry the others.
 CAP = 1.5
 
@@ -98,17 +105,19 @@ class Ratios:
     def __init__(self) -> None:
         self.rows: dict[tuple[str, int, str], list[tuple[float, str]]] = {}
 
-    def note(self, name: str, size: str, threads: int, took: dict[str, float]) -> str:
-        """Counts a row; its cell says the ratio and who is best."""
-        peers = {peer: took[peer] for peer in IEEE if peer in took}
-        if "gcc_fast" in took and "contract" in took:
-            self.rows.setdefault((size, threads, "gcc_fast"), []).append((took["gcc_fast"] / took["contract"], name))
-        if not peers:
-            return "–"
-        best = min(peers, key=peers.__getitem__)
-        ratio = peers[best] / took["engine"]
-        self.rows.setdefault((size, threads, "best"), []).append((ratio, name))
-        return f"{ratio:.2f} {best}"
+    def note(self, name: str, size: str, threads: int, took: dict[str, float], ieee: set[str]) -> str:
+        """Counts a row, in which these peers keep IEEE's arithmetic; its cell says the ratio and who is best of them."""
+        cell = "–"
+        for ours, against, peers in (
+            ("contract", FAST, [peer for peer in PEERS if peer in took and (peer not in ieee or peer not in STANDARD)]),
+            ("engine", EXACT, [peer for peer in STANDARD if peer in took and peer in ieee]),
+        ):
+            if peers and ours in took:
+                best = min(peers, key=took.__getitem__)
+                ratio = took[best] / took[ours]
+                self.rows.setdefault((size, threads, against), []).append((ratio, name))
+                cell = f"{ratio:.2f} {best}" if against == EXACT else cell
+        return cell
 
     def summary(self) -> list[str]:
         """A line for each size and number of threads: the capped geometric mean, and the rows below 0.9."""
@@ -116,12 +125,23 @@ class Ratios:
         for (size, threads, against), rows in self.rows.items():
             mean = math.exp(sum(math.log(min(ratio, CAP)) for ratio, _ in rows) / len(rows))
             slow = ", ".join(f"{name} {ratio:.2f}" for ratio, name in sorted(rows) if ratio < 0.9) or "none"
-            whom = "the best peer" if against == "best" else "gcc -ffast-math (ours with `contract`)"
             lines.append(
-                f"- {size}, {threads} thread{'s'[: threads - 1]}: {mean:.2f} × the speed of {whom} over {len(rows)} rows, "
+                f"- {size}, {threads} thread{'s'[: threads - 1]}: {mean:.2f} × the speed of {against} over {len(rows)} rows, "
                 f"each counted for {CAP} at most; below 0.9: {slow}"
             )
         return lines
+
+
+def has_exact_bits(peer: Peer, workload: Workload, dtype: str, check: Path) -> bool:
+    """Whether a peer gives NumPy's bits, of as many elements as show it; so does one that doesn't offer the workload."""
+    np.save(check, result_of(workload, arrays_of(workload.name, dtype, PROBES)))
+    return bool(peer.begin(workload.name, dtype, PROBES, check).get("same_bits", True))
+
+
+def contracts_products(peer: Peer, check: Path) -> bool:
+    """Whether a peer gives other bits than a product that is rounded and a sum that is rounded."""
+    triad = next(w for w in WORKLOADS if w.name == "triad")
+    return not has_exact_bits(peer, triad, "float64", check)
 
 
 def cpu(width: int | None) -> str:
@@ -181,21 +201,28 @@ def main() -> None:
             name: Peer(name, threads, options.svml if name == "numba_svml" else sys.executable, options.vector_width)
             for name in options.peers
         }
+        contracts = {name: contracts_products(peer, check) for name, peer in peers.items()}
         for workload in (w for w in WORKLOADS if w.name in options.workloads):
             for dtype in (d for d in workload.dtypes if d in (options.dtypes or workload.dtypes)):
+                ieee = {
+                    name
+                    for name, peer in peers.items()
+                    if not (workload.adds_products and contracts[name])
+                    and (not workload.has_exact_bits or has_exact_bits(peer, workload, dtype, check))
+                }
                 for size in options.sizes:
                     n = int(float(size))
                     arrays = arrays_of(workload.name, dtype, n)
                     np.save(check, result_of(workload, arrays))
                     timers = our_timers(workload, arrays, threads, options.vector_width)
                     for name, peer in peers.items():
-                        fault = peer.begin(workload.name, dtype, n, check)
+                        fault = peer.begin(workload.name, dtype, n, check).get("error")
                         if fault is None:
                             timers[name] = peer.timer()
                         elif fault != "not offered":
                             print(f"{workload.name} {dtype} {size}, {name}: {fault}", file=sys.stderr)
                     took = measured(timers, options.rounds, options.least)
-                    ratio = ratios.note(f"`{workload.name}` {dtype}", size, threads, took)
+                    ratio = ratios.note(f"`{workload.name}` {dtype}", size, threads, took, ieee)
                     cells = " | ".join(shown(took, name) for name in columns)
                     lines.append(f"| {workload.name} | {dtype} | {size} | {threads} | {cells} | {ratio} |")
                     print(lines[-1], flush=True)

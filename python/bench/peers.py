@@ -10,6 +10,7 @@ processor where one thread is asked for, and keeps the threads of one library fr
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -32,13 +33,15 @@ OF_AVX2 = {
     "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
     "GCC_ARCH": "haswell",
 }
+#: Bytes of a huge page on most systems.
+HUGE_PAGE = 2 << 20
 #: The flags of gcc: as the standard has arithmetic, and as it does not.
 ARCH = f"-march={os.environ.get('GCC_ARCH', 'native')}"
 STRICT = (ARCH, "-ffp-contract=off")
 FAST = (ARCH, "-ffast-math")
-#: The peers whose arithmetic is IEEE's, within the errors of their functions.
-IEEE = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
-PEERS = (*IEEE, "gcc_fast")
+#: The peers that are not told to do without IEEE's arithmetic. Whether one keeps it in a row is found out by its results' bits.
+STANDARD = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
+PEERS = (*STANDARD, "gcc_fast")
 
 
 def of_numpy(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
@@ -59,12 +62,16 @@ def of_numexpr(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> R
 
 
 def placed(array: np.ndarray, place: int) -> np.ndarray:
-    """A copy at an offset within a page that no other array of a workload has.
+    """A copy in huge pages, at an offset within a page that no other array of a workload has.
 
-    A load that lies whole pages behind a pending store waits for it, and most allocators begin large arrays at one offset.
+    A load that lies whole pages behind a pending store waits for it, and most allocators begin large arrays at one offset. The
+    places of small pages in the second-level cache are drawn by lot for each process: at 10⁵ elements, ratios moved by a fifth.
     """
-    memory = np.empty(array.nbytes + 8192, np.uint8)
-    first = (64 + 576 * place - memory.ctypes.data) % 4096
+    area = mmap.mmap(-1, HUGE_PAGE + 8192 + array.nbytes)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        area.madvise(mmap.MADV_HUGEPAGE)
+    memory = np.frombuffer(area, np.uint8)
+    first = -memory.ctypes.data % HUGE_PAGE + 64 + 576 * place
     copy = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
@@ -160,9 +167,9 @@ class Peer:
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": f"{self.name} ended"}
 
-    def begin(self, name: str, dtype: str, n: int, check: Path) -> str | None:
-        """Prepares a workload, whose result is checked; what is wrong, if it can't be timed."""
-        return self.ask(begin=name, dtype=dtype, n=n, check=str(check)).get("error")
+    def begin(self, name: str, dtype: str, n: int, check: Path) -> dict[str, Any]:
+        """Prepares a workload, whose result is checked: `same_bits`, or the `error` if it can't be timed."""
+        return self.ask(begin=name, dtype=dtype, n=n, check=str(check))
 
     def timer(self) -> Callable[[int], float]:
         """Times calls of the workload that was begun."""
@@ -174,17 +181,15 @@ class Peer:
         self.process.wait()
 
 
-def prepare(peer: str, threads: int, request: dict[str, Any]) -> Run | None:
-    """The run of a workload, once its result was found to be the expected one."""
+def prepare(peer: str, threads: int, request: dict[str, Any]) -> tuple[Run, bool] | None:
+    """The run of a workload, once its result was found to be near the expected one, and whether it has the same bits."""
     arrays = arrays_of(request["begin"], request["dtype"], request["n"])
     run = MAKERS[peer](workload(request["begin"]), arrays, threads)
     if run is None:
         return None
-    expected = np.load(request["check"])
-    np.testing.assert_allclose(
-        np.asarray(run()), expected, rtol=2e-2 if expected.dtype == np.float16 else 1e-4, atol=1e-5
-    )
-    return run
+    expected, result = np.load(request["check"]), np.asarray(run())
+    np.testing.assert_allclose(result, expected, rtol=2e-2 if expected.dtype == np.float16 else 1e-4, atol=1e-5)
+    return run, bool(np.array_equal(result.reshape(expected.shape), expected))
 
 
 def serve(peer: str, threads: int) -> None:
@@ -195,8 +200,10 @@ def serve(peer: str, threads: int) -> None:
         answer: dict[str, Any] = {}
         if "begin" in request:
             try:
-                run = prepare(peer, threads, request)
-                answer = {} if run is not None else {"error": "not offered"}
+                prepared = prepare(peer, threads, request)
+                run, answer = prepared[0] if prepared else None, {"error": "not offered"}
+                if prepared:
+                    answer = {"same_bits": prepared[1]}
             except Exception as error:  # Whatever it is, the row goes without this peer, and says why.
                 run, answer = None, {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         elif run is not None:

@@ -35,6 +35,10 @@ class Workload:
     places: tuple[str, ...] = ()
     #: Whether numexpr understands the source.
     has_text: bool = True
+    #: Whether its bits are those of IEEE's arithmetic, an operation at a time: it has no functions, and combines no elements.
+    has_exact_bits: bool = True
+    #: Whether products are added, which a compiler may contract, and the bits of the result don't show it.
+    adds_products: bool = False
 
     @property
     def text(self) -> str | None:
@@ -121,20 +125,27 @@ WORKLOADS = (
     Workload("add", "a + b", _vectors(2)),
     Workload("triad", "a*b + c", _vectors(3)),
     Workload("ne_readme", "2*a + 3*b", _vectors(2)),
-    Workload("ne_cmp", "a*b - 4.1*a > 2.5*b", _vectors(2)),
-    Workload("sincos", "sin(a)**2 + cos(b)**2", _vectors(2)),
+    Workload("ne_cmp", "a*b - 4.1*a > 2.5*b", _vectors(2), adds_products=True),
+    Workload("sincos", "sin(a)**2 + cos(b)**2", _vectors(2), has_exact_bits=False, adds_products=True),
     Workload("poly10", _HORNER, _vectors(1)),
-    Workload("sigmoid", "1/(1 + exp(-a))", _vectors(1, -4.0, 4.0)),
-    Workload("pow", "a**b", _vectors(2)),
-    Workload("gamma", "a**2.2", _vectors(1, 0.0, 1.0), ("float32",)),
-    Workload("softplus", "log1p(exp(a))", _vectors(1, -10.0, 10.0)),
-    Workload("gelu", "0.5*a*(1 + tanh(0.7978845608028654*(a + 0.044715*(a*a*a))))", _vectors(1, -3.0, 3.0)),
+    Workload("sigmoid", "1/(1 + exp(-a))", _vectors(1, -4.0, 4.0), has_exact_bits=False),
+    Workload("pow", "a**b", _vectors(2), has_exact_bits=False),
+    Workload("gamma", "a**2.2", _vectors(1, 0.0, 1.0), ("float32",), has_exact_bits=False),
+    Workload("softplus", "log1p(exp(a))", _vectors(1, -10.0, 10.0), has_exact_bits=False),
+    Workload(
+        "gelu",
+        "0.5*a*(1 + tanh(0.7978845608028654*(a + 0.044715*(a*a*a))))",
+        _vectors(1, -3.0, 3.0),
+        has_exact_bits=False,
+        adds_products=True,
+    ),
     Workload(
         "logaddexp",
         "logaddexp(a, b)",
         _vectors(2, 0.0, 10.0),
         element="m = a if a > b else b\nk = b if a > b else a\nreturn m + log1p(exp(k - m))",
         has_text=False,
+        has_exact_bits=False,
     ),
     Workload("masked_update", "where(c, a + 0.1*b, a)", _masked),
     Workload(
@@ -157,8 +168,8 @@ WORKLOADS = (
         element="a + b",
         places=("2*i", "2*i"),
     ),
-    Workload("sum", "sum(a)", _vectors(1), element=None),
-    Workload("distance", "sum((a - b)**2)", _vectors(2), element=None),
+    Workload("sum", "sum(a)", _vectors(1), element=None, has_exact_bits=False),
+    Workload("distance", "sum((a - b)**2)", _vectors(2), element=None, has_exact_bits=False, adds_products=True),
 )
 
 
