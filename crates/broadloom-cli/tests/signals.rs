@@ -80,6 +80,19 @@ fn ended(child: Child) -> (Option<i32>, String) {
 
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
+/// A mask of signals of a process, as `/proc/PID/status` has it.
+fn mask(process: &str, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The signals that end the command. What ignores one when the tests begin, as `nohup` does, the command inherits.
+fn signals() -> Vec<(&'static str, i32)> {
+    let ignored = mask("self", "SigIgn");
+    SIGNALS.into_iter().filter(|(_, status)| ignored >> (status - 129) & 1 == 0).collect()
+}
+
 /// An expression that takes minutes over the files here.
 fn heavy(x: &str) -> String {
     format!("{}{x}{}", "sin(exp(cos(".repeat(15), ")))".repeat(15))
@@ -113,7 +126,8 @@ fn evaluations_end_and_leave_nothing() {
     .into_iter()
     .enumerate()
     {
-        let (signal, status) = SIGNALS[i % 3];
+        let signals = signals();
+        let (signal, status) = signals[i % signals.len()];
         let child = start(&dir, args);
         busy(&child);
         send(&child, signal);
@@ -130,11 +144,13 @@ fn evaluations_end_and_leave_nothing() {
 #[test]
 fn bench_and_fuzz_end() {
     let dir = Dir::new();
-    for (args, signal, status) in [
-        (&["bench"][..], "-INT", 130),
-        (&["bench", "-n", "1e7", "--json"], "-TERM", 143),
-        (&["fuzz", "--seconds", "600", "-o", "found.txt"], "-INT", 130),
-    ] {
+    for (i, args) in
+        [&["bench"][..], &["bench", "-n", "1e7", "--json"], &["fuzz", "--seconds", "600", "-o", "found.txt"]]
+            .into_iter()
+            .enumerate()
+    {
+        let signals = signals();
+        let (signal, status) = signals[i % signals.len()];
         let child = start(&dir, args);
         busy(&child);
         send(&child, signal);
@@ -143,9 +159,6 @@ fn bench_and_fuzz_end() {
         assert_eq!(dir.names(), [""; 0], "{args:?}");
     }
 }
-
-/// The bit of SIGINT in the masks of `/proc/PID/status`.
-const SIGINT: u64 = 1 << 1;
 
 /// Work that waits for somebody else ends as well.
 #[test]
@@ -160,18 +173,15 @@ fn who_waits_is_interrupted() {
     ] {
         let mut child = start(&dir, args);
         let stdin = child.stdin.take();
+        let (signal, status) = signals()[0];
         // The handler is there, and the main thread sleeps.
         wait_until("the command does not wait", || {
-            let read =
-                |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
-            let status = read("status");
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-            let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-            caught & SIGINT != 0
-                && read("stat").rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+            let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+            mask(&child.id().to_string(), "SigCgt") >> (status - 129) & 1 == 1
+                && stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
         });
-        send(&child, "-INT");
-        assert_eq!(ended(child).0, Some(130), "{args:?}");
+        send(&child, signal);
+        assert_eq!(ended(child).0, Some(status), "{args:?}");
         assert_eq!(dir.names(), ["pipe.npy"], "{args:?}");
         drop(stdin);
     }
@@ -236,6 +246,7 @@ fn a_reader_that_has_seen_enough() {
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     lines.read_line(&mut line).expect("a line");
     assert!(line.starts_with("workload"), "{line}");
-    send(&child, "-INT");
-    assert_eq!(ended(child).0, Some(130));
+    let (signal, status) = signals()[0];
+    send(&child, signal);
+    assert_eq!(ended(child).0, Some(status));
 }

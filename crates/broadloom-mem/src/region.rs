@@ -58,7 +58,8 @@ impl<'a> Region<'a> {
     /// # Safety
     /// For `'a`, the bytes must be in one allocation, initialised and valid for reads from any thread, and nothing may
     /// write to them, except through a [`Nest`](crate::Nest) that has a view of this region among its inputs and an
-    /// output of exactly the same elements, or one that runs after everything has been read.
+    /// output of exactly the same elements, or one that runs after everything has been read; nor such a nest while there
+    /// are [slices](crate::Apart::slices) of them.
     pub unsafe fn from_raw(start: *const u8, len: usize) -> Region<'a> {
         Region { start, len, is_slice: false, elements: None, memory: PhantomData }
     }

@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 
 use broadloom_ir::Result;
+use broadloom_mem::Caches;
 use pulp::{Scalar128b, Simd, WithSimd};
 
 use crate::LANES;
@@ -15,7 +16,9 @@ use crate::combine::Combine;
 use crate::each;
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
-use crate::vectors::{CombineVectors, Units, Vectors, combine, fold, fold_256, fold_level, fold_node};
+use crate::vectors::{
+    CombineVectors, IN_STREAMS, Units, Vectors, combine, fold, fold_256, fold_level, fold_node, fold_streams,
+};
 
 /// The level of a row whose first elements are of an earlier run.
 pub(crate) const OPEN: u8 = u8::MAX;
@@ -168,11 +171,19 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
         let taken = fill_row::<F, T>(state, from);
         from = &from[taken..];
     }
+    // PERF: what is in a cache is read faster from beginning to end.
+    let is_in_streams = from.len() >= IN_STREAMS * LANES && size_of_val(from) > Caches::of_target().last;
     let mut units = Units::NEW;
     while from.len() >= 256 * LANES && state.next.is_multiple_of(256 * row_of) {
-        let (count, nodes) = place::<T>(state, 8 + base);
-        fold_256::<S, F, T>(simd, from, &mut units, nodes, count);
-        from = &from[256 * LANES..];
+        let is_subtree =
+            from.len() >= IN_STREAMS * LANES && state.next.is_multiple_of(IN_STREAMS as u64 * row_of);
+        let rows = if is_in_streams && is_subtree { IN_STREAMS } else { 256 };
+        let (count, nodes) = place::<T>(state, rows.ilog2() as u8 + base);
+        match rows {
+            IN_STREAMS => fold_streams::<S, F, T>(simd, from, nodes, count),
+            _ => fold_256::<S, F, T>(simd, from, &mut units, nodes, count),
+        }
+        from = &from[rows * LANES..];
     }
     while from.len() >= LANES {
         let row = state.next / row_of;

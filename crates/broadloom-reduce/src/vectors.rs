@@ -221,16 +221,28 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
     }
 }
 
-/// Rows of which one is made at a time in registers.
-const UNIT: usize = 16;
+/// Rows of which one is made at a time in registers: 1 KiB, 16 rows of float32 and 8 of float64.
+const fn rows_of_unit<T>() -> usize {
+    1024 / (LANES * size_of::<T>())
+}
 
-/// The rows that units are combined to. They lie as vectors do that cross no lines.
+/// Parts of a long run that are read by turns, a unit of each.
+const STREAMS: usize = 4;
+/// 256 rows each: a stream's, so many times.
+const OF_STREAM: usize = 8;
+/// The rows of all streams.
+pub(crate) const IN_STREAMS: usize = STREAMS * OF_STREAM * 256;
+
+/// Rows that others are combined to. They lie as vectors do that cross no lines.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(crate) struct Units<T>([[T; LANES]; 256 / UNIT]);
+pub(crate) struct Combined<T, const N: usize>([[T; LANES]; N]);
 
-impl<T: Accumulator> Units<T> {
-    pub const NEW: Units<T> = Units([[T::NOTHING; LANES]; 256 / UNIT]);
+/// What the units of 256 rows are combined to, at most 32 of them.
+pub(crate) type Units<T> = Combined<T, 32>;
+
+impl<T: Accumulator, const N: usize> Combined<T, N> {
+    pub const NEW: Self = Combined([[T::NOTHING; LANES]; N]);
 }
 
 /// The same with the first 256 rows of a run, in the order of memory.
@@ -245,44 +257,110 @@ pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     nodes: &mut [T],
     count: usize,
 ) {
-    const { assert!(256 / UNIT == 16, "a tree over all of them") };
-    let stride = LANES / lanes::<S, T>();
-    let vectors = &T::split::<S>(&run[..256 * LANES]).0[..256 * stride];
-    for (i, unit) in units.0.iter_mut().enumerate() {
-        let at = i * UNIT * LANES;
-        if (at * size_of::<T>()).is_multiple_of(PAGE) {
-            ask_ahead(run, at, 1);
-        }
-        let vectors = &vectors[i * UNIT * stride..][..UNIT * stride];
-        sixteen::<S, F, T>(simd, vectors, T::split_mut::<S>(unit).0);
+    let run_of_units = &run[..256 * LANES];
+    for (i, unit) in units.0[..256 / rows_of_unit::<T>()].iter_mut().enumerate() {
+        ask_for_unit(run, i);
+        fold_unit::<S, F, T>(simd, run_of_units, i, unit);
     }
-    let nodes = T::split_mut::<S>(nodes).0;
-    let units = T::split::<S>(units.0.as_flattened()).0;
-    for at in 0..stride {
-        let rows = Strided { vectors: &units[..16 * stride], stride, at };
-        let v = tree::<8, S, F, T, _>(simd, rows, 0);
-        let mut v = F::vectors(simd, v, tree::<8, S, F, T, _>(simd, rows, 8));
-        for i in (0..count).rev() {
-            v = F::vectors(simd, nodes[i * stride + at], v);
+    fold_units::<S, F, T>(simd, units, nodes, count);
+}
+
+/// The same with the first [`IN_STREAMS`] rows of a run.
+///
+/// PERF: memory is read faster as several streams, each of which a CPU fetches ahead of by itself. On Zen 3, sums of 10⁷ take 0.7 (float32) and
+/// 0.85 (float64) of the time; streams of 16 KiB change nothing, nor do turns of 4 KiB. In a third-level cache sums take 1.1 times as long.
+#[inline(always)]
+pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    run: &[T],
+    nodes: &mut [T],
+    count: usize,
+) {
+    const { assert!(STREAMS * OF_STREAM == 1 << 5, "a tree over all of them") };
+    let run_of_units = &run[..IN_STREAMS * LANES];
+    let mut units = [Units::NEW; STREAMS];
+    let mut combined = Combined::<T, { STREAMS * OF_STREAM }>::NEW;
+    for block in 0..OF_STREAM {
+        for i in 0..256 / rows_of_unit::<T>() {
+            for (stream, units) in units.iter_mut().enumerate() {
+                let unit = (stream * OF_STREAM + block) * (256 / rows_of_unit::<T>()) + i;
+                ask_for_unit(run, unit);
+                fold_unit::<S, F, T>(simd, run_of_units, unit, &mut units.0[i]);
+            }
         }
-        nodes[at] = v;
+        for (stream, units) in units.iter().enumerate() {
+            fold_units::<S, F, T>(simd, units, &mut combined.0[stream * OF_STREAM + block], 0);
+        }
+    }
+    fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
+}
+
+/// Asks for the page that is read later, where a unit begins a page of the run.
+#[inline(always)]
+fn ask_for_unit<T>(run: &[T], unit: usize) {
+    let at = unit * rows_of_unit::<T>() * LANES;
+    if (at * size_of::<T>()).is_multiple_of(PAGE) {
+        ask_ahead(run, at, 1);
     }
 }
 
-/// Combines sixteen rows to one, four of them before the next four.
+/// Combines the rows of a unit of a run, four of them before the next four.
 #[inline(always)]
-fn sixteen<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, vectors: &[T::V<S>], out: &mut [T::V<S>]) {
-    let stride = LANES / lanes::<S, T>();
-    let (vectors, out) = (&vectors[..16 * stride], &mut out[..stride]);
+fn fold_unit<S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    run: &[T],
+    unit: usize,
+    to: &mut [T; LANES],
+) {
+    const { assert!(rows_of_unit::<T>() == 16 || rows_of_unit::<T>() == 8, "two or four fours") };
+    let (stride, rows) = (LANES / lanes::<S, T>(), rows_of_unit::<T>());
+    let vectors = &T::split::<S>(run).0[unit * rows * stride..][..rows * stride];
     let mut fours = [[vectors[0]; MOST_STRIDE]; 4];
-    for (i, row) in fours.iter_mut().enumerate() {
+    for (i, row) in fours[..rows / 4].iter_mut().enumerate() {
         for (at, four) in row[..stride].iter_mut().enumerate() {
             *four = tree::<4, S, F, T, _>(simd, Strided { vectors, stride, at }, 4 * i);
         }
     }
-    for (at, out) in out.iter_mut().enumerate() {
-        let v = F::vectors(simd, fours[0][at], fours[1][at]);
-        *out = F::vectors(simd, v, F::vectors(simd, fours[2][at], fours[3][at]));
+    for (at, out) in T::split_mut::<S>(to).0[..stride].iter_mut().enumerate() {
+        let mut v = F::vectors(simd, fours[0][at], fours[1][at]);
+        if rows == 16 {
+            v = F::vectors(simd, v, F::vectors(simd, fours[2][at], fours[3][at]));
+        }
+        *out = v;
+    }
+}
+
+#[inline(always)]
+fn two_eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    rows: Strided<'_, T::V<S>>,
+    i: usize,
+) -> T::V<S> {
+    let v = tree::<8, S, F, T, _>(simd, rows, i);
+    F::vectors(simd, v, tree::<8, S, F, T, _>(simd, rows, i + 8))
+}
+
+/// Combines what units were combined to, and it with the nodes before, as [`fold_level`] does.
+#[inline(always)]
+fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    units: &Units<T>,
+    nodes: &mut [T],
+    count: usize,
+) {
+    let stride = LANES / lanes::<S, T>();
+    let nodes = T::split_mut::<S>(nodes).0;
+    let units = &T::split::<S>(units.0.as_flattened()).0[..256 / rows_of_unit::<T>() * stride];
+    for at in 0..stride {
+        let rows = Strided { vectors: units, stride, at };
+        let mut v = two_eights::<S, F, T>(simd, rows, 0);
+        if rows_of_unit::<T>() == 8 {
+            v = F::vectors(simd, v, two_eights::<S, F, T>(simd, rows, 16));
+        }
+        for i in (0..count).rev() {
+            v = F::vectors(simd, nodes[i * stride + at], v);
+        }
+        nodes[at] = v;
     }
 }
 
@@ -373,5 +451,58 @@ pub(crate) fn combine<F: Combine<T>, T: Elem>(a: &mut [T::Store], b: &[T::Store]
     let b = &b[..n];
     for i in 0..n {
         a[i] = F::pair(a[i], b[i]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::{Scalar128b, WithSimd};
+
+    use super::*;
+    use crate::method::arch;
+
+    struct Streams<'a, T>(&'a [T], &'a mut [T], usize);
+
+    impl<T: Vectors> WithSimd for Streams<'_, T>
+    where
+        Sum: CombineVectors<T>,
+    {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            match S::IS_SCALAR {
+                true => fold_streams::<_, Sum, T>(Scalar128b, self.0, self.1, self.2),
+                false => fold_streams::<_, Sum, T>(simd, self.0, self.1, self.2),
+            }
+        }
+    }
+
+    /// Neighbours combined, again and again.
+    fn pairwise<T: Copy + std::ops::Add<Output = T>>(mut list: Vec<T>) -> T {
+        while list.len() > 1 {
+            list = list.chunks(2).map(|pair| pair[0] + pair[1]).collect();
+        }
+        list[0]
+    }
+
+    #[test]
+    fn streams_are_combined_to_the_subtree_of_their_rows() {
+        macro_rules! check {
+            ($t:ident) => {
+                let run: Vec<$t> = (0..IN_STREAMS * LANES).map(|i| 1.0 / (i as $t + 3.0)).collect();
+                for count in [0, 1] {
+                    let mut nodes = [0.1 as $t; LANES];
+                    arch().dispatch(Streams(&run, &mut nodes, count));
+                    for lane in 0..LANES {
+                        let sum = pairwise(run.iter().skip(lane).step_by(LANES).copied().collect());
+                        let sum = if count == 1 { 0.1 + sum } else { sum };
+                        assert_eq!(nodes[lane], sum, "lane {lane} after {count} nodes");
+                    }
+                }
+            };
+        }
+        check!(f32);
+        check!(f64);
     }
 }

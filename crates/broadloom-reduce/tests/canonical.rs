@@ -3,7 +3,7 @@
 use broadloom_ir::{DType, Reduction, Scan};
 use broadloom_math::functions::{Maximum, Minimum};
 use broadloom_math::{Binary, Elem, Scalar, f16};
-use broadloom_mem::{bytes_of, bytes_of_mut};
+use broadloom_mem::{Caches, bytes_of, bytes_of_mut};
 use broadloom_reduce::{LANES, Partial, ScanState, reduce_each, reduce_rows};
 
 /// Numbers that look random, the same in each run.
@@ -182,6 +182,30 @@ fn check_lengths<T: Sample>(reduction: Reduction, lengths: &[usize]) {
         reduce_each(reduction, T::DTYPE, n, bytes, bytes_of_mut(&mut out)).expect("it is taken");
         assert_eq!(bits::<T>(&out), expected, "{} at once", what());
     }
+}
+
+/// Where a cache is larger than 128 MiB, streams are not read here, but only in their own test.
+#[test]
+fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
+    let bytes = Caches::of_target().last.min(128 << 20);
+    fn check<T: Sample>(bytes: usize) {
+        let mut numbers = Numbers(7);
+        let list: Vec<T::Store> =
+            (0..bytes / size_of::<T>() + (3 << 17) + 77).map(|_| T::sample(&mut numbers)).collect();
+        // From the beginning of a subtree on, and from within one.
+        for start in [0, 1 << 14] {
+            let mut whole = Partial::new(Reduction::Sum, T::DTYPE, 1, start).unwrap();
+            whole.push(bytes_of(&list));
+            let mut pieces = Partial::new(Reduction::Sum, T::DTYPE, 1, start).unwrap();
+            list.chunks(1 << 16).for_each(|piece| pieces.push(bytes_of(piece)));
+            let [mut of_whole, mut of_pieces] = [[list[0]], [list[1]]];
+            whole.finish(bytes_of_mut(&mut of_whole));
+            pieces.finish(bytes_of_mut(&mut of_pieces));
+            assert_eq!(bits::<T>(&of_whole), bits::<T>(&of_pieces), "{} from {start}", T::DTYPE);
+        }
+    }
+    check::<f32>(bytes);
+    check::<f64>(bytes);
 }
 
 #[test]

@@ -192,6 +192,26 @@ fn memory_that_is_not_a_slice() -> Result<()> {
     assert_eq!(out, expected);
     assert!((0..m).all(|i| max[2 * m - 1 - 2 * i] == largest[i] && max[2 * i] == 0.0), "{max:?}");
 
+    // Pointers to memory that is apart, which is run over as slices are: results beside slices in either order, and one alone.
+    let alone = Kernel::new(&[&x.max(0)?], &[&x], &Options::default())?;
+    let row = m as isize * 8;
+    for pointers in 0..3 {
+        let (mut out, mut max) = (vec![0.0; n * m], vec![0.0; m]);
+        // SAFETY: the elements of vectors, which only the kernel touches while the views are used.
+        let to_out = unsafe { broadloom::ViewMut::from_raw(out.as_mut_ptr().cast(), 8, &[n, m], &[row, 8]) };
+        // SAFETY: the same.
+        let to_max = unsafe { broadloom::ViewMut::from_raw(max.as_mut_ptr().cast(), 8, &[m], &[8]) };
+        let raw_out = || Out::raw(DType::Float64, to_out.expect("a matrix"));
+        let raw_max = || Out::raw(DType::Float64, to_max.expect("a row"));
+        match pointers {
+            0 => kernel.run(&[raw], [raw_out(), (&mut max).into()])?,
+            1 => kernel.run(&[raw], [(&mut out).into(), raw_max()])?,
+            _ => alone.run(&[raw], [raw_max()])?,
+        }
+        assert_eq!(max, largest, "{pointers}");
+        assert!(pointers == 2 || out == expected, "{pointers}: {out:?}");
+    }
+
     // In place: the norms are known before the first store, and the largest are of what was there.
     let address = data.as_mut_ptr();
     // SAFETY: the bytes of `data`, which nothing but the kernel touches until both regions are gone.
