@@ -166,8 +166,8 @@ impl NumpyMemory {
     unsafe fn region<'a>(&self) -> Region<'a> {
         let start = self.data.wrapping_sub(self.offset * self.dtype.size());
         // SAFETY: NumPy keeps what an array reaches in one allocation that it may read, but for arrays that their makers promise this
-        // of (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program,
-        // and any bytes are elements.
+        // of (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program:
+        // a region is read through pointers, and any bytes are elements.
         unsafe { Region::from_raw(start, self.bytes) }
     }
 

@@ -4,7 +4,6 @@
 //! slices can run over them at the same cost.
 
 use std::marker::PhantomData;
-use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use smallvec::SmallVec;
 
@@ -20,9 +19,6 @@ use crate::view::ViewMut;
 /// let mut row = ViewMut::new(bytes_of_mut(&mut y), 4, 0, &[2, 2], &[8, 4])?;
 /// let mut operands = Apart::default();
 /// assert!(operands.read(Region::from(bytes_of(&x))) && operands.write(&mut row));
-///
-/// let (mut inputs, mut outputs) = operands.slices();
-/// assert_eq!((inputs.next().unwrap().len(), outputs.next().unwrap().len()), (8, 16));
 ///
 /// let mut gaps = ViewMut::new(bytes_of_mut(&mut z), 4, 0, &[2], &[8])?;
 /// assert!(!Apart::default().write(&mut gaps));
@@ -93,31 +89,6 @@ impl<'a> Apart<'a> {
     {
         (self.inputs.iter().map(Region::start_and_len), self.outputs.iter().copied())
     }
-
-    /// The bytes of each input, and those of each output.
-    #[inline]
-    pub fn slices(
-        &mut self,
-    ) -> (impl ExactSizeIterator<Item = &[u8]>, impl ExactSizeIterator<Item = &mut [u8]>) {
-        let (inputs, outputs) = self.all();
-        let inputs = inputs.map(|(start, len)| {
-            if len == 0 {
-                return &[][..];
-            }
-            // SAFETY: these bytes are all initialised and valid for `'a`, as the region has no gaps, and no output's. Nothing else
-            // writes to them, as the region's maker promised, but nests, and none while there are slices.
-            unsafe { from_raw_parts(start, len) }
-        });
-        let outputs = outputs.map(|(start, len)| {
-            if len == 0 {
-                return &mut [][..];
-            }
-            // SAFETY: a slice's bytes, or those of a view's elements, which follow each other; borrowed for `'a`, and no other
-            // operand's.
-            unsafe { from_raw_parts_mut(start, len) }
-        });
-        (inputs, outputs)
-    }
 }
 
 fn meet((start, len): (*mut u8, usize), memory: &std::ops::Range<usize>) -> bool {
@@ -160,25 +131,6 @@ mod tests {
         let mut operands = Apart::default();
         assert!(operands.write(&mut first) && !operands.write(&mut second));
         assert!(operands.read(region(3, 3)), "nothing is in nothing");
-    }
-
-    #[test]
-    fn slices_are_the_bytes_of_each_operand() {
-        let (x, mut y, mut z, nothing) = ([1_u8, 2, 3], [4_u8, 5, 6, 7], [8_u8], [0_u16; 0]);
-        {
-            let mut middle = ViewMut::new(&mut y, 1, 1, &[2], &[1]).expect("inside");
-            let mut operands = Apart::default();
-            assert!(operands.read(Region::from(&x[..])) && operands.write(&mut middle));
-            assert!(operands.read(Region::from(bytes_of(&nothing))) && operands.write_slice(&mut z));
-            assert!(operands.write_slice(&mut []));
-            operands.skip(&[1]);
-            let (inputs, outputs) = operands.slices();
-            assert_eq!(inputs.collect::<Vec<_>>(), [&[2, 3][..], &[]]);
-            let mut outputs: Vec<&mut [u8]> = outputs.collect();
-            assert_eq!(outputs, [&[5, 6][..], &[8], &[]]);
-            outputs[0][1] = 9;
-        }
-        assert_eq!(y, [4, 5, 9, 7]);
     }
 
     #[test]

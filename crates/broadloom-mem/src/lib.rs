@@ -57,7 +57,7 @@ mod transpose;
 mod view;
 mod walk;
 
-pub use ahead::{PAGE, ask_ahead};
+pub use ahead::{AHEAD, PAGE, ask_ahead, ask_so_far_ahead};
 pub use apart::Apart;
 pub use bind::NestError;
 pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};

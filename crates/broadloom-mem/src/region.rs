@@ -1,7 +1,8 @@
 //! Memory of an input, which an output may overlap: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! There are views of all of them. A slice is made of a region only where it was one; of a view's elements, what lies between
-//! them is not read.
+//! There are views of all of them. As a whole a region is a slice only where it was one, since others may write to what lies
+//! between the elements; neighbouring elements are one for as long as they are combined. Of a view's elements, what lies
+//! between them is not read.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -58,8 +59,7 @@ impl<'a> Region<'a> {
     /// # Safety
     /// For `'a`, the bytes must be in one allocation, initialised and valid for reads from any thread, and nothing may
     /// write to them, except through a [`Nest`](crate::Nest) that has a view of this region among its inputs and an
-    /// output of exactly the same elements, or one that runs after everything has been read; nor such a nest while there
-    /// are [slices](crate::Apart::slices) of them.
+    /// output of exactly the same elements, or one that runs after everything has been read.
     pub unsafe fn from_raw(start: *const u8, len: usize) -> Region<'a> {
         Region { start, len, is_slice: false, elements: None, memory: PhantomData }
     }
@@ -99,6 +99,22 @@ impl<'a> Region<'a> {
         // SAFETY: `is_slice` is set by `From<&'a [u8]>` alone (and kept by `skip`, for a part of it), so that start and length
         // are those of a slice borrowed for `'a`.
         self.is_slice.then(|| unsafe { std::slice::from_raw_parts(self.start, self.len) })
+    }
+
+    /// These bytes, each of which is one of an element that is read; `None` where they are not all inside, or where there are
+    /// bytes between the elements that may not be read.
+    ///
+    /// Those at a pointer are written by nests only, as its maker promised: who has the slice runs none that writes to it.
+    #[inline]
+    pub fn elements(&self, range: std::ops::Range<usize>) -> Option<&'a [u8]> {
+        if self.has_gaps() || range.start > range.end || range.end > self.len {
+            return None;
+        }
+        if range.is_empty() {
+            return Some(&[]);
+        }
+        // SAFETY: the bytes are in the region; they are initialised and valid for `'a`, and nothing writes to them meanwhile.
+        Some(unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) })
     }
 
     /// Whether only some elements may be read, with bytes between them that may not.
@@ -171,6 +187,9 @@ mod tests {
         assert_eq!(region.skip(4).view(4, 0, &[2], &[4]).expect("inside").get::<u32>(&[1]), Some(3));
         assert!(region.skip(99).is_empty());
         assert!(region.as_slice().is_none());
+        assert_eq!(region.elements(4..12), Some(crate::bytes_of(&x[1..3])));
+        assert_eq!((region.elements(4..13), region.elements(12..12)), (None, Some(&[][..])));
+        assert_eq!(region.skip(8).elements(0..4), Some(crate::bytes_of(&x[2..3])));
         assert_eq!(Region::from(crate::bytes_of(&x)).skip(12).as_slice(), Some(&4u32.to_ne_bytes()[..]));
     }
 
@@ -179,7 +198,7 @@ mod tests {
         let x: Vec<u32> = (0..40).collect();
         let view = View::new(crate::bytes_of(&x), 4, 4 * 33, &[3, 4], &[-48, 8]).expect("inside");
         let region = Region::of_elements(&view);
-        assert_eq!((region.len(), region.as_slice()), (4 * 31, None));
+        assert_eq!((region.len(), region.as_slice(), region.elements(0..4)), (4 * 31, None, None));
         let column = region.view(4, 8, &[2, 3], &[0, 48]).expect("a column twice");
         assert_eq!([0, 1, 2].map(|i| column.get::<u32>(&[1, i])), [Some(11), Some(23), Some(35)]);
         for (offset, stride) in [(4, 8), (0, 4), (0, 20)] {

@@ -3,7 +3,7 @@
 //! Everything here is inlined into the functions that are compiled for a target's features.
 
 use broadloom_math::Elem;
-use broadloom_mem::{PAGE, ask_ahead};
+use broadloom_mem::{AHEAD, PAGE, ask_so_far_ahead};
 use pulp::Simd;
 
 use crate::LANES;
@@ -259,7 +259,7 @@ pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
 ) {
     let run_of_units = &run[..256 * LANES];
     for (i, unit) in units.0[..256 / rows_of_unit::<T>()].iter_mut().enumerate() {
-        ask_for_unit(run, i);
+        ask_for_unit(run, i, AHEAD);
         fold_unit::<S, F, T>(simd, run_of_units, i, unit);
     }
     fold_units::<S, F, T>(simd, units, nodes, count);
@@ -284,7 +284,7 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
         for i in 0..256 / rows_of_unit::<T>() {
             for (stream, units) in units.iter_mut().enumerate() {
                 let unit = (stream * OF_STREAM + block) * (256 / rows_of_unit::<T>()) + i;
-                ask_for_unit(run, unit);
+                ask_for_unit(run, unit, IN_STREAMS * LANES * size_of::<T>());
                 fold_unit::<S, F, T>(simd, run_of_units, unit, &mut units.0[i]);
             }
         }
@@ -295,12 +295,13 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
-/// Asks for the page that is read later, where a unit begins a page of the run.
+/// Asks for the page that is read so many bytes later, where a unit begins a page of the run. Streams ask for what they read
+/// in the next subtree: what is nearer another stream reads by then.
 #[inline(always)]
-fn ask_for_unit<T>(run: &[T], unit: usize) {
+fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;
     if (at * size_of::<T>()).is_multiple_of(PAGE) {
-        ask_ahead(run, at, 1);
+        ask_so_far_ahead(run, at, 1, ahead);
     }
 }
 

@@ -8,9 +8,7 @@
 use broadloom_core::fuse::{self, Action, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{
-    Apart as Operands, Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut,
-};
+use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut};
 use smallvec::SmallVec;
 
 use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
@@ -132,11 +130,6 @@ impl ExecutionPlan {
         if (0..places.len()).any(|root| first_of(places[root].0).map(width) != Some(width(root))) {
             return Ok(None);
         }
-        // Nothing that the caller has is written.
-        let mut operands = Operands::default();
-        let are_whole = run.slots.iter().all(|&slot| operands.read(slot));
-        let slots: SmallVec<[Region<'_>; 8]> = operands.slices().0.map(Region::from).collect();
-        let run = if are_whole { &run.over(&slots) } else { run };
         let mut memory = Memory::new(run.pool, &[], self.temps.len(), SmallVec::new())?;
         let mut made: Vec<Option<Blocks>> = self.roots.iter().map(|_| None).collect();
         let done = self.steps.iter().enumerate().try_for_each(|(at, step)| {
@@ -160,44 +153,16 @@ impl ExecutionPlan {
     }
 
     /// Runs the stages; gives the buffers of the roots that go to new ones.
-    ///
-    /// Memory at pointers is run over as slices are where no output shares any of it: what is only combined is read where it is.
     pub(super) fn run(
         &self,
         run: &PlanRun<'_>,
-        mut destinations: SmallVec<[Destination<'_>; 2]>,
+        destinations: SmallVec<[Destination<'_>; 2]>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let limit = run.request.options.max_bytes;
         if self.bytes > limit {
             let why = format!("the evaluation takes {} bytes, the limit is {limit}", self.bytes);
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
-        let are_new: SmallVec<[bool; 2]> =
-            destinations.iter().map(|destination| matches!(destination, Destination::New)).collect();
-        let mut operands = Operands::default();
-        let are_slices = run.slots.iter().all(|slot| slot.as_slice().is_some());
-        if !are_slices
-            && run.slots.iter().all(|&slot| operands.read(slot))
-            && destinations.iter_mut().all(|destination| destination.write(&mut operands))
-        {
-            let (slots, mut outputs) = operands.slices();
-            let slots: SmallVec<[Region<'_>; 8]> = slots.map(Region::from).collect();
-            let destinations = are_new.iter().map(|is_new| match is_new {
-                true => Destination::New,
-                false => Destination::Bytes(outputs.next().unwrap_or(&mut [])),
-            });
-            return self.run_steps(&run.over(&slots), destinations.collect());
-        }
-        drop(operands);
-        self.run_steps(run, destinations)
-    }
-
-    /// The same, with memory within the limit.
-    fn run_steps(
-        &self,
-        run: &PlanRun<'_>,
-        destinations: SmallVec<[Destination<'_>; 2]>,
-    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
         let mut memory = Memory::new(run.pool, &self.roots, self.temps.len(), destinations)?;
         let done = self.steps.iter().enumerate().try_for_each(|(i, step)| {
             match step.blocks() {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use broadloom_core::fuse::{Action, InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
-use broadloom_mem::{AliasPolicy, Apart, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
+use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Where a root's values go.
@@ -18,17 +18,6 @@ pub(crate) enum Destination<'d> {
     Bytes(&'d mut [u8]),
     /// To this memory, of the root's shape and dtype.
     Given(Box<ViewMut<'d>>),
-}
-
-impl Destination<'_> {
-    /// Adds the memory to operands that are apart; false where it isn't, or its elements don't follow each other.
-    pub(super) fn write<'a>(&'a mut self, operands: &mut Apart<'a>) -> bool {
-        match self {
-            Destination::New => true,
-            Destination::Bytes(bytes) => operands.write_slice(bytes),
-            Destination::Given(view) => operands.write(view),
-        }
-    }
 }
 
 /// The memory of an evaluation's roots and temporaries.

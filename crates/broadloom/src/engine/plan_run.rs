@@ -17,12 +17,6 @@ pub struct PlanRun<'r> {
 }
 
 impl PlanRun<'_> {
-    /// The run over other memory of the same elements.
-    pub fn over<'s>(&'s self, slots: &'s [Region<'s>]) -> PlanRun<'s> {
-        let PlanRun { request, pool, literals, watch, .. } = *self;
-        PlanRun { request, pool, slots, literals, watch }
-    }
-
     /// The memory of an input; of one that is generated, none.
     pub fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
         match source {

@@ -185,7 +185,8 @@ impl Specialisation {
     ) -> Option<Result<()>> {
         let (direct, prepared) = (self.direct.as_ref()?, self.plan.single_stage()?);
         let mut operands = Apart::default();
-        let mut is_apart = direct.inputs.iter().all(|i| i.is_some_and(|i| operands.read(inputs[i].region)));
+        let mut is_apart = prepared.stage.action.is_store()
+            && direct.inputs.iter().all(|i| i.is_some_and(|i| operands.read(inputs[i].region)));
         for out in outputs {
             is_apart = is_apart
                 && match &mut out.place {
@@ -194,15 +195,8 @@ impl Specialisation {
                     Place::Formed(..) | Place::Bools(_) => false,
                 };
         }
-        if !is_apart {
-            return None;
-        }
-        let request = Engine::global().request(options);
-        if prepared.stage.action.is_store() {
-            return Some(prepared.run_apart(&request, &mut operands, &direct.params));
-        }
-        let (inputs, outputs) = operands.slices();
-        Some(prepared.run(&request, inputs, outputs, &direct.params, None))
+        is_apart
+            .then(|| prepared.run_apart(&Engine::global().request(options), &mut operands, &direct.params))
     }
 
     /// Runs with outputs of bools as outputs of bytes.

@@ -46,14 +46,15 @@ impl Geometry {
 impl<'f> Fold<'f> {
     /// Whether elements are folded where they are.
     pub fn is_direct(&self) -> bool {
-        self.geometry.direct && self.inputs.iter().all(|region| region.as_slice().is_some())
+        self.geometry.direct && !self.inputs.iter().any(Region::has_gaps)
     }
 
-    /// Neighbouring elements of an input in memory, from element `start` on; none where they are not all inside.
+    /// Neighbouring elements of an input in memory, from element `start` on; none where they are not all inside. They are
+    /// combined at once: nothing is written meanwhile but what they are combined to.
     pub fn elements(&self, input: usize, start: isize, count: usize) -> Option<&'f [u8]> {
         let item = self.prepared.stage.kernel.inputs[input].size();
         let start = usize::try_from(start).ok()?.checked_mul(item)?;
-        self.inputs[input].as_slice()?.get(start..start.checked_add(count * item)?)
+        self.inputs[input].elements(start..start.checked_add(count.checked_mul(item)?)?)
     }
 
     /// The memory of a range of the results.
