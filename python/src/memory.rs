@@ -1,8 +1,8 @@
 //! NumPy's memory as operands, and ours as NumPy arrays.
 //!
 //! Another thread of Python may write to an array while it is read here, with the GIL released or not; so no slice is made of
-//! NumPy's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers. An array that is read
-//! is kept alive by a reference to it.
+//! an array's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers; of elements that are
+//! neighbours a reduction makes one while it combines them. An array that is read is kept alive by a reference to it.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -166,8 +166,8 @@ impl NumpyMemory {
     unsafe fn region<'a>(&self) -> Region<'a> {
         let start = self.data.wrapping_sub(self.offset * self.dtype.size());
         // SAFETY: NumPy keeps what an array reaches in one allocation that it may read, but for arrays that their makers promise this
-        // of (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program:
-        // a region is read through pointers, and any bytes are elements.
+        // of (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program,
+        // and any bytes are elements.
         unsafe { Region::from_raw(start, self.bytes) }
     }
 

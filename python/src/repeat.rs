@@ -369,7 +369,7 @@ impl Repeat {
                 }
                 Input::Memory { argument, dtype, bytes, ref shape, ref strides } => {
                     // SAFETY: the array fits, and is borrowed until the run is over. Other threads of Python may write to it, which
-                    // is a race in their program: a region is read through pointers, and any bytes are elements.
+                    // is a race in their program, and any bytes are elements.
                     let region = unsafe {
                         Region::from_raw(
                             fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>(),

@@ -1,7 +1,8 @@
 //! Operands: memory of the application as inputs and outputs of a kernel.
 //!
 //! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]`
-//! share a byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`.
+//! share a byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`: of a region, elements that are
+//! neighbours are a slice while a reduction combines them.
 
 use std::ffi::c_void;
 use std::ops::Range;

@@ -171,6 +171,30 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
         let taken = fill_row::<F, T>(state, from);
         from = &from[taken..];
     }
+    if from.len() >= 256 * LANES {
+        from = blocks::<S, F, T>(simd, state, from, row_of, base);
+    }
+    while from.len() >= LANES {
+        let row = state.next / row_of;
+        let level = row.trailing_zeros().min((from.len() / LANES).ilog2()).min(6);
+        let (count, nodes) = place::<T>(state, level as u8 + base);
+        fold_level::<false, S, F, T>(simd, level, from, nodes, count);
+        from = &from[LANES << level..];
+    }
+    if !from.is_empty() {
+        fill_row::<F, T>(state, from);
+    }
+}
+
+/// Combines whole blocks of 256 rows, as many as begin where such a subtree does, or several blocks as streams; gives what is left.
+#[inline(always)]
+fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
+    simd: S,
+    state: &mut State,
+    mut from: &'a [T],
+    row_of: u64,
+    base: u8,
+) -> &'a [T] {
     // PERF: what is in a cache is read faster from beginning to end.
     let is_in_streams = from.len() >= IN_STREAMS * LANES && size_of_val(from) > Caches::of_target().last;
     let mut units = Units::NEW;
@@ -185,16 +209,7 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
         }
         from = &from[rows * LANES..];
     }
-    while from.len() >= LANES {
-        let row = state.next / row_of;
-        let level = row.trailing_zeros().min((from.len() / LANES).ilog2()).min(6);
-        let (count, nodes) = place::<T>(state, level as u8 + base);
-        fold_level::<false, S, F, T>(simd, level, from, nodes, count);
-        from = &from[LANES << level..];
-    }
-    if !from.is_empty() {
-        fill_row::<F, T>(state, from);
-    }
+    from
 }
 
 /// Elements of several outputs, [n][width].

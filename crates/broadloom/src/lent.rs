@@ -1,7 +1,7 @@
 //! Memory that another language's arrays share with ours: arrays over it, results into it, and results that it takes over.
 //!
 //! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two
-//! evaluations; so no slice is made of it, and a handle over it means the values at the time of an evaluation.
+//! evaluations; so it is a slice only where neighbours are combined, and a handle over it means the values at the time of an evaluation.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
     }
 
-    /// Memory that `owner` keeps alive. It is read through pointers alone, since a slice must not change.
+    /// Memory that `owner` keeps alive. It is read through pointers, since a slice must not change.
     pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Arc<dyn Any + Send + Sync>) -> Storage<'a> {
         Storage { dtype, block: Block::Lent(region, Owner(owner)) }
     }

@@ -1,0 +1,135 @@
+use broadloom_ir::Op;
+
+use super::*;
+
+fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: Width) -> Body {
+    let inst = |&(op, [a, b]): &(Op, [u32; 2])| kernel::Inst {
+        code: kernel::Code::Apply(op, dtype),
+        args: [a, b, 0].map(ValueId),
+    };
+    let inputs = access.len();
+    let kernel = Kernel {
+        inputs: vec![dtype; inputs],
+        body: ops.iter().map(inst).collect(),
+        outputs: (0..ops.len()).map(|i| ValueId((inputs + i) as u32)).collect(),
+        ..Kernel::default()
+    };
+    Body::of(&kernel, access, width).expect("a kernel that verifies")
+}
+
+/// An op of an input and a parameter, which is known to be a divisor with a short reciprocal or not.
+fn by_param(op: Op, dtype: DType, short: bool) -> Body {
+    let args = [ValueId(0), ValueId(1), ValueId(0)];
+    let kernel = Kernel {
+        inputs: vec![dtype],
+        params: vec![dtype],
+        short_reciprocals: vec![short],
+        body: vec![kernel::Inst { code: kernel::Code::Apply(op, dtype), args }],
+        outputs: vec![ValueId(2)],
+        ..Kernel::default()
+    };
+    Body::of(&kernel, &[Access::Contiguous], Width::W512).expect("a kernel that verifies")
+}
+
+/// How often a primitive is computed at a loop level.
+fn count(body: &Body, level: Depth, primitive: Primitive) -> usize {
+    body.at(level).iter().filter(|&&var| body.node(var).code == Code::Primitive(primitive)).count()
+}
+
+#[test]
+fn what_a_row_has_one_of_is_computed_before_its_loop() {
+    for width in Width::ALL {
+        let ops = [(Op::FloorDivide, [0, 1])];
+        let each = body(DType::Int32, &ops, &[Access::Contiguous; 2], width);
+        assert_eq!([Depth::Row, Depth::Element].map(|d| count(&each, d, Primitive::Div)), [0, 1], "{each}");
+        let splat = body(DType::Int32, &ops, &[Access::Contiguous, Access::Splat], width);
+        assert_eq!([Depth::Row, Depth::Element].map(|d| count(&splat, d, Primitive::Div)), [1, 0], "{splat}");
+    }
+}
+
+/// Of a uniform divisor the reciprocal is computed before the loop, in which no float takes part.
+#[test]
+fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
+    use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    for width in Width::ALL {
+        for dtype in [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64] {
+            if dtype.size() == 8 && width == Width::W128 {
+                // The machine's own division, lane by lane.
+                continue;
+            }
+            for op in [Op::FloorDivide, Op::TruncDivide, Op::Remainder] {
+                let access = [Access::Contiguous, Access::Splat];
+                let body = body(dtype, &[(op, [0, 1])], &access, width);
+                let in_loop = || body.at(Depth::Element).iter().map(|&var| body.node(var));
+                assert!(in_loop().all(|node| !node.dtype.is_float()), "{op} {dtype} {width}: {body}");
+                assert!(in_loop().count() <= 16, "{op} {dtype} {width}: {body}");
+            }
+        }
+    }
+}
+
+/// Fewer instructions divide by a parameter whose reciprocal is known to be short.
+#[test]
+fn short_reciprocals_take_fewer_instructions() {
+    use DType::{Int16, Int32, UInt8, UInt16, UInt32};
+    for dtype in [UInt8, UInt16, UInt32, Int16, Int32] {
+        let in_loop = |short| by_param(Op::FloorDivide, dtype, short).at(Depth::Element).len();
+        assert!(in_loop(true) < in_loop(false), "{dtype}");
+    }
+}
+
+/// No other op asks for a reciprocal: where none of these is, expressions with other literals share a plan.
+#[test]
+fn only_divisions_that_fault_ask_for_a_short_reciprocal() {
+    let mut asking = Vec::new();
+    for &dtype in DType::ALL.iter().filter(|dtype| dtype.is_integer()) {
+        for &op in Op::ALL.iter().filter(|op| op.operands() == 2 && op.dtypes().contains(&dtype)) {
+            let of = |short| by_param(op, dtype, short).to_string();
+            if of(true) != of(false) {
+                assert!(op.faults(dtype), "{op} {dtype}");
+                asking.push(op);
+            }
+        }
+    }
+    assert!(asking.contains(&Op::FloorDivide) && asking.contains(&Op::Remainder));
+}
+
+#[test]
+fn what_is_computed_twice_is_computed_once() {
+    let fma = |ops: &[(Op, [u32; 2])]| {
+        let body = body(DType::Float64, ops, &[Access::Contiguous], Width::W128);
+        count(&body, Depth::Element, Primitive::Fma)
+    };
+    let (sine, cosine) = ((Op::Sin, [0; 2]), (Op::Cos, [0; 2]));
+    assert!(fma(&[sine]) > 5 && fma(&[sine, cosine]) < fma(&[sine]) + fma(&[cosine]));
+    assert_eq!(fma(&[sine, sine]), fma(&[sine]));
+    // Operands of sums may change places, those of differences may not.
+    for (op, primitive, times) in [(Op::Add, Primitive::Add, 1), (Op::Subtract, Primitive::Sub, 2)] {
+        let ops = [(op, [0, 1]), (op, [1, 0])];
+        let body = body(DType::Int32, &ops, &[Access::Contiguous; 2], Width::W256);
+        assert_eq!(count(&body, Depth::Element, primitive), times, "{body}");
+    }
+}
+
+#[test]
+fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one() {
+    let lesser = |dtype, width| {
+        let body = body(dtype, &[(Op::Minimum, [0, 1])], &[Access::Contiguous; 2], width);
+        body.at(Depth::Element).iter().any(|&var| body.node(var).code == Code::Minimum)
+    };
+    assert!(lesser(DType::Int32, Width::W256) && lesser(DType::UInt64, Width::W512));
+    assert!(!lesser(DType::Int32, Width::W128) && !lesser(DType::UInt64, Width::W256));
+    assert!(!lesser(DType::Float32, Width::W512));
+}
+
+#[test]
+fn masks_of_bools_are_resized_once_and_what_nobody_reads_is_dropped() {
+    let ops = [(Op::Less, [0, 1]), (Op::IsNan, [0, 0])];
+    let both = body(DType::Float64, &ops, &[Access::Contiguous; 2], Width::W256);
+    assert_eq!(both.to_string().matches("mask_resize").count(), 2, "{both}");
+    let twice = body(DType::Float64, &[ops[0], ops[0]], &[Access::Contiguous; 2], Width::W256);
+    assert_eq!(twice.to_string().matches("mask_resize").count(), 1, "{twice}");
+    // float16 is negated as its bits; the conversion of an identity would be dead.
+    let body = body(DType::Float16, &[(Op::Positive, [0, 0])], &[Access::Contiguous], Width::W128);
+    assert_eq!(body.at(Depth::Element).len(), 1, "{body}");
+}
