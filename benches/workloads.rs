@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p broadloom-bench --bench workloads` measures every workload and dtype at 1e3 and 1e5 elements as a
 //! prepared kernel by each executor, and as a plain loop. Words after `--` pick some, such as `triad/float32`.
-//! `broadloom bench` measures the same in turns, with a copy beside it.
+//! `broadloom-bench` measures the same in turns, with a copy beside it.
 
 use std::hint::black_box;
 use std::time::Duration;

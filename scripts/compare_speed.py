@@ -10,7 +10,7 @@ BASE and NEW are folders with the release binaries `broadloom` and `overheads` o
 
 Two parts are measured; `--only` picks one.
 
-  rows       `broadloom bench`: each workload at each size, with the executor `auto` on one thread.
+  rows       `broadloom-bench`: each workload at each size, with the executor `auto` on one thread.
   overheads  `overheads`: compiling 10, 100 and 500 operations at each width, first and cached evaluations, reading text; and
              the first evaluation of a process.
 
@@ -53,9 +53,9 @@ def objects(command):
 
 
 class Rows:
-    """The rows of `broadloom bench`."""
+    """The rows of `broadloom-bench`."""
 
-    program, unit = "broadloom", "ns/element"
+    program, unit = "broadloom-bench", "ns/element"
 
     def __init__(self, args):
         self.args = args
@@ -67,7 +67,7 @@ class Rows:
 
     def measure(self, side, turn):
         name, size = turn
-        command = [side, "bench", "--json", "--executor", "auto", "--threads", "1", "-w", name, "-n", size]
+        command = [side, "--json", "--executor", "auto", "--threads", "1", "-w", name, "-n", size]
         command += [part for dtype in self.args.dtype for part in ("--dtype", dtype)]
         found = objects(command + (["--quick"] if self.args.quick else []))
         return {
@@ -82,7 +82,7 @@ class Rows:
 
 def workloads(program):
     """The names, which the message for a wrong name lists."""
-    done = subprocess.run([program, "bench", "-w", "?"], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "-w", "?"], capture_output=True, text=True, check=False)
     _, found, names = done.stderr.partition("there are ")
     if not found:
         sys.exit(f"error: {program} lists no workloads: {done.stderr.strip()}")

@@ -48,9 +48,14 @@ class Suite:
 
     def __init__(self, key, row):
         self.key, self.args, self.env = key, row["cargo"], row.get("env", {})
+        self.module = row.get("module")
+
+    def names(self, tests):
+        """The texts in the names of the tests that are run: all tests of the module, or of the program, unless some are named."""
+        return tests or ([f"{self.module}::"] if self.module else [])
 
     def shown(self, tests):
-        return " ".join([*(f"{k}={v}" for k, v in self.env.items()), self.args, *tests])
+        return " ".join([*(f"{k}={v}" for k, v in self.env.items()), self.args, *self.names(tests)])
 
 
 class Mutation:
@@ -60,7 +65,7 @@ class Mutation:
         self.name, self.part, self.file = row["name"], row["part"], row["file"]
         self.suite, self.tests = suites[row["suite"]], row.get("tests", [])
         self.edits = [(e["old"], e["new"], e.get("nth")) for e in [row, *row.get("also", [])]]
-        words = json.dumps([self.file, self.edits, self.suite.args, self.suite.env, self.tests])
+        words = json.dumps([self.file, self.edits, self.suite.args, self.suite.env, self.suite.names(self.tests)])
         self.digest = hashlib.sha256(words.encode()).hexdigest()[:16]
 
     def apply(self, text):
@@ -116,7 +121,7 @@ class Tree:
         command += ["-j", str(self.jobs)] if self.jobs else []
         # The loops are as right unvectorised, and built in a fraction of the time.
         command += ["--config", "profile.dev.package.broadloom-interp.opt-level=1"]
-        command += ["--no-run"] if build_only else ["--", *tests]
+        command += ["--no-run"] if build_only else ["--", *suite.names(tests)]
         env = os.environ | {"CARGO_TARGET_DIR": str(self.target), "CARGO_TERM_COLOR": "never"} | suite.env
         process = subprocess.Popen(
             command, cwd=self.path, env=env, start_new_session=True,

@@ -15,6 +15,6 @@ export BROADLOOM_SEEDS="${BROADLOOM_SEEDS:-3000}"
 levels=(--config 'profile.dev.package."*".opt-level=1' --config profile.dev.package.broadloom-interp.opt-level=1)
 asan() { cargo +nightly test --target "$host" "${levels[@]}" "$@"; }
 
-asan -p broadloom --test differential --test layouts --test threads --test findings
+asan -p broadloom --test integration -- differential:: layouts:: threads:: findings::
 asan -p broadloom-clif --test suite
 asan -p broadloom-mem --tests

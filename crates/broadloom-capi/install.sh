@@ -5,7 +5,8 @@
 #   PREFIX/lib/libbroadloom.a, libbroadloom.so (or .dylib), pkgconfig/broadloom.pc
 #
 # PROFILE is one of cargo's: release by default, which is installed without symbols for debuggers; dev keeps them. DESTDIR is
-# put before PREFIX, but not into the .pc file. STRIP names the program that removes symbols.
+# put before PREFIX, but not into the .pc file. STRIP names the program that removes symbols. SELECT says which packages are built:
+# with `--workspace` the library has the features of a build of the whole workspace, and none of its crates is compiled again.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "usage: install.sh PREFIX [PROFILE]" >&2; exit 2; }
@@ -15,7 +16,9 @@ root=${DESTDIR:-}$prefix
 
 cd "$here/../.."
 echo "building libbroadloom ($profile); the first time that takes minutes" >&2
-cargo build -p broadloom-capi --lib --profile "$profile"
+# Several words.
+# shellcheck disable=SC2086
+cargo build ${SELECT:--p broadloom-capi} --lib --profile "$profile"
 field() { cargo metadata --no-deps --format-version 1 | sed "s/.*$1//" | cut -d'"' -f1; }
 target=$(field '"target_directory":"')
 version=$(field '"name":"broadloom-capi","version":"')

@@ -1,4 +1,4 @@
-"""The workloads of `broadloom bench`, as sources that Python, numexpr and a loop over elements understand."""
+"""The workloads of `broadloom-bench`, as sources that Python, numexpr and a loop over elements understand."""
 
 from __future__ import annotations
 

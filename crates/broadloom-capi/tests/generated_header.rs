@@ -1,5 +1,5 @@
 //! The header is what cbindgen makes of the sources. To regenerate it:
-//! `BROADLOOM_BLESS=1 cargo test -p broadloom-capi --features cbindgen --test generated_header`
+//! `BROADLOOM_BLESS=1 cargo test -p broadloom-capi --test generated_header`
 
 use std::path::Path;
 

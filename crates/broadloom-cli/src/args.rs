@@ -6,11 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use broadloom::{Accuracy, DType, Executor, IntDivision, Promotion, VectorWidth};
-use broadloom_bench::{WORKLOADS, Workload};
-use broadloom_core::text::nearest;
+use broadloom::{Accuracy, Executor, IntDivision, Promotion, VectorWidth};
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -26,10 +23,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Bench(BenchArgs),
     Completions(CompletionsArgs),
     Eval(EvalArgs),
-    Fuzz(FuzzArgs),
     Ops(OpsArgs),
 }
 
@@ -126,127 +121,10 @@ impl EvalArgs {
     }
 }
 
-/// Time the workloads of a table against plain loops.
-///
-/// Each line has a workload, a dtype and a size; nanoseconds per element and the bytes of inputs and outputs per second;
-/// and both relative to a plain Rust loop's time and to a copy's bandwidth, which are measured in alternation with it.
-/// Results are compared with the loop's first. Outputs are reused.
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    /// Print a JSON object for each measurement, one a line.
-    #[arg(long)]
-    pub json: bool,
-
-    /// Only this workload; may be given several times.
-    #[arg(short, long = "workload", value_name = "W", value_parser = workload)]
-    pub workloads: Vec<&'static Workload>,
-
-    /// Only this dtype, where a workload has it; may be given several times.
-    #[arg(long = "dtype", value_name = "D", value_parser = dtype)]
-    pub dtypes: Vec<DType>,
-
-    /// This many elements, such as 1000 or 1e5; may be given several times [default: 1e1 1e3 1e5 1e7 3e7].
-    #[arg(short = 'n', long = "elements", value_name = "N", value_parser = elements)]
-    pub sizes: Vec<usize>,
-
-    /// The maximum number of threads, for expressions and for the loop.
-    #[arg(long, value_name = "T", default_value = "1", value_parser = threads)]
-    pub threads: NonZeroUsize,
-
-    /// The executor; if several are given, each gets a line.
-    #[arg(long = "executor", value_enum, value_delimiter = ',', default_value = "auto")]
-    pub executors: Vec<ExecutorArg>,
-
-    /// The maximum vector width; if several are given, each gets a line.
-    #[arg(
-        long = "vector-width",
-        value_parser = vector_width(),
-        value_delimiter = ',',
-        default_value = "auto",
-        value_name = "BITS"
-    )]
-    pub vector_widths: Vec<WidestVectors>,
-
-    /// Build and evaluate the expression each time, instead of running a prepared kernel.
-    #[arg(long)]
-    pub lazy: bool,
-
-    /// Measure as briefly as possible, for tests.
-    #[arg(long, hide = true)]
-    pub quick: bool,
-}
-
 fn threads(word: &str) -> Result<NonZeroUsize, String> {
     let number: usize = word.parse().map_err(|_| "not a number of threads")?;
     NonZeroUsize::new(number)
         .ok_or_else(|| "there is at least one thread: leave --threads out, or write 1".into())
-}
-
-fn workload(name: &str) -> Result<&'static Workload, String> {
-    broadloom_bench::workload(name).ok_or_else(|| {
-        let names = || WORKLOADS.iter().map(|w| w.name);
-        let like = nearest(name, names()).map(|name| format!("did you mean `{name}`? "));
-        format!("{}there are {}", like.unwrap_or_default(), names().collect::<Vec<_>>().join(", "))
-    })
-}
-
-fn dtype(name: &str) -> Result<DType, String> {
-    DType::from_name(name).ok_or_else(|| {
-        let names = DType::ALL.iter().map(|dtype| dtype.name());
-        nearest(name, names).map_or("not a dtype".into(), |name| format!("did you mean `{name}`?"))
-    })
-}
-
-/// The maximum number of elements of a workload: some take 40 GB at this size.
-const MOST_ELEMENTS: f64 = 1e9;
-
-fn elements(word: &str) -> Result<usize, String> {
-    let n: f64 = word.parse().map_err(|_| "not a number")?;
-    if n.fract() != 0.0 || !(1.0..=MOST_ELEMENTS).contains(&n) {
-        return Err(format!("not a whole number from 1 to {MOST_ELEMENTS:e}"));
-    }
-    Ok(n as usize)
-}
-
-/// Evaluate random programs with every executor, and compare the results bit for bit.
-///
-/// Each program runs through the interpreter and through compiled code, with rewrite rules and without, and as a
-/// kernel; large ones on one thread and on several. The expected result comes from a reference in exact arithmetic. A
-/// program whose results differ is made small and printed in the form that --program reads.
-#[derive(Debug, Args)]
-pub struct FuzzArgs {
-    /// The first seed; each gives one program, the same on every machine.
-    #[arg(long, value_name = "S", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 63))]
-    pub seed: u64,
-
-    /// Stop after this many seconds [default: 60, if the number of programs is not given].
-    #[arg(long, value_name = "T", value_parser = seconds)]
-    pub seconds: Option<Duration>,
-
-    /// Stop after this many programs.
-    #[arg(long, value_name = "N")]
-    pub programs: Option<u64>,
-
-    /// Check the program in this file, with its values and with other ones, instead of random programs.
-    #[arg(long, value_name = "FILE")]
-    pub program: Option<PathBuf>,
-
-    /// The maximum vector width; each width of the target up to it is compared.
-    #[arg(long, value_parser = vector_width(), default_value = "auto", value_name = "BITS")]
-    pub vector_width: WidestVectors,
-
-    /// Write a program whose results differ to this file, not to standard output.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Replace a file that exists.
-    #[arg(long)]
-    pub force: bool,
-}
-
-fn seconds(word: &str) -> Result<Duration, String> {
-    let seconds: f64 = word.parse().map_err(|_| "not a number of seconds")?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// Print the completions of the command line for a shell.
@@ -472,16 +350,6 @@ mod tests {
         assert_eq!(parse("sum=-"), named("sum", "-"));
         for path in ["a.npy", "./a=b.npy", "=a", "1=a", "inf=a", "-"] {
             assert_eq!(parse(path), (None, path.to_owned()));
-        }
-    }
-
-    #[test]
-    fn numbers_of_elements() {
-        for (word, n) in [("1", 1), ("1e5", 100_000), ("3E7", 30_000_000), ("1e9", 1_000_000_000)] {
-            assert_eq!(elements(word), Ok(n), "{word}");
-        }
-        for word in ["", "0", "-1", "1.5", "1e-1", "1e10", "inf", "nan", "ten"] {
-            assert!(elements(word).is_err(), "{word}");
         }
     }
 

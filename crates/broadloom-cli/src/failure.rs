@@ -30,8 +30,6 @@ pub enum Failure {
     File(PathBuf, String),
     /// An evaluation.
     Eval(broadloom::Error),
-    /// An executor whose result differs from the reference.
-    Difference(String),
     /// Standard output.
     Stdout(io::Error),
     /// Standard output, by a reader that has seen enough: no failure of the command.
@@ -83,7 +81,7 @@ impl Failure {
             Failure::Usage(_) => 2,
             Failure::Text(error) if is_about_the_files(error) => 1,
             Failure::Text(_) => 2,
-            Failure::File(..) | Failure::Eval(_) | Failure::Difference(_) | Failure::Stdout(_) => 1,
+            Failure::File(..) | Failure::Eval(_) | Failure::Stdout(_) => 1,
             Failure::Closed => 0,
             Failure::Interrupted => signals::status().unwrap_or(130),
         }
@@ -100,7 +98,7 @@ impl Failure {
         // Writing to memory does not fail.
         let _ = match self {
             Failure::Text(error) => caret(error, text, colored, &mut words),
-            Failure::Usage(message) | Failure::Difference(message) => plain(message, colored, &mut words),
+            Failure::Usage(message) => plain(message, colored, &mut words),
             Failure::File(path, message) => {
                 plain(format_args!("{}: {message}", path.display()), colored, &mut words)
             }

@@ -12,11 +12,9 @@ use clap::{CommandFactory, Parser};
 
 mod advice;
 mod args;
-mod bench;
 mod eval;
 mod failure;
 mod format;
-mod fuzz;
 mod input;
 mod job;
 mod npy;
@@ -39,13 +37,11 @@ use text::Text;
 fn main() -> ExitCode {
     signals::watch();
     let outcome = match args::Cli::parse().command {
-        args::Command::Bench(args) => bench::bench(&args),
         args::Command::Completions(args) => completions(args.shell),
         // Its failures point into its expression.
         args::Command::Eval(args) => {
             return eval::eval(&args).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
         }
-        args::Command::Fuzz(args) => fuzz::fuzz(&args),
         args::Command::Ops(args) => ops::print(&args),
     };
     match outcome {

@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::signals;
-use crate::stdout::print;
 
 /// How long work runs before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -36,22 +35,12 @@ pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The template for work counted in bytes.
+/// The template of the bar.
 const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-
-/// The template for work that runs for a given time.
-const SECONDS: &str = "{msg} {wide_bar} {pos}/{len} s";
-
-/// The template for work counted in items.
-const ITEMS: &str = "{msg} {wide_bar} {pos}/{len} {eta}";
-
-/// The template for work without a known end.
-const ENDLESS: &str = "{spinner} {msg}, {pos} s";
 
 /// A progress bar that appears when the work takes long.
 pub struct Progress {
     what: &'static str,
-    template: &'static str,
     total: u64,
     began: Instant,
     bar: Option<ProgressBar>,
@@ -60,44 +49,10 @@ pub struct Progress {
 impl Progress {
     /// Begins work on this many bytes of results.
     pub fn new(what: &'static str, total: u64) -> Progress {
-        Progress { what, template: BYTES, total, began: Instant::now(), bar: None }
+        Progress { what, total, began: Instant::now(), bar: None }
     }
 
-    /// Begins work that ends after a time, or without a known end.
-    pub fn until(what: &'static str, time: Option<Duration>) -> Progress {
-        let template = if time.is_some() { SECONDS } else { ENDLESS };
-        let total = time.unwrap_or_default().as_secs();
-        Progress { what, template, total, began: Instant::now(), bar: None }
-    }
-
-    /// Begins work on this many items.
-    pub fn through(what: &'static str, total: u64) -> Progress {
-        Progress { what, template: ITEMS, total, began: Instant::now(), bar: None }
-    }
-
-    /// Prints a line to standard output, above the bar.
-    ///
-    /// # Errors
-    /// As [`print`].
-    pub fn line(&self, line: &str) -> Result<(), Failure> {
-        let text = format!("{line}\n");
-        self.bar.as_ref().map_or_else(|| print(&text), |bar| bar.suspend(|| print(&text)))
-    }
-
-    /// Reports how many programs are done, in work that ends after a time.
-    ///
-    /// # Errors
-    /// [`Failure::Interrupted`] after a signal.
-    pub fn counted(&mut self, programs: u64) -> Result<(), Failure> {
-        let seconds = self.began.elapsed();
-        if let Some(bar) = &self.bar {
-            let rate = programs as f64 / seconds.as_secs_f64();
-            bar.set_message(format!("{}: {programs} programs, {rate:.0} a second", self.what));
-        }
-        self.reached(seconds.as_secs())
-    }
-
-    /// Reports how many bytes or items are done.
+    /// Reports how many bytes are done.
     ///
     /// # Errors
     /// [`Failure::Interrupted`] after a signal.
@@ -115,7 +70,7 @@ impl Progress {
     }
 
     fn draw(&self, done: u64) -> ProgressBar {
-        let style = ProgressStyle::with_template(self.template);
+        let style = ProgressStyle::with_template(BYTES);
         let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr());
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(self.what);

@@ -93,12 +93,8 @@ impl Target {
         self.draft.get_ref().file.try_clone()
     }
 
-    /// Puts the file in its place.
-    ///
-    /// # Errors
-    ///
-    /// [`TargetError::Exists`] if the target came to be in the meantime and is not to be replaced,
-    /// [`TargetError::Interrupted`], or that of the system. Nothing is left behind then.
+    /// Puts the file in its place, as [`finish_all`].
+    #[cfg(test)]
     pub fn finish(self) -> Result<(), TargetError> {
         finish_all(vec![self]).map_err(|(_, error)| error)
     }
@@ -119,7 +115,8 @@ impl Write for Target {
 ///
 /// # Errors
 ///
-/// As [`Target::finish`], with the path of the file.
+/// The path of a file with [`TargetError::Exists`] if it came to be in the meantime and is not to be replaced, with
+/// [`TargetError::Interrupted`], or with the error of the system. Nothing is left behind then.
 pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     let mut ready = Vec::new();
     for Target { draft, path, place, force } in targets {

@@ -18,3 +18,10 @@ mod select;
 pub use loops::{TILE, lanes};
 pub use program::Program;
 pub use run::Tiles;
+
+/// Two loops of one function, for the test that compares them; a unit test would compile all loops a second time.
+#[doc(hidden)]
+pub mod compared {
+    pub use crate::halves::tile_loop as halves_loop;
+    pub use crate::loops::{NanBits, OPERANDS, TileLoop, defined_loop};
+}

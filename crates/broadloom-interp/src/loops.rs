@@ -19,16 +19,18 @@ use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 /// The maximum number of elements in a tile; programs of many tiles have shorter ones.
 pub const TILE: usize = 1024;
 /// The maximum number of operands of a loop.
-pub(crate) const OPERANDS: usize = 4;
+pub const OPERANDS: usize = 4;
 
 /// A loop over tiles: operands, as many as it has, then the result. Where the loop is compiled for a uniform operand, it
 /// reads one element of it.
-pub(crate) type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
+pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
 /// Whether the bits of a NaN that a loop computes can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NanBits {
+pub enum NanBits {
+    /// They can.
     Read,
+    /// They can't.
     Unread,
 }
 
@@ -36,7 +38,7 @@ pub(crate) enum NanBits {
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the op does not take the dtype, or the instruction calls a host function.
-pub(crate) fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
+pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     if nan == NanBits::Unread
         && let Some(short) = short_loop(code)
     {
@@ -391,17 +393,15 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     }
 }
 
-/// Finds the flagged lanes, and computes them by the slow path.
-struct SlowLanes<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
+/// The loop that finds the lanes which [`Fast`] flagged.
+struct Flags<'a, F, S, A>(S, &'a mut [u8], PhantomData<(F, A)>);
 
-impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
+impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Flags<'_, F, S, A> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let mut flags = [0u8; TILE];
-        let n = self.1.len();
-        let flags = &mut flags[..n];
+        let (n, flags) = (self.1.len(), self.1);
         let sources = self.0.first(n);
         #[allow(clippy::needless_range_loop)]
         for i in 0..n {
@@ -409,12 +409,47 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
             F::lane(&mut lanes, sources.at(i));
             flags[i] = (lanes.flagged != 0) as u8;
         }
-        for (i, (out, flag)) in self.1.iter_mut().zip(flags).enumerate() {
+    }
+}
+
+/// The loop that computes flagged lanes by the slow path.
+struct SlowLanes<'a, F: LoopBody<A>, S, A>(S, &'a [u8], &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
+
+impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (i, (out, flag)) in self.2.iter_mut().zip(self.1).enumerate() {
             if *flag != 0 {
-                *out = F::slow(sources.at(i)).store();
+                *out = F::slow(self.0.at(i)).store();
             }
         }
     }
+}
+
+/// The loop of a machine without vectors that have fused multiply-add: each element takes the path that it needs.
+struct EachLane<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
+
+impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
+    fn call(self) {
+        let (n, out) = (self.1.len(), self.1);
+        let sources = self.0.first(n);
+        #[allow(clippy::needless_range_loop)]
+        for i in 0..n {
+            out[i] = F::slow(sources.at(i)).store();
+        }
+    }
+}
+
+/// The features that slow paths are compiled for: those of AVX2 where wider vectors are used, since a slow path computes
+/// one element at a time, and one instance for both halves what is compiled.
+fn slow_path_arch(arch: Arch) -> Arch {
+    #[cfg(target_arch = "x86_64")]
+    if let Arch::V4(avx512) = arch {
+        return Arch::V3(*avx512);
+    }
+    arch
 }
 
 /// Computes elements without the slow path, and returns whether one of them needs it.
@@ -435,8 +470,14 @@ pub(crate) fn run<F: LoopBody<A>, A>(
     out: &mut [<F::Out as Elem>::Store],
 ) {
     debug_assert!(out.len() <= TILE, "a tile of {} elements", out.len());
+    if matches!(arch, Arch::Scalar) {
+        return EachLane::<F, _, A>(sources, out, PhantomData).call();
+    }
     if flags::<F, A>(arch, sources, &mut *out) {
-        arch.dispatch(SlowLanes::<F, _, A>(sources, out, PhantomData));
+        let mut flags = [0; TILE];
+        let flags = &mut flags[..out.len()];
+        arch.dispatch(Flags::<F, _, A>(sources, &mut *flags, PhantomData));
+        slow_path_arch(arch).dispatch(SlowLanes::<F, _, A>(sources, flags, out, PhantomData));
     }
 }
 
@@ -474,16 +515,4 @@ pub(crate) fn tile4<F: LoopBody<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Rea
     let sources =
         (A::read::<T>(args[0]), B::read::<T>(args[1]), C::read::<T>(args[2]), D::read::<T>(args[3]));
     run::<F, (T, T, T, T)>(arch, sources, elements_mut::<F::Out>(out));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loops_are_no_wider_than_asked_for() {
-        let widths = VectorWidth::ALL.map(lanes);
-        assert!(widths.is_sorted() && widths[VectorWidth::W256 as usize] <= 8, "{widths:?}");
-        assert_eq!(widths[VectorWidth::W512 as usize] == 16, VectorWidth::target() == VectorWidth::W512);
-    }
 }

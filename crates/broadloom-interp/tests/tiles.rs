@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_interp::{Program, TILE, Tiles};
+use broadloom_interp::{Program, TILE, Tiles, lanes};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_ir::{DType, Op};
+use broadloom_ir::{DType, Op, VectorWidth};
 use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut, bytes_of, bytes_of_mut};
 
 /// (a·b + s, a·b + s > a, b, s as it is): two outputs that are computed, two that are moved.
@@ -131,4 +131,11 @@ fn outputs_in_place_are_not_streamed_and_right() {
     });
     assert!(done.is_continue());
     assert_eq!(x, expected);
+}
+
+#[test]
+fn loops_are_no_wider_than_asked_for() {
+    let widths = VectorWidth::ALL.map(lanes);
+    assert!(widths.is_sorted() && widths[VectorWidth::W256 as usize] <= 8, "{widths:?}");
+    assert_eq!(widths[VectorWidth::W512 as usize] == 16, VectorWidth::target() == VectorWidth::W512);
 }

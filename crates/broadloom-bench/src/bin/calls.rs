@@ -4,7 +4,7 @@
 //! over so many elements. Kernels of all widths and the loop take turns, so that a slow phase of the machine affects all of
 //! them. Arguments choose widths (`256`) and numbers of elements (`n=1`).
 //!
-//! `cargo run --release -p broadloom-bench --features jit --bin calls`
+//! `cargo run --release -p broadloom-bench --bin calls`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

@@ -6,7 +6,7 @@
 //! after the other, or over so many arrays, and print the seconds for building, evaluating and dropping it. Without
 //! arguments all of them run.
 //!
-//! `cargo run --release -p broadloom-bench --features jit --bin expressions`
+//! `cargo run --release -p broadloom-bench --bin expressions`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

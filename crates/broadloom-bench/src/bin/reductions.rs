@@ -4,7 +4,7 @@
 //! widest vectors, so that its bits are other ones; an element-wise pass is the engine's own. Rows are those whose names contain
 //! the first argument; the second is the number of threads (1).
 //!
-//! `cargo run --release -p broadloom-bench --features jit --bin reductions`
+//! `cargo run --release -p broadloom-bench --bin reductions`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

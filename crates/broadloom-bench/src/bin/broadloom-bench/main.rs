@@ -1,0 +1,160 @@
+//! `broadloom-bench`: times the workloads against plain loops measured in the same run.
+//!
+//! Each row is printed as soon as it is measured, as a table or as JSON. Nothing is timed whose result differs from the
+//! loop's. The exit status is 1 if a result differs or can't be computed, and 2 for a wrong command line.
+#![forbid(unsafe_code)]
+
+mod arguments;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use broadloom::{DType, VectorWidth};
+use broadloom_bench::{BenchError, Row, Settings, WORKLOADS, Workload, run};
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use arguments::Arguments;
+
+/// The default sizes: call overhead, L1, L2, and memory.
+const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
+
+/// The approximate duration of a measurement, for small sizes, which vary less, and for others.
+const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::from_millis(400));
+/// The largest small size.
+const SMALL: usize = 1_000;
+
+/// The reason for a failure: an exit status and a message.
+struct Failure {
+    status: u8,
+    message: String,
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Failure {
+        Failure { status: 1, message: error.to_string() }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure { status: 1, message: format!("standard output: {error}") }
+    }
+}
+
+fn main() -> ExitCode {
+    match bench(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { status, message }) => {
+            eprintln!("error: {message}");
+            ExitCode::from(status)
+        }
+    }
+}
+
+/// Measures, and prints the results.
+fn bench(args: &Arguments) -> Result<(), Failure> {
+    let plan = plan(args)?;
+    if args.threads.get() > 1 {
+        // Fails if a pool exists already, which is then used.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
+    }
+    let bar = bar(plan.len() as u64);
+    if !args.json {
+        line(&bar, &heading())?;
+    }
+    for (workload, dtype, n) in plan {
+        for row in run(workload, dtype, n, &settings(args, n))? {
+            line(&bar, &if args.json { json(&row, args.lazy) } else { columns(&row) })?;
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// A bar for this many measurements, on a terminal only.
+fn bar(measurements: u64) -> ProgressBar {
+    let target =
+        if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("measuring {wide_bar} {pos}/{len} {eta}");
+    ProgressBar::with_draw_target(Some(measurements), target)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Prints a line above the bar.
+fn line(bar: &ProgressBar, text: &str) -> io::Result<()> {
+    bar.suspend(|| {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{text}").and_then(|()| out.flush())
+    })
+}
+
+/// The measurements, in this order.
+fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, Failure> {
+    let all: Vec<&Workload> = WORKLOADS.iter().collect();
+    let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };
+    let sizes = if args.sizes.is_empty() { &SIZES[..] } else { &args.sizes };
+    let mut plan = Vec::new();
+    for workload in workloads {
+        for &dtype in workload.dtypes {
+            if args.dtypes.is_empty() || args.dtypes.contains(&dtype) {
+                plan.extend(sizes.iter().map(|&n| (*workload, dtype, n)));
+            }
+        }
+    }
+    if plan.is_empty() {
+        return Err(Failure { status: 2, message: "none of the workloads has one of these dtypes".into() });
+    }
+    Ok(plan)
+}
+
+fn settings(args: &Arguments, n: usize) -> Settings {
+    let budget = if n <= SMALL { BUDGETS.0 } else { BUDGETS.1 };
+    Settings {
+        threads: args.threads.get(),
+        executors: args.executors.clone(),
+        vector_widths: args.vector_widths.clone(),
+        lazy: args.lazy,
+        budget: if args.quick { Duration::ZERO } else { budget },
+    }
+}
+
+fn heading() -> String {
+    format!(
+        "{:<15} {:<8} {:>9}  {:<8} {:>9}  {:>8}  {:>6}  {:>6}",
+        "workload", "dtype", "n", "executor", "ns/elem", "GB/s", "/ loop", "/ copy"
+    )
+}
+
+fn columns(row: &Row) -> String {
+    let executor = match row.vector_width {
+        None => row.executor.clone(),
+        Some(width) => format!("{} {width}", row.executor),
+    };
+    format!(
+        "{:<15} {:<8} {:>9}  {:<8} {:>9.4}  {:>8.2}  {:>6.2}  {:>6.2}",
+        row.workload,
+        row.dtype.name(),
+        row.n,
+        executor,
+        row.ns_per_elem,
+        row.gb_s,
+        row.loop_ratio,
+        row.copy_ratio,
+    )
+}
+
+/// One JSON object; names have no characters that JSON escapes.
+fn json(row: &Row, lazy: bool) -> String {
+    let Row { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
+    let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;
+    let (asked, width) = (asked.name(), vector_width.map_or("auto", VectorWidth::name));
+    let [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s] =
+        [ns_per_elem, gb_s, loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s].map(|x| format!("{x:.6}"));
+    format!(
+        r#"{{"workload":"{workload}","dtype":"{dtype}","n":{n},"threads":{threads},"executor":"{executor}","ns_per_elem":{ns_per_elem},"gb_s":{gb_s},"loop_ratio":{loop_ratio},"copy_ratio":{copy_ratio},"loop_ns_per_elem":{loop_ns_per_elem},"copy_gb_s":{copy_gb_s},"elements":{elements},"asked":"{asked}","lazy":{lazy},"vector_width":"{width}"}}"#
+    )
+}

@@ -1,0 +1,347 @@
+//! Holds the pages to what they say: commands run or are listed with their last run, links and files exist, and the examples
+//! of docs/command.md print what stands there.
+//!
+//! A command of a page is run here, is part of what `.ci/run` runs, or is a row of docs/not-in-ci.md; whatever it is, the
+//! packages, targets, features, scripts and flags that it names exist.
+
+#![cfg(unix)]
+
+mod commands;
+mod pages;
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support::Dir;
+use commands::{Command, fault, parse};
+use pages::{Page, repository};
+
+/// The page with the commands that nothing here or in `.ci/run` runs.
+const BY_HAND: &str = "docs/not-in-ci.md";
+
+/// Its commands are for a tree that a reader has changed as it says.
+const OF_ANOTHER_TREE: &str = "docs/add-an-op.md";
+
+/// Programs that others run, with the file that does.
+const ELSEWHERE: [(&str, &str); 1] = [("crates/broadloom-capi/install.sh", "examples/c/Makefile")];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// A directory with the repository's examples, in which a page's commands run.
+fn directory() -> Dir {
+    let dir = Dir::new();
+    std::os::unix::fs::symlink(repository().join("examples"), dir.path("examples")).expect("a link");
+    fs::create_dir(dir.path("docs")).expect("a folder");
+    dir.array("x.npy", &[4], &[0.5_f32, 1.0, 2.0, 3.0]);
+    dir
+}
+
+#[test]
+fn the_page_is_what_happens() {
+    let page = read("docs/command.md");
+    let dir = directory();
+    let mut commands = 0;
+    for block in page.split("```console\n").skip(1) {
+        let (block, _) = block.split_once("```").expect("the end of a block");
+        for example in block.split("$ ").filter(|example| !example.is_empty()) {
+            let (command, expected) = example.split_once('\n').expect("a line");
+            let outcome =
+                dir.shell(&format!("broadloom() {{ \"$broadloom\" \"$@\"; }}; {{ {command}; }} 2>&1"));
+            let printed: String =
+                outcome.stdout.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+            assert_eq!(printed, expected, "{command}");
+            commands += 1;
+        }
+    }
+    assert!(commands > 8, "{commands}");
+}
+
+#[test]
+fn every_option_is_on_the_page() {
+    let page = read("docs/command.md");
+    for command in ["eval", "ops"] {
+        let help = Dir::new().ok(&[command, "--help"]);
+        let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        for option in words.filter(|word| word.starts_with("--") && *word != "--help") {
+            assert!(page.contains(option), "{command} {option}");
+        }
+    }
+}
+
+/// A command on a page.
+struct Found {
+    place: String,
+    command: Command,
+    is_block: bool,
+}
+
+fn found(pages: &[Page]) -> Vec<Found> {
+    let mut all = Vec::new();
+    for page in pages {
+        for block in page.blocks() {
+            let prompts = block.lines.iter().any(|line| line.starts_with("$ "));
+            let is_code = ["text", "console", "sh"].contains(&block.language);
+            for (i, line) in block.lines.iter().enumerate().filter(|_| is_code) {
+                let command = parse(line).filter(|_| !prompts || line.starts_with("$ "));
+                let place = format!("{}:{}", page.path, block.line + i);
+                all.extend(command.map(|command| Found { place, command, is_block: true }));
+            }
+        }
+        for span in page.code() {
+            let place = format!("{}:{}", page.path, span.line);
+            all.extend(parse(&span.text).map(|command| Found { place, command, is_block: false }));
+        }
+    }
+    all
+}
+
+/// The words of a command without the profile.
+fn plain(command: &Command) -> Vec<&str> {
+    command.words.iter().map(|word| &**word).filter(|word| *word != "--release").collect()
+}
+
+/// Whether it is, or is part of, a command of `.ci/run`.
+fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
+    let words = plain(command);
+    if words == [".ci/run"] || words[0] == ".ci/full" || ci.iter().any(|line| plain(line).starts_with(&words))
+    {
+        return true;
+    }
+    // `cargo test --workspace` has every test in every package's default features; clippy checks all of them.
+    let is_test =
+        |words: &[&str]| words.starts_with(&["cargo", "test"]) && !words.contains(&"--no-default-features");
+    let is_tested_with = |line: &&Command| {
+        let line = plain(line);
+        is_test(&line) && after("-p", &line) == after("-p", &words) && {
+            let there: Vec<&str> = after("--features", &line).iter().flat_map(|all| all.split(',')).collect();
+            after("--features", &words)
+                .iter()
+                .flat_map(|all| all.split(','))
+                .all(|feature| there.contains(&feature))
+        }
+    };
+    let is_default = !words.contains(&"--features");
+    words.starts_with(&["cargo", "check"])
+        || is_test(&words) && (is_default || ci.iter().any(|line| is_tested_with(&line)))
+}
+
+/// What follows a flag.
+fn after<'w>(flag: &str, words: &[&'w str]) -> Vec<&'w str> {
+    words.windows(2).filter(|pair| pair[0] == flag).map(|pair| pair[1]).collect()
+}
+
+fn ci() -> Vec<Command> {
+    let script = read(".ci/run").replace("\\\n", " ").replace("\"$python\"", "python");
+    let commands: Vec<Command> = script.lines().filter_map(parse).collect();
+    assert!(commands.iter().any(|command| command.text == "cargo test --workspace"));
+    commands
+}
+
+/// What `broadloom` is given, if that is the program.
+fn arguments(command: &Command) -> Option<&str> {
+    let of_cargo = ["cargo run --release -p broadloom-cli -- ", "cargo run --bin broadloom -- "];
+    let text = &command.text;
+    let own =
+        || text.split_once("broadloom ").filter(|_| command.words[0] == "broadloom").map(|(_, rest)| rest);
+    of_cargo.iter().find_map(|prefix| text.strip_prefix(prefix)).or_else(own)
+}
+
+/// The examples' own tests run the commands of their READMEs.
+fn is_of_an_example(command: &Command) -> bool {
+    ["formula", "rhai"].iter().any(|example| {
+        command.text.contains(&format!("-p broadloom-{example} ")) && {
+            let readme = read(&format!("examples/{example}/README.md"));
+            readme.lines().any(|line| line == command.text)
+        }
+    })
+}
+
+/// Whether it is a name rather than a command where it stands in a sentence.
+fn is_mention(command: &Command) -> bool {
+    match &*command.words[0] {
+        "broadloom" | "fingerprint" => true,
+        "cargo" => !command.words.iter().any(|word| word == "-p"),
+        _ => command.words.len() == 1,
+    }
+}
+
+/// The script that it runs.
+fn script(command: &Command) -> Option<&str> {
+    let folders = ["scripts/", "python/"];
+    let mut words = command.words.iter().take(2).map(|word| &**word);
+    words.find(|word| folders.iter().any(|folder| word.starts_with(folder)))
+}
+
+/// The commands of the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are run by hand alone.
+fn by_hand() -> (Vec<Command>, Vec<Command>) {
+    let page = read(BY_HAND);
+    let (full, alone) = page.split_once("\n## By hand alone").expect("two tables");
+    (rows(full), rows(alone))
+}
+
+fn rows(table: &str) -> Vec<Command> {
+    let rows = table.lines().filter(|row| row.starts_with("| `"));
+    let parsed = rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [command, _, date, commit] = cells[..] else { panic!("{row}") };
+        let is_date = date.len() == 10 && date.starts_with("202") && date.matches('-').count() == 2;
+        let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
+        assert!(is_date && is_commit || date == "not yet", "{row}: when it was last run, and the commit");
+        parse(command.trim_matches('`')).unwrap_or_else(|| panic!("{row}"))
+    });
+    parsed.collect()
+}
+
+#[test]
+fn every_command_runs_or_is_listed() {
+    let (pages, ci, (full, alone)) = (pages::all(), ci(), by_hand());
+    let by_hand: Vec<Command> = full.iter().chain(&alone).cloned().collect();
+    let (mut faults, mut listed, mut ran) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let dir = directory();
+    let help = |subcommand: &str| dir.run(&[subcommand, "--help"]).stdout;
+    for Found { place, command, is_block } in found(&pages) {
+        if let Some(fault) = fault(&command, &help) {
+            faults.push(format!("{place}: `{}`: {fault}", command.text));
+            continue;
+        }
+        let script = script(&command);
+        let is_in_ci = is_in_ci(&command, &ci);
+        let exact = by_hand.iter().find(|row| row.words == command.words);
+        let of_script =
+            || by_hand.iter().find(|row| !is_in_ci && script.is_some() && self::script(row) == script);
+        if let Some(row) = exact.or_else(of_script) {
+            if !place.starts_with(BY_HAND) {
+                listed.insert(row.text.clone());
+            }
+            if is_in_ci {
+                faults.push(format!("{BY_HAND}: `{}`: CI runs it", row.text));
+            }
+            continue;
+        }
+        let is_elsewhere =
+            ELSEWHERE.iter().any(|(program, by)| command.words[0] == *program && read(by).contains(program));
+        if place.starts_with(OF_ANOTHER_TREE) || is_in_ci || is_of_an_example(&command) || is_elsewhere {
+            continue;
+        }
+        let mention = !is_block && is_mention(&command);
+        match arguments(&command) {
+            // The test above compares what they print.
+            Some(_) if mention || place.starts_with("docs/command.md") => {}
+            Some(arguments) => {
+                ran.insert(command.text.clone());
+                let outcome = dir.shell(&format!("\"$broadloom\" {arguments}"));
+                if outcome.status != Some(0) {
+                    faults.push(format!("{place}: `{}`: {}", command.text, outcome.stderr));
+                }
+            }
+            None if mention => {}
+            None => {
+                faults.push(format!("{place}: `{}` is run by nothing, and no row of {BY_HAND}", command.text))
+            }
+        }
+    }
+    let stale = alone.iter().filter(|row| !listed.contains(&row.text));
+    faults.extend(stale.map(|row| format!("{BY_HAND}: no page has `{}`", row.text)));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(ran.len() >= 3, "{ran:?}");
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let pages = pages::all();
+    let (mut faults, mut checked) = (Vec::new(), 0);
+    for page in &pages {
+        let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for link in page.links().into_iter().filter(|link| !link.text.contains("://")) {
+            let (file, anchor) = link.text.split_once('#').unwrap_or((&link.text, ""));
+            let path = if file.is_empty() {
+                repository().join(&page.path)
+            } else {
+                repository().join(folder).join(file)
+            };
+            let target = path.canonicalize().ok();
+            let of_target = |other: &&Page| target == repository().join(&other.path).canonicalize().ok();
+            let has_anchor = || {
+                pages
+                    .iter()
+                    .find(of_target)
+                    .is_some_and(|other| other.anchors().iter().any(|other| other == anchor))
+            };
+            if target.is_none() || !anchor.is_empty() && !has_anchor() {
+                faults.push(format!("{}:{}: {}", page.path, link.line, link.text));
+            }
+            checked += 1;
+        }
+    }
+    assert!(faults.is_empty(), "no page or heading:\n{}", faults.join("\n"));
+    assert!(checked > 50, "{checked}");
+}
+
+/// A path in the text of a page, from the root, from the page, or from a crate, is one of a file.
+#[test]
+fn every_file_that_is_named_exists() {
+    let files = pages::files();
+    let (mut faults, mut checked) = (Vec::new(), 0);
+    for page in pages::all() {
+        // What a version had stays in the changelog.
+        for span in page.code().into_iter().filter(|_| page.path != "CHANGELOG.md") {
+            let is_path = [".rs", ".md", ".py", ".sh", ".toml", ".json", ".c", ".h"]
+                .iter()
+                .any(|e| span.text.ends_with(e))
+                && span.text.contains('/')
+                && !span.text.contains([' ', '<', '*', '{']);
+            if !is_path {
+                continue;
+            }
+            checked += 1;
+            let path = span.text.trim_start_matches("../");
+            if !files.iter().any(|file| {
+                file == path
+                    || file.ends_with(&format!("/{path}"))
+                    || file.contains(&format!("broadloom-{path}"))
+                    || path.split_once('/').is_some_and(|(crate_, rest)| {
+                        file.starts_with(&format!("crates/broadloom-{crate_}/"))
+                            && file.ends_with(&format!("/{rest}"))
+                    })
+            }) {
+                faults.push(format!("{}:{}: {}", page.path, span.line, span.text));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "no such file:\n{}", faults.join("\n"));
+    assert!(checked > 20, "{checked}");
+}
+
+#[test]
+fn the_page_of_mutations_has_their_numbers() {
+    let count = read("scripts/mutations.toml").lines().filter(|line| *line == "[[mutation]]").count();
+    let page = read("docs/mutations.md");
+    let rows: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("| ") && line.contains(" | `")).collect();
+    let again = "python3 scripts/mutations.py --list --write docs/mutations.md";
+    assert_eq!(rows.len(), count, "rows of docs/mutations.md; {again}");
+    let not_run = rows.iter().filter(|row| row.contains("| not run |")).count();
+    let run = count - not_run;
+    for number in
+        [format!("lists {count} faults"), format!("{run} of them were run"), format!("{not_run} were not")]
+    {
+        assert!(page.replace('\n', " ").contains(&number), "{number}");
+    }
+}
+
+/// `scripts/mutations.py --list` says the same, and whether a place is the only one.
+#[test]
+fn every_mutation_finds_its_place() {
+    let list = read("scripts/mutations.toml");
+    let mut faults = Vec::new();
+    for mutation in list.split("[[mutation]]").skip(1) {
+        let between = |from: &str, to: &str| Some(mutation.split_once(from)?.1.split_once(to)?.0);
+        let place = between("file = \"", "\"").zip(between("old = '''", "'''"));
+        let (file, old) = place.unwrap_or_else(|| panic!("{mutation}"));
+        if !read(file).contains(old.strip_prefix('\n').unwrap_or(old)) {
+            faults.push(format!("{file}: {old}"));
+        }
+    }
+    assert!(faults.is_empty(), "not found:\n{}", faults.join("\n"));
+}

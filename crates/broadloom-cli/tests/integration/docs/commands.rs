@@ -1,0 +1,266 @@
+//! Commands as the pages write them, and whether what they name exists: packages, targets, features, scripts, flags.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::pages::repository;
+
+/// A command line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// Variables that are set for it.
+    pub variables: Vec<String>,
+    /// The program and its arguments, quotes removed.
+    pub words: Vec<String>,
+    /// As written, without comments and superfluous blanks.
+    pub text: String,
+}
+
+/// The programs that begin a command.
+const PROGRAMS: [&str; 10] = [
+    "cargo",
+    "broadloom",
+    "make",
+    "python",
+    "python3",
+    "fingerprint",
+    "accuracy",
+    "conformance",
+    "broadloom-fuzz",
+    "broadloom-bench",
+];
+
+/// The command of a line, if it begins with a program of ours or is a script.
+pub fn parse(line: &str) -> Option<Command> {
+    let line = line.trim().trim_start_matches("$ ");
+    let line = line.find("  #").map_or(line, |at| &line[..at]).trim_end().trim_end_matches(" &");
+    let mut words = split(line);
+    let is_variable = |word: &String| {
+        word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    let variables = words.iter().take_while(|word| is_variable(word)).count();
+    let variables: Vec<String> = words.drain(..variables).collect();
+    let program = words.first()?;
+    let is_script = [".ci/run", ".ci/full"].contains(&&**program)
+        || (program.ends_with(".sh") || program.ends_with(".py"))
+            && ["scripts/", "crates/"].iter().any(|folder| program.starts_with(folder));
+    // `accuracy = nearest` is an option.
+    let is_option = program == "accuracy" && ["=", "fast", "nearest"].contains(&&**words.get(1)?);
+    let is_program = PROGRAMS.contains(&&**program) && words.len() > 1 && !is_option;
+    (is_program || is_script).then(|| Command { variables, words, text: line.to_owned() })
+}
+
+/// The words of a line, as a shell splits them, for the quotes that occur.
+fn split(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (c, quote) {
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (_, Some(q)) if c == q => quote = None,
+            (' ', None) => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// A folder with a package, and its manifest.
+struct Package {
+    folder: PathBuf,
+    manifest: String,
+}
+
+fn package(name: &str) -> Option<Package> {
+    let root = repository();
+    let folders = ["crates", "examples"].map(|folder| root.join(folder));
+    let folders = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    folders.map(|entry| entry.expect("an entry").path()).find_map(|folder| {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+        manifest
+            .starts_with(&format!("[package]\nname = \"{name}\"\n"))
+            .then_some(Package { folder, manifest })
+    })
+}
+
+impl Package {
+    /// The folder or file with the sources of a target.
+    fn target(&self, kind: &str, name: &str) -> Option<PathBuf> {
+        let root = repository();
+        let places: &[PathBuf] = &match kind {
+            "--bin" => vec![self.folder.join(format!("src/bin/{name}")), self.folder.join("src")],
+            "--test" => vec![self.folder.join(format!("tests/{name}"))],
+            "--bench" => {
+                vec![self.folder.join(format!("benches/{name}")), root.join(format!("benches/{name}"))]
+            }
+            _ => vec![self.folder.join(format!("examples/{name}")), root.join(format!("examples/{name}"))],
+        };
+        let file = |place: &PathBuf| place.with_extension("rs");
+        let is_main = |place: &&PathBuf| {
+            // A command of the package's own is named in its manifest, or is the package.
+            place.join("main.rs").is_file()
+                && (place.ends_with(name) || self.manifest.contains(&format!("name = \"{name}\"")))
+        };
+        let found = places.iter().find(is_main).cloned();
+        found.or_else(|| places.iter().map(file).find(|file| file.is_file()))
+    }
+
+    /// The sources of its only command.
+    fn command(&self) -> Option<PathBuf> {
+        let folder = self.folder.join("src");
+        folder.join("main.rs").is_file().then_some(folder)
+    }
+}
+
+/// All text of a file, or of the files below a folder.
+fn sources(place: &Path) -> String {
+    if place.is_file() {
+        return fs::read_to_string(place).unwrap_or_default();
+    }
+    let entries = fs::read_dir(place).into_iter().flatten();
+    entries.map(|entry| sources(&entry.expect("an entry").path())).collect()
+}
+
+/// Whether sources take a flag: as text, or as a field of what is derived from.
+fn takes(sources: &str, flag: &str) -> bool {
+    let name = flag.trim_start_matches('-');
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    sources.contains(&format!("--{name}"))
+        || sources.contains(&format!("\"{name}\""))
+        || sources.contains(&format!("{}:", name.replace('-', "_")))
+}
+
+/// What is wrong with a command, if anything; `help` gives the help of a subcommand of `broadloom`.
+pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String> {
+    let words = &command.words;
+    let rest = &words[1..];
+    let own = |rest: &[String]| -> Option<String> {
+        let subcommand = rest.first().filter(|word| !word.starts_with('-'))?;
+        let help = help(subcommand);
+        let named: Vec<&str> = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+        let unknown = rest.iter().find(|word| is_flag(word) && !named.contains(&&***word));
+        unknown.map(|flag| format!("`broadloom {subcommand}` has no {flag}"))
+    };
+    let variables = command.variables.iter().filter_map(|variable| variable.split_once('='));
+    for (name, _) in variables {
+        if !["crates", "scripts", "benches"]
+            .iter()
+            .any(|folder| sources(&repository().join(folder)).contains(name))
+        {
+            return Some(format!("nothing reads {name}"));
+        }
+    }
+    match &*words[0] {
+        "cargo" => cargo(rest, &own),
+        "broadloom" => own(rest),
+        "make" => make(rest),
+        // `python -m MODULE` is a program of somebody else.
+        "python" | "python3" if rest[0] == "-m" => None,
+        "python" | "python3" => script(&rest[0], &rest[1..]),
+        name @ ("fingerprint" | "accuracy" | "conformance" | "broadloom-fuzz" | "broadloom-bench") => {
+            let crates = ["broadloom-testkit", "broadloom-bench"].into_iter().filter_map(package);
+            let place = crates.filter_map(|package| package.target("--bin", name)).next();
+            let sources = place.map(|place| sources(&place)).unwrap_or_default();
+            rest.iter()
+                .find(|flag| is_flag(flag) && !takes(&sources, flag))
+                .map(|flag| format!("{name} has no {flag}"))
+        }
+        name => script(name, rest),
+    }
+}
+
+fn is_flag(word: &str) -> bool {
+    word.starts_with("--") && word.len() > 2
+}
+
+/// A script with flags.
+fn script(path: &str, rest: &[String]) -> Option<String> {
+    let Ok(text) = fs::read_to_string(repository().join(path)) else {
+        return Some(format!("there is no {path}"));
+    };
+    rest.iter().find(|flag| is_flag(flag) && !takes(&text, flag)).map(|flag| format!("{path} has no {flag}"))
+}
+
+/// `make -C FOLDER TARGET…`
+fn make(rest: &[String]) -> Option<String> {
+    let [flag, folder, targets @ ..] = rest else { return Some("no folder".to_owned()) };
+    let text = fs::read_to_string(repository().join(folder).join("Makefile")).unwrap_or_default();
+    let exists = |target: &str| target.contains('=') || text.contains(&format!("\n{target}:"));
+    let missing = targets.iter().find(|target| !exists(target));
+    match missing {
+        Some(target) => Some(format!("no target {target}")),
+        None => (flag != "-C" || text.is_empty()).then(|| format!("no Makefile in {folder}")),
+    }
+}
+
+/// `cargo SUBCOMMAND …`; `own` judges the arguments of the command `broadloom`.
+fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<String> {
+    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let (flags, passed) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
+    if !["bench", "build", "check", "clippy", "doc", "install", "run", "test"].contains(&&*rest[0]) {
+        return Some(format!("cargo {}?", rest[0]));
+    }
+    let mut packages = Vec::new();
+    let (mut target, mut words) = (None, flags[1..].iter());
+    while let Some(word) = words.next() {
+        match &**word {
+            "-p" => {
+                let name = words.next()?;
+                match package(name) {
+                    Some(package) => packages.push(package),
+                    None => return Some(format!("no package {name}")),
+                }
+            }
+            "--bin" | "--test" | "--bench" | "--example" => {
+                let name = words.next()?;
+                // The only command that is run without naming its package.
+                if packages.is_empty() && name == "broadloom" {
+                    packages.extend(package("broadloom-cli"));
+                }
+                target = packages.iter().find_map(|package| package.target(word, name));
+                if target.is_none() {
+                    return Some(format!("no {word} {name}"));
+                }
+            }
+            "--features" => {
+                let features = words.next()?;
+                let exists = |feature: &str| {
+                    let key =
+                        |name: &str| packages.iter().any(|p| p.manifest.contains(&format!("\n{name} = [")));
+                    feature.contains('/') || key(feature)
+                };
+                if let Some(feature) = features.split(',').find(|feature| !exists(feature)) {
+                    return Some(format!("no feature {feature}"));
+                }
+            }
+            "--release"
+            | "--workspace"
+            | "--no-default-features"
+            | "--lib"
+            | "--no-fail-fast"
+            | "--no-deps"
+            | "--all-targets"
+            | "--all-features"
+            | "--path" => {}
+            flag if flag.starts_with('-') => return Some(format!("cargo {flag}?")),
+            _ => {}
+        }
+    }
+    match (&*rest[0], packages.first()) {
+        ("run", Some(package)) if package.manifest.contains("\nname = \"broadloom-cli\"\n") => own(passed),
+        ("run", Some(package)) => {
+            let place = target.or_else(|| package.command());
+            let Some(place) = place else { return Some("which command?".to_owned()) };
+            let sources = sources(&place);
+            passed
+                .iter()
+                .find(|flag| is_flag(flag) && !takes(&sources, flag))
+                .map(|flag| format!("no {flag}"))
+        }
+        ("run", None) => Some("no package".to_owned()),
+        _ => None,
+    }
+}

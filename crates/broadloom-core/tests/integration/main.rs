@@ -1,0 +1,4 @@
+//! Messages of the text language, and the calls that it takes.
+
+mod calls;
+mod slips;

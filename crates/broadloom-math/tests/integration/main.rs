@@ -1,0 +1,5 @@
+//! Functions at the arguments that their methods find hardest.
+
+mod float32_functions;
+mod powers;
+mod reciprocal;

@@ -1,0 +1,11 @@
+//! The oracle, the references and the random programs against independent answers: hardware, cases, each other.
+
+mod exact_agrees_with_hardware;
+#[cfg(feature = "report")]
+mod fuzz;
+mod oracle_accepts;
+mod oracle_agrees_with_cases;
+mod program_text;
+mod random_programs;
+mod reductions_agree_with_cases;
+mod scalar_agrees_with_oracle;

@@ -1,0 +1,200 @@
+//! The structure of the workspace: imports between crates point down only, modules of a crate that is listed for it name each
+//! other in no circle, and unsafe code stands in the crates for it alone. The manifests and sources are what is read.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+mod modules;
+mod tokens;
+
+use modules::{Modules, Name, cycles, of_folders};
+
+/// Each crate, and the crates of this workspace that it may depend on.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("broadloom-math", &[]),
+    ("broadloom-ir", &["broadloom-math"]),
+    ("broadloom-core", &["broadloom-ir", "broadloom-math"]),
+    ("broadloom-mem", &["broadloom-ir", "broadloom-math"]),
+    // Executors know the kernel IR and nothing of what stands above it.
+    ("broadloom-interp", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
+    // It folds tiles, whoever computes them.
+    ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-wide", &[]),
+    (
+        "broadloom",
+        &[
+            "broadloom-clif",
+            "broadloom-core",
+            "broadloom-interp",
+            "broadloom-ir",
+            "broadloom-math",
+            "broadloom-mem",
+            "broadloom-reduce",
+        ],
+    ),
+    // Its differential checker works through the face; the executors are for its command that measures accuracy.
+    (
+        "broadloom-testkit",
+        &[
+            "broadloom",
+            "broadloom-clif",
+            "broadloom-core",
+            "broadloom-interp",
+            "broadloom-math",
+            "broadloom-mem",
+        ],
+    ),
+    ("broadloom-capi", &["broadloom", "broadloom-math", "broadloom-mem"]),
+    ("broadloom-python", &["broadloom", "broadloom-mem"]),
+    (
+        "broadloom-bench",
+        &["broadloom", "broadloom-clif", "broadloom-core", "broadloom-math", "broadloom-mem"],
+    ),
+    ("broadloom-cli", &["broadloom", "broadloom-core", "broadloom-math", "broadloom-mem"]),
+];
+
+/// The crates that may hold unsafe code; the others forbid it.
+const UNSAFE: &[&str] = &["broadloom-mem", "broadloom-clif", "broadloom-capi", "broadloom-python"];
+
+/// Programs and examples of other crates that hold unsafe code.
+const UNSAFE_PROGRAMS: &[&str] = &[
+    // It loads and calls loops that were compiled from C, to time ours beside them.
+    "broadloom-bench/src/bin/inner_loops.rs",
+    "broadloom-bench/src/bin/wide/contenders.rs",
+    "broadloom-bench/src/bin/wide/integers.rs",
+    "broadloom-bench/src/bin/wide/main.rs",
+];
+
+fn crates() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The workspace crates in a manifest's `[dependencies]`.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let section = manifest.split("\n[dependencies]").nth(1).unwrap_or("");
+    let section = section.split("\n[").next().unwrap_or("");
+    let names = section.lines().filter_map(|line| line.split(['=', ' ', '.']).next());
+    names.filter(|name| name.starts_with("broadloom")).collect()
+}
+
+#[test]
+fn imports_point_down() {
+    for (path, name) in each_crate() {
+        let allowed =
+            ARROWS.iter().find(|(listed, _)| *listed == name).map_or(&[][..], |(_, allowed)| allowed);
+        let manifest = std::fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
+        for dependency in dependencies(&manifest) {
+            assert!(allowed.contains(&dependency), "{name} may not depend on {dependency}");
+        }
+    }
+}
+
+/// The roots of a crate's library, programs and examples.
+fn roots(path: &Path) -> Vec<PathBuf> {
+    let mut roots = vec![path.join("src/lib.rs"), path.join("src/main.rs"), path.join("build.rs")];
+    for folder in ["src/bin", "examples"] {
+        let Ok(entries) = std::fs::read_dir(path.join(folder)) else { continue };
+        for entry in entries {
+            let path = entry.expect("an entry").path();
+            roots.extend(
+                [path.join("main.rs"), path].into_iter().filter(|p| p.extension().is_some_and(|e| e == "rs")),
+            );
+        }
+    }
+    roots.retain(|root| root.is_file());
+    roots.sort();
+    roots
+}
+
+/// The sources of a folder and those in it.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut waiting) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(path) = waiting.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => waiting.extend(entries.map(|entry| entry.expect("an entry").path())),
+            Err(_) if path.is_file() && path.extension().is_some_and(|extension| extension == "rs") => {
+                found.push(path)
+            }
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+/// The folder of each crate, with its name; that of the Python package is where its build tool wants it.
+fn each_crate() -> impl Iterator<Item = (PathBuf, String)> {
+    let crates_of_rust = std::fs::read_dir(crates()).expect("the crates").map(|entry| {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|n| n.to_str()).expect("a name").to_owned();
+        (path, name)
+    });
+    crates_of_rust.chain([(crates().join("../python"), "broadloom-python".to_owned())])
+}
+
+#[test]
+fn every_crate_is_listed_and_forbids_unsafe_code_unless_it_is_one_for_it() {
+    for (path, name) in each_crate() {
+        assert!(ARROWS.iter().any(|(listed, _)| *listed == name), "{name} is not in the table of arrows");
+        for root in [path.join("src/lib.rs"), path.join("src/main.rs")].iter().filter(|root| root.exists()) {
+            let text = std::fs::read_to_string(root).expect("a source");
+            let forbids = text.contains("#![forbid(unsafe_code)]");
+            assert!(forbids != UNSAFE.contains(&&*name), "{}: unsafe code", root.display());
+        }
+    }
+}
+
+/// The library's `forbid` does not reach a crate's other programs, so that their sources are read.
+#[test]
+fn unsafe_code_stands_in_no_program_or_example_but_the_listed() {
+    let is_unsafe = |path: &Path| {
+        let text = std::fs::read_to_string(path).expect("a source");
+        // The type of a pointer to an unsafe function is no unsafe code.
+        let tokens = tokens::tokens(&text);
+        let behind = |i: usize| tokens.get(i + 1..i + 3).unwrap_or_default();
+        tokens.iter().enumerate().any(|(i, token)| *token == "unsafe" && behind(i) != ["fn", "("])
+    };
+    let mut found = BTreeSet::new();
+    for (path, name) in each_crate().filter(|(_, name)| !UNSAFE.contains(&&**name)) {
+        let folders = ["src", "examples", "build.rs"].map(|folder| path.join(folder));
+        for source in folders.iter().flat_map(|folder| sources(folder)).filter(|source| is_unsafe(source)) {
+            let below = source.strip_prefix(&path).expect("in the crate");
+            found.insert(format!("{name}/{}", below.display()));
+        }
+    }
+    let examples = sources(&crates().join("../examples")).into_iter();
+    found.extend(examples.filter(|source| is_unsafe(source)).map(|source| source.display().to_string()));
+    assert_eq!(
+        found,
+        UNSAFE_PROGRAMS.iter().map(|&name| name.to_owned()).collect(),
+        "files with unsafe code"
+    );
+}
+
+/// Modules of cycles, a cycle a line.
+fn in_words(cycles: &BTreeSet<BTreeSet<Name>>) -> String {
+    let word = |name: &Name| if name.is_empty() { "the root".to_owned() } else { name.join("::") };
+    let line = |cycle: &BTreeSet<Name>| cycle.iter().map(word).collect::<Vec<_>>().join(", ");
+    cycles.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Neither modules of the same parent, each taken with all that is below it, nor single files form a cycle: a module does not
+/// name what its parent defines while the parent names what the module defines.
+#[test]
+fn imports_between_modules_form_no_cycle() {
+    for (path, name) in each_crate() {
+        for root in roots(&path) {
+            let edges = Modules::read(&root).edges();
+            for edges in [&of_folders(&edges), &edges] {
+                let found = cycles(edges);
+                let why = "see scripts/count_structure.py for the names behind each import";
+                assert!(
+                    found.is_empty(),
+                    "{name}, {}: cycles between modules, {why}:\n{}",
+                    root.display(),
+                    in_words(&found)
+                );
+            }
+        }
+    }
+}

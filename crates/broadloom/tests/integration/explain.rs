@@ -1,0 +1,456 @@
+//! Explanations: what they say, that it is the same each time, and that the page is well-formed, whatever it is given.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use broadloom::prelude::*;
+use broadloom::{Executor, Explanation, IntDivision, Kernel, Options, explain_many};
+
+/// The chosen executor depends on the target; the interpreter runs everywhere.
+fn options() -> Options {
+    Options { executor: Executor::Interp, threads: Some(1), ..Options::default() }
+}
+
+fn explained(array: &Array<'_>) -> Explanation {
+    array.explanation(&options(), false).expect("an expression")
+}
+
+fn ones(shape: &[usize]) -> Array<'static> {
+    Array::ones(shape, DType::Float32).and_then(|x| x.eval()).expect("small")
+}
+
+/// Lines that do not depend on the target's lanes.
+fn portable(explanation: &Explanation) -> String {
+    let text = explanation.to_string();
+    text.lines().filter(|line| !line.contains("estimated")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_it_says() {
+    let (x, y) = (ones(&[2, 3]), ones(&[3]));
+    let z = (&x * 1 + &y).pow(2);
+    assert_eq!(
+        portable(&explained(&z)),
+        "\
+typed graph (7 nodes; result n6):
+  n0: float32[2,3]  # input 0
+  n1: float32[] = float32(1.0)
+  n2: float32[2,3] = n0 * n1
+  n3: float32[3]  # input 1
+  n4: float32[2,3] = n2 + n3
+  n5: float32[] = float32(2.0)
+  n6: float32[2,3] = n4 ** n5
+rewriting (3 rules fired):
+  n2: x * 1 -> x, gives n0
+  n6: x ** 2 -> square(x), gives n7
+  n6: computed NaN whose bits are read -> the canonical one, gives n8
+graph (5 nodes after rewriting; result n8):
+  n0: float32[2,3]  # input 0
+  n3: float32[3]  # input 1
+  n4: float32[2,3] = n0 + n3
+  n7: float32[2,3] = square(n4)
+  n8: float32[2,3] = canonical_nan(n7)
+plan (1 kernel, 0 temporaries; 60 B moved, 12 operations):
+stage 0 over [2,3]:
+  v0 reads input 0, contiguous, element by element
+  v1 reads input 1, strides [0, 1], packed into rows of elements
+  v4 is written to result 0
+  kernel e620398547430eecc9a9a74ee22a64bc (v0: float32, v1: float32)
+    v2 = add.float32 v0, v1
+    v3 = square.float32 v2
+    v4 = canonical_nan.float32 v3
+    return v4
+  for each element 2 instructions; reads 36 B, writes 24 B, 12 operations
+"
+    );
+}
+
+/// Machine code on wide vectors reads steps where they are, everything else from tiles.
+#[test]
+fn how_steps_are_read() {
+    let backwards = ones(&[1000]).flip(-1).expect("an axis");
+    let every_second = ones(&[2000]).slice(vec![Range::from(0..).step(2)]).expect("inside");
+    let sum = backwards + every_second;
+    let text = explained(&sum).to_string();
+    assert_eq!(text.matches("packed into rows of elements").count(), 2, "{text}");
+    #[cfg(feature = "jit")]
+    {
+        use broadloom_clif::Width;
+        let options = Options { executor: Executor::Jit, ..options() };
+        let text = sum.explanation(&options, false).expect("an expression").to_string();
+        let of_each = usize::from(Width::target() > Width::W128);
+        for (how, count) in [
+            ("element by element, backwards", of_each),
+            ("every second element", of_each),
+            ("packed into rows of elements", 2 - 2 * of_each),
+        ] {
+            assert_eq!(text.matches(how).count(), count, "{how}: {text}");
+        }
+    }
+}
+
+/// Each reason to cut a node off, or not to, is given with the node.
+#[test]
+fn why_it_was_cut() {
+    let (x, row, column) = (ones(&[200, 100]), ones(&[100]), ones(&[200, 1]));
+    let tall = ones(&[3, 2]).t();
+    let divided = Array::ones(&[4], DType::Int32).and_then(|x| x.eval()).expect("small");
+    let rows: [(Array<'_>, &str); 5] = [
+        (&x + row.exp().sin(), "is materialised: computing it for each of 20000 elements"),
+        (&x + (&row + 1), "is fused: computing it again for each of 20000 elements"),
+        (&x + column.exp(), "is fused: it is one value for a whole row"),
+        (tall.sqrt().reshape(&[6]).expect("6") * 2, "is materialised: no strides express its reshape [6]"),
+        (
+            (&divided % &divided).slice(..2).expect("2") + 1,
+            "is materialised: it may divide by zero in elements that are not read",
+        ),
+    ];
+    for (array, why) in rows {
+        let options = Options { int_division: IntDivision::Error, ..options() };
+        let text = array.explanation(&options, false).expect("an expression").to_string();
+        let notes: Vec<&str> = text.lines().filter(|line| line.starts_with("note: ")).collect();
+        assert!(notes.len() == 1 && notes[0].contains(why), "{why}:\n{text}");
+    }
+}
+
+/// Instructions whose operands are one value for a row, or for all, are counted so.
+#[test]
+fn operations_and_bytes() {
+    let (x, column) = (ones(&[50, 40]), ones(&[50, 1]));
+    let e = explained(&(&x * column.sqrt()));
+    assert_eq!((e.kernels(), e.operations(), e.bytes()), (1, 2000 + 50, 4 * (2000 + 50 + 2000)));
+    let nothing = explained(&(ones(&[0, 4]) + 1));
+    assert_eq!((nothing.operations(), nothing.bytes()), (0, 0));
+    assert!(nothing.to_string().contains("stage 0 has no elements: nothing runs"), "{nothing}");
+}
+
+/// An expression with two kernels, a temporary, views, several uses of a node, and functions with a slow path.
+fn varied() -> Array<'static> {
+    let x = ones(&[20, 10]);
+    let y = (&x - ones(&[10]).sin()) / (&x + 2).pow(0.3);
+    (&y + y.reshape(&[10, 20]).expect("200").t()).cos().greater(0.5)
+}
+
+/// The text and the page are the same in another process, whose addresses are others.
+#[test]
+fn the_same_in_every_process() {
+    const CHILD: &str = "BROADLOOM_TEST_EXPLAINS";
+    let said = || {
+        let e = varied().explanation(&Options { threads: Some(1), ..Options::default() }, true);
+        let e = e.expect("an expression");
+        format!("{e}{}", e.to_html("varied"))
+    };
+    if std::env::var_os(CHILD).is_some() {
+        println!("<<{}>>", said());
+        return;
+    }
+    let child = || {
+        let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
+        child.args(["--exact", "explain::the_same_in_every_process", "--nocapture", "--test-threads=1"]);
+        let out = child.env(CHILD, "1").output().expect("the test runs again").stdout;
+        let text = String::from_utf8(out).expect("text");
+        let (_, text) = text.split_once("<<").expect("the beginning");
+        text.rsplit_once(">>").expect("the end").0.to_string()
+    };
+    let first = child();
+    assert!(!cfg!(feature = "jit") || first.contains("CLIF"), "{first}");
+    assert!(first == child(), "two processes differ");
+    assert!(first == said(), "this process differs");
+}
+
+fn parse(page: &str) -> roxmltree::Document<'_> {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    roxmltree::Document::parse_with_options(page, options).unwrap_or_else(|e| panic!("{e}:\n{page}"))
+}
+
+/// The titles of the boxes that are drawn.
+fn boxes(page: &str) -> Vec<String> {
+    let document = parse(page);
+    let of_node = |node: &roxmltree::Node<'_, '_>| {
+        node.attribute("class").is_some_and(|class| class.split(' ').any(|class| class == "node"))
+    };
+    let title =
+        |node: roxmltree::Node<'_, '_>| node.first_element_child().and_then(|n| n.text().map(String::from));
+    document.descendants().filter(of_node).map(|node| title(node).expect("a title")).collect()
+}
+
+#[test]
+fn the_page_is_well_formed_and_stands_alone() {
+    // The second is in memory already, the third is a view of what is.
+    for array in [varied(), ones(&[3]), ones(&[3, 2]).t(), ones(&[0]) + 1, Array::scalar(1.5)] {
+        let e = array.explanation(&options(), true).expect("an expression");
+        let page = e.to_html("a page");
+        let document = parse(&page);
+        let names: BTreeSet<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
+        assert!(names.contains("svg") && !names.contains("script"), "{names:?}");
+        assert_eq!(names.contains("summary"), e.kernels() > 0, "{names:?}");
+        for node in document.descendants() {
+            for attribute in node.attributes() {
+                let fetches = ["src", "href", "srcset", "data", "action"].contains(&attribute.name());
+                assert!(!fetches && !attribute.name().starts_with("on"), "{attribute:?}");
+            }
+        }
+        assert!(!page.contains("url(") && !page.contains("@import"));
+        assert!(parse(&e.to_svg()).root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg")));
+    }
+}
+
+/// Each node that a result needs is drawn once.
+#[test]
+fn every_node_is_drawn_once() {
+    for array in [varied(), ones(&[3, 2]).t(), (ones(&[4]) * 1 + 0.5).pow(2)] {
+        let e = explained(&array);
+        let text = e.to_string();
+        let (_, after) = text.split_once(" after rewriting; ").expect("the graph");
+        let (_, after) = after.split_once('\n').expect("its nodes");
+        let nodes = after.lines().take_while(|line| line.starts_with("  "));
+        let mut nodes: Vec<&str> = nodes.filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+        let drawn = boxes(&e.to_html("x"));
+        let mut drawn: Vec<&str> = drawn.iter().filter_map(|title| Some(title.split_once(':')?.0)).collect();
+        nodes.sort_unstable();
+        drawn.sort_unstable();
+        assert!(!nodes.is_empty());
+        assert_eq!(drawn, nodes);
+    }
+}
+
+#[test]
+fn hostile_titles_are_text() {
+    let e = explained(&(ones(&[3]) + 1));
+    for title in ["</title><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "&lt; & <!-- ]]>"]
+    {
+        let page = e.to_html(title);
+        let document = parse(&page);
+        let found =
+            document.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
+        assert_eq!(found, Some(title));
+        assert!(!document.descendants().any(|node| node.has_tag_name("script") || node.has_tag_name("img")));
+    }
+}
+
+/// A kernel names its inputs and outputs, whatever they are called, and needs no memory.
+#[test]
+fn kernels_are_explained_without_memory() -> Result<()> {
+    let hostile = "</pre><script>alert(1)</script>";
+    let x = Array::input("x", DType::Float32, &["n".into(), 3.into()])?;
+    let row = Array::input("row", DType::Float32, &[3.into()])?;
+    let turned = (&x * &row).permute_dims(&[1, 0])?.sqrt();
+    let kernel = Kernel::named(&[(hostile, &turned)], &[&x, &row], &options())?;
+    let text = kernel.explain()?;
+    assert!(text.starts_with(&format!("{kernel:?}, {}\n", kernel.id())), "{text}");
+    assert!(text.contains("  n0: float32[1000,3]  # x\n"), "{text}");
+    assert!(text.contains("reads x, strides [1, 3], packed"), "{text}");
+    assert!(text.contains(&format!("is written to {hostile}\n")) && text.contains("[3,1000]"), "{text}");
+    let explanation = kernel.bind(&[("n", 5)])?.explanation(true)?;
+    assert!(explanation.to_string().contains("over [3,5]"), "{explanation}");
+    let page = explanation.to_html("x");
+    assert!(!parse(&page).descendants().any(|node| node.has_tag_name("script")));
+    assert!(boxes(&page).iter().any(|title| title.contains(hostile)), "{page}");
+    Ok(())
+}
+
+/// Several arrays are one explanation and one picture: what they share is there once, and each result is named.
+#[test]
+fn several_arrays_are_explained_together() -> Result<()> {
+    let (x, y) = (ones(&[4, 3]), ones(&[3]));
+    let shared = (&x + &y).sqrt();
+    let (first, second) = (&shared * 2, shared.exp());
+    let explain = |arrays: &[&Array<'_>]| explain_many(arrays, &options(), false);
+
+    let both = explain(&[&first, &second])?;
+    assert_eq!((both.kernels(), both.operations()), (1, 4 * 12));
+    let text = both.to_string();
+    assert_eq!(text.matches("= sqrt(").count(), 2, "once in each graph: {text}");
+    let picture = both.to_svg();
+    assert!(picture.contains("→ result 0") && picture.contains("→ result 1"), "{picture}");
+
+    let named = both.with_inputs([("x", &x), ("y", &y)]).with_results(["twice", "grown"]);
+    let (text, picture) = (named.to_string(), named.to_svg());
+    assert!(text.contains("is written to twice\n") && text.contains("is written to grown\n"), "{text}");
+    assert!(picture.contains("→ twice") && picture.contains("→ grown"), "{picture}");
+    for gone in ["input 0", "input 1", "result 0", "result 1"] {
+        assert!(!text.contains(gone) && !picture.contains(gone), "{gone}: {text}{picture}");
+    }
+
+    // An array that is in memory is not computed; the others keep their numbers.
+    let one = explain(&[&x, &first])?;
+    let text = one.to_string();
+    assert!(text.contains("note: result 0 is in memory already: it is shared"), "{text}");
+    assert!(text.contains("is written to result 1\n"), "{text}");
+    let none = explain(&[&x])?;
+    assert_eq!((none.kernels(), none.bytes()), (0, 0));
+    let address = |array: &Array<'_>| array.as_slice::<f32>().map(<[f32]>::as_ptr);
+    assert_eq!(address(&eval_many(&[&x])?[0]), address(&x), "as it says");
+    Ok(())
+}
+
+/// A name is that of memory: of an array, a view of it, or what is computed from it alone.
+#[test]
+fn names_are_found_by_memory() {
+    let (x, y, other) = (ones(&[4, 3]), ones(&[3]), ones(&[3]));
+    let sum = x.t().reshape(&[4, 3]).expect("12") + &y;
+    let (square, both) = (y.square(), &x + &y);
+    let names = |given: &[(&str, &Array<'_>)]| {
+        let text = explained(&sum).with_inputs(given.iter().copied()).to_string();
+        let comments = text.lines().take(5).filter_map(|line| Some(line.split_once("  # ")?.1.to_owned()));
+        comments.collect::<Vec<_>>().join(" ")
+    };
+    let layout = "strides [1, 3] offset 0";
+    assert_eq!(names(&[]), format!("input 0 {layout} input 1"));
+    assert_eq!(names(&[("y", &y)]), format!("input 0 {layout} y"));
+    assert_eq!(names(&[("turned", &x.t()), ("square", &square)]), format!("turned {layout} square"));
+    assert_eq!(names(&[("first", &x), ("second", &x)]), format!("first {layout} input 1"));
+    let strangers = [("both", &both), ("other", &other), ("number", &Array::scalar(1.0))];
+    assert_eq!(names(&strangers), format!("input 0 {layout} input 1"));
+    // A line stays one.
+    assert_eq!(names(&[("a\nb", &x)]), format!("a\\nb {layout} input 1"));
+}
+
+/// Hundreds of nodes are drawn as kernels, thousands of kernels not at all.
+#[test]
+fn large_graphs_are_drawn_as_kernels() {
+    let x = ones(&[10]);
+    let long = (0..3000).fold(x.clone(), |y, i| y * &x + i);
+    let e = explained(&long);
+    assert!(e.kernels() > 1);
+    let drawn = boxes(&e.to_html("long"));
+    assert_eq!(drawn.iter().filter(|title| title.starts_with("kernel ")).count(), e.kernels());
+    assert!(drawn.len() <= e.kernels() + 1, "{drawn:?}");
+
+    let turns = (0..300).fold(ones(&[3, 2]), |y, _| (y + 1).t().reshape(&[3, 2]).expect("6"));
+    let page = explained(&turns).to_html("turns");
+    assert!(boxes(&page).is_empty() && page.contains("too many to draw"));
+}
+
+/// The picture in the README; `BROADLOOM_BLESS=1` draws it anew.
+#[test]
+fn the_picture_in_the_readme_is_current() {
+    let band = || Array::zeros(&[512, 512], DType::UInt16).and_then(|x| x.eval()).expect("small");
+    let (nir, red) = (band().astype(DType::Float32), band().astype(DType::Float32));
+    let index = (&nir - &red) / (&nir + &red);
+    let explained = explained(&where_(index.greater(0.2), &index, 0.0));
+    let picture = explained.with_inputs([("nir", &nir), ("red", &red)]).to_svg() + "\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explain.svg");
+    if std::env::var_os("BROADLOOM_BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(path, &picture).expect("written");
+    }
+    assert!(
+        std::fs::read_to_string(path).is_ok_and(|text| text == picture),
+        "BROADLOOM_BLESS=1 draws it anew"
+    );
+}
+
+/// A reduction is a stage of its own: what it combines, to what shape and in which order is said, and why what reads it is
+/// another stage.
+#[test]
+fn reductions_are_explained() -> Result<()> {
+    let x = ones(&[2, 3]);
+    let centred = &x - x.mean(Over::axis(-1).keep_dims())?;
+    let text = portable(&explained(&centred));
+    // Whether rows run in blocks depends on the caches.
+    let (plan, blocks) = text.split_once("note: stages ").expect("a note about rows");
+    assert!(blocks.starts_with("run one after the other"), "{blocks}");
+    assert_eq!(
+        plan.split_once("graph (6 ").expect("the graph after rewriting").1,
+        "\
+ nodes after rewriting; result n5):
+  n0: float32[2,3]  # input 0
+  n1: float32[2,1] = sum(n0, axis=(1,), keepdims=true)
+  n2: float32[] = float32(3.0)
+  n3: float32[2,1] = n1 / n2
+  n4: float32[2,3] = n0 - n3
+  n5: float32[2,3] = canonical_nan(n4)
+plan (2 kernels, 1 temporary; 88 B moved, 18 operations):
+stage 0 over [2,3], combined to [2]:
+  v0 reads input 0, contiguous, element by element
+  sum(v0, axis=(1,)) is written to temporary 0
+  kernel 667099837b0e387100fce7db4b22be2f (v0: float32)
+    return v0
+  each of 2 results is combined of 3 elements; sum in the canonical order of 16 lanes
+  elements are combined where they are in memory, 2 results at a time, one after the other
+  for each element 0 instructions, 1 combination; reads 24 B, writes 8 B, 6 operations
+stage 1 over [2,3]:
+  v0 reads input 0, contiguous, element by element
+  v1 reads temporary 0, strides [1, 0], packed into rows of elements
+  v5 is written to result 0
+  kernel 24e75ba2aceb44c9434baa51f9098a8f (v0: float32, v1: float32, v2: scalar float32)
+    v3 = divide.float32 v1, v2
+    v4 = subtract.float32 v0, v3
+    v5 = canonical_nan.float32 v4
+    return v5
+  for each element 2 instructions; reads 32 B, writes 24 B, 12 operations
+note: n3 (float32[2,1]) is fused: it is one value for a whole row of n4, computed once per row
+note: n1 (float32[2,1]) is materialised: it combines elements, and what reads it is computed in a later stage
+"
+    );
+    Ok(())
+}
+
+/// Reductions that share a loop are outputs of one stage; what is combined where it is in memory needs no kernel.
+#[test]
+fn reductions_that_share_a_loop_are_explained_together() -> Result<()> {
+    let x = ones(&[40, 30]);
+    let (sum, most, norm) = (x.sum(0)?, x.max(0)?, x.exp().sum(0)?);
+    let e = explain_many(&[&sum, &most, &norm], &options(), false)?;
+    let text = e.to_string();
+    assert_eq!(e.kernels(), 1);
+    for line in [
+        "stage 0 over [40,30], combined to [30]:\n",
+        "  sum(v0, axis=(0,)) is written to result 0\n",
+        "  max(v0, axis=(0,)) is written to result 1\n",
+        "  each of 30 results is combined of 40 elements; sum in the canonical order of 16 lanes; max in any order, which gives \
+         the same bits\n",
+        "in cache, and combined there, 30 neighbouring results at once\n",
+        "  for each element 1 instruction, 3 combinations; reads 4.8 kB, writes 360 B, 4.8 thousand operations\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    let all = explained(&x.sum(())?).to_string();
+    assert!(all.contains("elements are combined where they are in memory, result by result\n"), "{all}");
+    assert!(all.contains("stage 0 has no kernel to run: elements are combined where"), "{all}");
+    assert!(!all.contains("runs on") && !all.contains("to compile"), "{all}");
+    assert_eq!(explained(&x.sum(())?).executors().collect::<Vec<_>>(), [None]);
+    assert_eq!(e.executors().collect::<Vec<_>>(), [Some(Executor::Interp)]);
+    let nothing = explained(&ones(&[0, 4]).sum(0)?).to_string();
+    assert!(nothing.contains("stage 0 has no elements: its results are those of nothing"), "{nothing}");
+    let scan = explained(&x.cumulative_sum(Some(1), None, true)?).to_string();
+    assert!(
+        scan.contains("cumulative_sum(v0, axis=1, include_initial=true) is written to result 0"),
+        "{scan}"
+    );
+    Ok(())
+}
+
+/// Nodes that combine elements are drawn in the kernel that does it, and the page says how.
+#[test]
+fn reductions_are_drawn() -> Result<()> {
+    let x = ones(&[20, 30]);
+    let e = (&x - x.max(Over::axis(-1).keep_dims())?).exp();
+    let softmax = &e / e.sum(Over::axis(-1).keep_dims())?;
+    let explained = explained(&softmax);
+    let page = explained.to_html("softmax");
+    let drawn = boxes(&page);
+    for title in ["max (1,)", "sum (1,)"] {
+        assert!(drawn.iter().any(|drawn| drawn.contains(title)), "{drawn:?}");
+    }
+    let document = parse(&page);
+    // In the colour of its kernel: the first combines the maxima, the second the sums.
+    let class = |title: &str| {
+        let of = |node: &roxmltree::Node<'_, '_>| {
+            node.first_element_child().is_some_and(|n| n.text().is_some_and(|t| t.contains(title)))
+        };
+        document
+            .descendants()
+            .find(|node| of(node) && node.has_attribute("class"))
+            .and_then(|node| node.attribute("class").map(str::to_owned))
+    };
+    assert_eq!(class("max (1,)").as_deref(), Some("node op k0"));
+    assert_eq!(class("sum (1,)").as_deref(), Some("node op k1"));
+    assert!(
+        page.contains("combined to [20]") && page.contains("in the canonical order of 16 lanes"),
+        "{page}"
+    );
+    let names: BTreeSet<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
+    assert!(names.contains("svg") && names.contains("li"));
+    Ok(())
+}

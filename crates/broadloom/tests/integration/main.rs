@@ -1,0 +1,59 @@
+//! What a user of arrays, kernels and texts sees, a module for each subject.
+//!
+//! One program, since linking the compiler into each of fifty took longer than compiling them. A test that changes the process it runs
+//! in starts a child of itself.
+
+mod architecture;
+mod broadcasting;
+mod case_files;
+mod casts;
+mod chains;
+mod chunks;
+mod contraction;
+mod creation;
+mod differential;
+mod display;
+mod dtype_rules;
+mod ergonomics;
+mod errors;
+mod evaluation;
+mod explain;
+mod findings;
+mod float_env;
+mod generated;
+mod host_failures;
+mod host_functions;
+mod host_unwinding;
+mod hostile_texts;
+mod int_division;
+mod integer_extremes;
+mod interop;
+mod kernels;
+mod kernels_reduced;
+mod language;
+mod layouts;
+mod limits;
+mod literals;
+mod memory;
+mod nan_bits;
+mod nearest;
+mod no_executable_memory;
+mod onnx;
+mod operators;
+mod overlap;
+mod passes;
+mod powers;
+mod profiling;
+mod promotion;
+mod reduction_texts;
+mod reductions;
+mod resources;
+mod row_blocks;
+mod small_domains;
+mod spec_cases;
+mod symbolic;
+mod threads;
+mod transcendental;
+mod vector_width;
+mod views;
+mod weak_scalars;

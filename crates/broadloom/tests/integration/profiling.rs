@@ -1,0 +1,82 @@
+//! Profilers and debuggers are told of machine code on request, and only then.
+#![cfg(all(target_os = "linux", feature = "jit"))]
+
+use std::process::Command;
+
+use broadloom::prelude::*;
+use broadloom::{Engine, Executor, Limits, Options, Profiling};
+
+const CHILD: &str = "BROADLOOM_TEST_PROFILES";
+
+/// Compiles three kernels: two by engines that follow the environment, one by an engine that was told.
+fn compile() {
+    let options = Options { executor: Executor::Jit, ..Options::default() };
+    let x = Array::from_vec(vec![1.0f32; 100]);
+    (&x * 3).eval_with(&options).expect("runs");
+    Engine::new(Limits::default()).eval_many(&[&(&x - 3)], &options).expect("runs");
+    let told = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: true });
+    told.eval_many(&[&x.sqrt()], &options).expect("runs");
+}
+
+/// The symbols in the map of a child that ran with this variable.
+fn symbols_with(words: &str) -> Vec<String> {
+    let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
+    child.args(["--exact", "profiling::maps_are_written_on_request", "--test-threads=1"]).env(CHILD, "1");
+    // Where perf itself started the process, Cranelift names all code.
+    let child = child.env_remove("PERF_BUILDID_DIR").env("BROADLOOM_PERF", words);
+    let mut child = child.spawn().expect("the test runs again");
+    let map = std::path::PathBuf::from("/tmp").join(format!("perf-{}.map", child.id()));
+    assert!(child.wait().expect("it ends").success());
+    let text = std::fs::read_to_string(&map).expect("a map");
+    std::fs::remove_file(map).expect("removed");
+    text.lines().map(|line| line.split(' ').nth(2).expect("a name").to_string()).collect()
+}
+
+#[test]
+fn maps_are_written_on_request() {
+    if std::env::var_os(CHILD).is_some() {
+        return compile();
+    }
+    if (Array::from_vec(vec![1.0f32]) * 2).explain().expect("explains").contains("no compiler") {
+        return;
+    }
+    let has = |symbols: &[String], op: &str| symbols.iter().any(|s| s.ends_with(&format!("_{op}_float32")));
+    for (words, follows) in
+        [("map", true), ("gdb, map", true), ("", false), ("gdb", false), ("mapped", false)]
+    {
+        let symbols = symbols_with(words);
+        assert!(symbols.iter().all(|symbol| symbol.starts_with("broadloom_")), "{symbols:?}");
+        assert!(has(&symbols, "sqrt"), "{words}: {symbols:?}");
+        assert_eq!(
+            [has(&symbols, "multiply"), has(&symbols, "subtract")],
+            [follows; 2],
+            "{words}: {symbols:?}"
+        );
+        assert_eq!(symbols.len(), if follows { 3 } else { 1 }, "{words}: {symbols:?}");
+    }
+}
+
+/// A map that can't be written costs the code, not the result, where Cranelift would write it too.
+#[test]
+fn a_map_that_cannot_be_written_is_no_failure() {
+    if std::env::var_os(CHILD).is_some() {
+        let map = std::path::PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()));
+        std::fs::create_dir(&map).expect("a directory");
+        let engine = Engine::new(Limits::default()).with_profiling(Profiling { perf_map: true, gdb: false });
+        let x = Array::from_vec(vec![1.5f32; 100]);
+        let options = Options { executor: Executor::Jit, ..Options::default() };
+        let got = engine.eval_many(&[&(&x * 2)], &options).and_then(|y| y[0].to_vec::<f32>());
+        std::fs::remove_dir(map).expect("still a directory");
+        assert_eq!(got, Ok(vec![3.0; 100]));
+        return;
+    }
+    for perf_record in [false, true] {
+        let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
+        child.args(["--exact", "profiling::a_map_that_cannot_be_written_is_no_failure", "--test-threads=1"]);
+        child.env(CHILD, "1").env_remove("PERF_BUILDID_DIR");
+        if perf_record {
+            child.env("PERF_BUILDID_DIR", "/tmp");
+        }
+        assert!(child.status().expect("the test runs again").success(), "perf record: {perf_record}");
+    }
+}

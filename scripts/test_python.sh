@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Tests the Python package in target/venv: scripts/test_python.sh dev | release | suites [OPTIONS of python/tests/suites/run.py]
+#
+#   dev      with the extension of the workspace's own build, which is copied into the package's folder; nothing is compiled twice
+#   release  with the package that pip builds and installs, as a user would
+#   suites   the suites of others, with the package that is there after one of these two
+#
+# PYTHON says which interpreter makes the environment.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=target/venv
+python=$PWD/$venv/bin/python
+extension=python/broadloom/_core.abi3.so
+[ -x "$python" ] || "${PYTHON:-python3}" -m venv "$venv"
+install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
+
+# Everything that the package and its tests need, without the package.
+requirements() {
+  "$python" - <<'PYTHON'
+import tomllib
+with open("python/pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+groups = [project["dependencies"], *(project["optional-dependencies"][name] for name in ("test", "suites", "lint"))]
+print("\n".join(word for group in groups for word in group))
+PYTHON
+}
+
+tests() {
+  "$python" -m ruff check python
+  "$python" -m ruff format --check python
+  "$python" -m mypy --config-file python/pyproject.toml -p broadloom
+  "$python" -m pytest --quiet -n 2 --ignore python/tests/suites python
+  "$python" python/examples/tour.py
+  "$python" python/examples/arrow_columns.py
+}
+
+case ${1:-} in
+  dev)
+    cargo build --workspace --lib
+    cp target/debug/lib_core.so "$extension.part"
+    # Not in place: a process that runs has the old file.
+    mv -f "$extension.part" "$extension"
+    mapfile -t needed < <(requirements)
+    install "${needed[@]}"
+    echo "$PWD/python" > "$("$python" -c 'import site; print(site.getsitepackages()[0])')/broadloom-folder.pth"
+    tests
+    ;;
+  release)
+    rm -f "$extension" "$venv"/lib/python*/site-packages/broadloom-folder.pth
+    install './python[test,suites,lint]'
+    tests
+    ;;
+  suites)
+    "$python" python/tests/suites/run.py "${@:2}"
+    ;;
+  *)
+    sed -n '2,8s/^# \?//p' "$0" >&2
+    exit 2
+    ;;
+esac
