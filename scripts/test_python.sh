@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the Python package in target/venv: scripts/test_python.sh dev | release | suites [OPTIONS of python/tests/suites/run.py]
+# Tests the Python package in target/venv: scripts/test_python.sh dev | release | suites [--quick | --full]
 #
 #   dev      with the extension of the workspace's own build, which is copied into the package's folder; nothing is compiled twice
 #   release  with the package that pip builds and installs, as a user would

@@ -96,14 +96,25 @@ fn found(pages: &[Page]) -> Vec<Found> {
     all
 }
 
-/// The words of a command without the profile.
+/// The words of a command without the profile, and without the package of a program that is run, whose name says as much.
 fn plain(command: &Command) -> Vec<&str> {
-    command.words.iter().map(|word| &**word).filter(|word| *word != "--release").collect()
+    let is_run = command.words.get(1).is_some_and(|word| word == "run");
+    let mut words: Vec<&str> =
+        command.words.iter().map(|word| &**word).filter(|word| *word != "--release").collect();
+    if let Some(at) = words.iter().position(|word| is_run && *word == "-p") {
+        words.drain(at..(at + 2).min(words.len()));
+    }
+    words
 }
 
 /// Whether it is, or is part of, a command of `.ci/run`.
 fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
     let words = plain(command);
+    // Their tests run them, and `fault` has compared the flags.
+    let is_tested = |word: &&str| ["broadloom-fuzz", "broadloom-bench"].contains(word);
+    if words.first().is_some_and(is_tested) || words.get(3).is_some_and(is_tested) && words[1] == "run" {
+        return true;
+    }
     if words == [".ci/run"] || words[0] == ".ci/full" || ci.iter().any(|line| plain(line).starts_with(&words))
     {
         return true;
@@ -140,7 +151,7 @@ fn ci() -> Vec<Command> {
 
 /// What `broadloom` is given, if that is the program.
 fn arguments(command: &Command) -> Option<&str> {
-    let of_cargo = ["cargo run --release -p broadloom-cli -- ", "cargo run --bin broadloom -- "];
+    let of_cargo = ["cargo run -p broadloom-cli -- ", "cargo run --bin broadloom -- "];
     let text = &command.text;
     let own =
         || text.split_once("broadloom ").filter(|_| command.words[0] == "broadloom").map(|(_, rest)| rest);
@@ -214,7 +225,7 @@ fn every_command_runs_or_is_listed() {
             if !place.starts_with(BY_HAND) {
                 listed.insert(row.text.clone());
             }
-            if is_in_ci {
+            if is_in_ci && !full.contains(row) {
                 faults.push(format!("{BY_HAND}: `{}`: CI runs it", row.text));
             }
             continue;

@@ -5,6 +5,8 @@
 
 #![cfg(target_os = "linux")]
 
+use std::process::Command;
+
 use broadloom::prelude::*;
 use broadloom::{Executor, Options};
 
@@ -20,8 +22,22 @@ fn distinct<'a>(x: &Array<'a>, i: usize) -> Array<'a> {
     (0..14).fold(x.clone(), |y, bit| if i >> bit & 1 == 1 { &y * x } else { &y + x })
 }
 
+/// Tells the child from the parent.
+const CHILD: &str = "BROADLOOM_TEST_MEMORY";
+
+/// In a process of its own, since other tests take memory meanwhile.
 #[test]
 fn ten_thousand_expressions_leave_nothing_behind() {
+    if std::env::var_os(CHILD).is_some() {
+        return evaluate_many_expressions();
+    }
+    let mut child = Command::new(std::env::current_exe().expect("the test's own file"));
+    let name = "memory::ten_thousand_expressions_leave_nothing_behind";
+    child.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    assert!(child.status().expect("the test runs again").success());
+}
+
+fn evaluate_many_expressions() {
     let count: usize =
         std::env::var("BROADLOOM_EXPRESSIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
     let x = Array::from_vec(vec![1.0_f32; 64]);

@@ -145,7 +145,7 @@ pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String>
         unknown.map(|flag| format!("`broadloom {subcommand}` has no {flag}"))
     };
     let variables = command.variables.iter().filter_map(|variable| variable.split_once('='));
-    for (name, _) in variables {
+    for (name, _) in variables.filter(|(name, _)| *name != "RUSTDOCFLAGS") {
         if !["crates", "scripts", "benches"]
             .iter()
             .any(|folder| sources(&repository().join(folder)).contains(name))
@@ -216,9 +216,14 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
             }
             "--bin" | "--test" | "--bench" | "--example" => {
                 let name = words.next()?;
-                // The only command that is run without naming its package.
-                if packages.is_empty() && name == "broadloom" {
-                    packages.extend(package("broadloom-cli"));
+                // Programs are run without naming their packages.
+                if packages.is_empty() {
+                    let crates = ["broadloom-cli", "broadloom-testkit", "broadloom-bench"].into_iter();
+                    let has = |package: &Package| {
+                        name == "broadloom" && package.command().is_some()
+                            || name != "broadloom" && package.target(word, name).is_some()
+                    };
+                    packages.extend(crates.filter_map(package).find(has));
                 }
                 target = packages.iter().find_map(|package| package.target(word, name));
                 if target.is_none() {
