@@ -39,7 +39,8 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        arch().dispatch(Push::<F, T>(state, elements::<T>(bytes), 0, PhantomData));
+        // Not a second instance of a large function, which the level would be constant in.
+        self.push_nodes(state, 0, bytes);
     }
 
     fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
