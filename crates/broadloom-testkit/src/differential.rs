@@ -79,10 +79,18 @@ pub const SHARED: &[Way] = &[
 /// # Errors
 /// The array functions' error for a program that does not type.
 pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
+    arrays_over(program, |_| None)
+}
+
+/// The arrays that a program's steps stand for, with others in the place of some steps.
+fn arrays_over(
+    program: &Program,
+    instead: impl Fn(usize) -> Option<Array<'static>>,
+) -> Result<Vec<Array<'static>>> {
     with_promotion(program.promotion, || {
         let mut arrays: Vec<Array<'static>> = Vec::new();
-        for step in &program.steps {
-            let array = array(step, &arrays)?;
+        for (number, step) in program.steps.iter().enumerate() {
+            let array = instead(number).map_or_else(|| array(step, &arrays), Ok)?;
             arrays.push(array);
         }
         Ok(arrays)
