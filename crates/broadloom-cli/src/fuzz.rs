@@ -17,6 +17,7 @@ use crate::failure::{Failure, warn};
 use crate::progress::Progress;
 use crate::stdout::print;
 use crate::target::{Target, TargetError};
+use crate::text::shown;
 
 /// How long to search if neither a time nor a number of programs is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
@@ -99,12 +100,12 @@ fn report(which: &str, finding: &Finding, path: Option<&Path>, target: Option<Ta
             let written = target.write_all(text.as_bytes()).map_err(TargetError::from);
             match written.and_then(|()| target.finish()) {
                 Ok(()) => {
-                    place = format!("in {}", path.display());
+                    place = format!("in {}", shown(path));
                     Ok(())
                 }
                 // If the file can't be written, the finding is printed.
                 Err(error) => {
-                    warn(format_args!("{}: {error}", path.display()));
+                    warn(format_args!("{}: {error}", shown(path)));
                     print(&text)
                 }
             }
