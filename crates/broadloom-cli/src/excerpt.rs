@@ -11,13 +11,13 @@ use broadloom_core::is_printable;
 const LONGEST: usize = 400;
 /// About how many bytes are shown on both sides of what is marked of a line that is cut.
 const AROUND: usize = 60;
-/// How many lines around the place may have marks, too.
+/// Operands are marked up to this many lines away.
 const NEAR: usize = 10;
 
 /// Lines of a text.
 pub struct Excerpt {
-    /// What is shown, after an empty line for each line before it, which numbers the lines; a blank is at its end, for a mark
-    /// to stand under.
+    /// The lines that are shown. An empty line stands for each line before them, so that line numbers are right, and a blank
+    /// is at the end, for a mark below it.
     pub text: String,
     /// For each character that is shown, and the end: where it begins in the whole text, and where here.
     places: Vec<(usize, usize)>,

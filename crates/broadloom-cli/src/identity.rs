@@ -1,7 +1,7 @@
 //! Which file a path leads to, however it is spelled.
 //!
-//! Two paths are one file if the file system says so: through links, other spellings of folders, and names that differ in
-//! case where that makes no difference. Files that do not exist yet are told apart by their folder and their name in it.
+//! The file system decides: paths through links, other spellings of folders, and names that differ in case, where case makes no
+//! difference, lead to one file. Files that do not exist yet are compared by their folder and their name in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub use system::FileId;
 /// Where an output file will be.
 #[derive(Debug)]
 pub struct Place {
-    /// The file that is there.
+    /// The file at this place, if one exists.
     file: Option<FileId>,
     folder: FileId,
     directory: PathBuf,

@@ -73,7 +73,7 @@ fn misread(error: &clap::Error) -> u8 {
             // If standard error is closed, nothing can be reported.
             let _ = error.print();
         } else {
-            failure::complain(&error.render());
+            failure::complain(error.render());
         }
         return 2;
     }

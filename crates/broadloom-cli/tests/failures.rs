@@ -149,7 +149,7 @@ fn of_a_long_expression_the_surroundings_are_shown() {
     assert!(told.contains("│ …") && told.contains("…\n") && told.contains("`ä`"), "{told}");
 }
 
-/// Of a long file, too, the line and the column are those of the file.
+/// Line and column are those of the file, however long it is.
 #[test]
 fn a_place_in_a_long_file_is_its_line() {
     let dir = files();

@@ -1,4 +1,4 @@
-//! Results that would be lost: two outputs that are one file, an output that is an input, a standard output that is closed.
+//! Mistakes that would lose results: one file for two outputs or for an output and an input, a closed standard output.
 
 mod support;
 
@@ -178,7 +178,7 @@ fn a_reader_that_leaves_costs_no_other_result() {
     assert_eq!(dir.read("b.npy").data, f64::bytes(&vec![1.0; 1 << 17]));
 }
 
-/// What could only fail once everything is computed is refused before.
+/// Paths at which no file can be created are refused before anything is computed.
 #[test]
 fn paths_that_are_no_files_are_refused() {
     let dir = files();

@@ -74,7 +74,7 @@ impl Eq for Error {}
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of a kind with a message. Of what the message quotes, characters that a terminal would obey are escaped.
+    /// An error of a kind with a message. Characters that a terminal would obey are escaped in it.
     ///
     /// ```
     /// use broadloom_ir::{Error, ErrorKind};

@@ -33,7 +33,7 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// An error of a kind at a place. Of what the message quotes, characters that a terminal would obey are escaped.
+    /// An error of a kind at a place. Characters that a terminal would obey are escaped in it.
     pub fn new(kind: ErrorKind, span: &Span, message: impl Into<String>) -> TextError {
         TextError {
             span: span.clone(),

@@ -130,7 +130,7 @@ fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) ->
     loop {
         // An element may be made of many, and so may one that nothing reads.
         match within(roots, &inputs, files, &options) {
-            Err(e) if e.is_limit() => options.max_bytes *= 2,
+            Err(e) if e.is_limit() => options.max_bytes *= 4,
             done => return done,
         }
     }
