@@ -156,3 +156,30 @@ mod system {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where names differ in case only, the file system is asked; here it is asked for equal names, which are one file on any.
+    #[test]
+    fn names_are_tried() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let tried = |name: &str, other: &str| probe(dir.path(), name.as_ref(), other.as_ref());
+        // Left by a process of the same number.
+        File::create(dir.path().join(format!(
+            "{}{}-0-é{}",
+            target::PREFIX,
+            std::process::id(),
+            target::SUFFIX
+        )))?;
+        assert!(tried("é", "é")? && tried("a", "a")?);
+        assert!(!tried("a", "b")? && !tried("é", "e")?);
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
+        let long = "x".repeat(250);
+        assert!(tried(&long, &long).is_err());
+        let is_one = |name: &str, other: &str| are_one(dir.path(), name.as_ref(), other.as_ref());
+        assert!(!is_one("a", "b") && !is_one("é", "a") && is_one(&long, &long.to_uppercase()));
+        Ok(())
+    }
+}
