@@ -38,6 +38,7 @@ mod stdout;
 mod table;
 mod target;
 mod text;
+mod unpack;
 
 use text::Text;
 

@@ -15,10 +15,8 @@ use broadloom_core::printable;
 
 use crate::target::TargetError;
 
-mod copy;
 mod writer;
 
-pub use copy::{copy, copy_all};
 pub use writer::NpyWriter;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";

@@ -11,6 +11,7 @@ use flate2::read::DeflateDecoder;
 use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveWriter};
 
 use crate::npy::{self, NpyError, NpyHeader};
+use crate::unpack;
 
 /// Why an archive, or a member of it, could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +83,7 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
         CompressionMethod::DEFLATE => {
             // It may inflate to much more than the archive takes: it is read as far as its header says.
             let mut from = entry.verifying_reader(DeflateDecoder::new(entry.reader()));
-            npy::copy_all(&mut from).map_err(of_member)
+            unpack::copy_all(&mut from).map_err(of_member)
         }
         _ => Err(NpzError::Compression(printable(name).into_owned())),
     }

@@ -13,7 +13,7 @@ use crate::npy::{self, NpyError, NpyHeader};
 use crate::progress::patiently;
 use crate::scratch::Scratch;
 use crate::text::shown;
-use crate::{npz, table};
+use crate::{npz, table, unpack};
 
 /// The path that stands for standard input and standard output.
 pub const STREAM: &str = "-";
@@ -67,7 +67,7 @@ fn stdin() -> Result<(File, NpyHeader), NpyError> {
 
 /// Copies an array of the `.npy` format, and nothing after it.
 fn stream(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
-    patiently("reading a stream", || npy::copy(from))
+    patiently("reading a stream", || unpack::copy(from))
 }
 
 fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {

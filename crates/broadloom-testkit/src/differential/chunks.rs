@@ -5,7 +5,7 @@
 
 use broadloom::{Array, Chunks, ErrorKind, Executor, InputPart, Options, Passes, Result};
 
-use super::arrays_over;
+use super::arrays::arrays_over;
 use crate::elements;
 use crate::random::{Outcome, Program, Step};
 use crate::tensor::Tensor;

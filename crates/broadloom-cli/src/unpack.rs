@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use super::{NpyError, NpyHeader, parse_header, read_header};
+use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
 use crate::scratch::Scratch;
 
 /// How many bytes are looked at behind the array.
