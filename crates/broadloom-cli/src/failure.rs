@@ -2,7 +2,7 @@
 //!
 //! The status is 2 if the command line or the expression is wrong whatever the files hold, 1 if the work failed with
 //! these files or on this machine, and 128 and the signal's number after an interrupt. Colours are used only on a terminal, and never where
-//! `NO_COLOR` is set.
+//! `NO_COLOR` is set. Names and texts of users are escaped where a terminal would obey them.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 use ariadne::{Color, Config, IndexType, Label, Report, ReportKind, Source};
 use broadloom::ErrorKind;
 use broadloom::text::TextError;
+use broadloom_core::{printable, printable_lines};
 
+use crate::excerpt::Excerpt;
 use crate::npy::NpyError;
 use crate::npz::NpzError;
 use crate::signals;
 use crate::target::TargetError;
-use crate::text::Text;
+use crate::text::{Text, shown};
 
 /// Why the command failed.
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl Failure {
             Failure::Text(error) => caret(error, text, colored, &mut words),
             Failure::Usage(message) => plain(message, colored, &mut words),
             Failure::File(path, message) => {
-                plain(format_args!("{}: {message}", path.display()), colored, &mut words)
+                plain(format_args!("{}: {message}", shown(path)), colored, &mut words)
             }
             Failure::Eval(error) if error.is_zero_division() => {
                 let option = "--int-div-zero zero gives 0 instead";
@@ -120,11 +122,17 @@ impl Failure {
     }
 }
 
+/// Writes words that say themselves what they are to standard error.
+pub fn complain(words: impl Display) {
+    // If standard error is closed, nothing can be reported.
+    let _ = write!(io::stderr(), "{}", printable_lines(&words.to_string()));
+}
+
 /// Warns on standard error.
 pub fn warn(message: impl Display) {
     let word = if is_colored() { "\x1b[33mwarning:\x1b[0m" } else { "warning:" };
     // If standard error is closed, the warning is lost.
-    let _ = writeln!(io::stderr(), "{word} {message}");
+    let _ = writeln!(io::stderr(), "{word} {}", printable_lines(&message.to_string()));
 }
 
 /// Whether other files might be correct: a type error of operands that come from files.
@@ -138,18 +146,21 @@ fn is_colored() -> bool {
 
 fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Result<()> {
     let word = if colored { "\x1b[31merror:\x1b[0m" } else { "error:" };
-    writeln!(out, "{word} {message}")
+    writeln!(out, "{word} {}", printable_lines(&message.to_string()))
 }
 
 /// Writes the error, and under it the part of the expression that it is about.
 fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) -> io::Result<()> {
     plain(&error.message, colored, out)?;
-    let excerpt = Excerpt::of(text, &error.span);
-    let source = &excerpt.name;
+    let operands: Vec<Range<u32>> = error.operands.iter().map(|(span, _)| span.clone()).collect();
+    let excerpt = Excerpt::of(&text.text, &error.span, &operands);
+    let source = &*printable(&text.name);
     let place = |span: &Range<u32>| (source, excerpt.place(span));
     let label =
         |span: &Range<u32>, words: &str, color| Label::new(place(span)).with_message(words).with_color(color);
-    let mut report = Report::build(ReportKind::Error, place(&error.span))
+    let marked = place(&error.span);
+    let column = column(&excerpt.text[..marked.1.start]);
+    let mut report = Report::build(ReportKind::Error, marked)
         .with_config(Config::new().with_color(colored).with_index_type(IndexType::Byte))
         .with_label(label(&error.span, "here", Color::Red));
     for (span, what) in error.operands.iter().filter(|(span, _)| excerpt.shows(span)) {
@@ -162,54 +173,14 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
     // ariadne's first line is "Error:" without a message; `plain` has printed both.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
-    out.write_all(body)
+    // Of a line that is cut, its column is that of the part.
+    let (line, whole) = error.position(&text.text);
+    let in_part = format!("[ {source}:{line}:{column} ]");
+    let body = String::from_utf8_lossy(body).replacen(&in_part, &format!("[ {source}:{line}:{whole} ]"), 1);
+    out.write_all(body.as_bytes())
 }
 
-/// The part of an expression that is shown: all of it, or the surroundings of the place.
-struct Excerpt {
-    /// The name that the report shows before line and column.
-    name: String,
-    text: String,
-    /// Where in the expression it begins.
-    start: usize,
-    /// Where in the expression it ends.
-    end: usize,
-    /// The bytes before it, for an ellipsis.
-    lead: usize,
-}
-
-impl Excerpt {
-    fn of(text: &Text, span: &Range<u32>) -> Excerpt {
-        const LONGEST: usize = 1000;
-        const AROUND: usize = 60;
-        let expression = &*text.text;
-        let length = expression.len();
-        let (mut start, mut end) = (0, length);
-        if length > LONGEST {
-            start = (span.start as usize).saturating_sub(AROUND).min(length);
-            end = (span.start as usize + AROUND).min(length);
-            start = expression.floor_char_boundary(start);
-            end = expression.ceil_char_boundary(end);
-        }
-        let lead = if start > 0 { "…" } else { "" };
-        let trail = if end < length { "…" } else { "" };
-        // The caret needs a character to stand under, also at the end.
-        let shown = format!("{lead}{}{trail} ", &expression[start..end]);
-        let name = match start {
-            0 => text.name.clone(),
-            _ => format!("{} from byte {start}", text.name),
-        };
-        Excerpt { name, text: shown, start, end, lead: lead.len() }
-    }
-
-    fn shows(&self, span: &Range<u32>) -> bool {
-        self.start <= span.start as usize && span.end as usize <= self.end
-    }
-
-    /// The place in the excerpt; at least one byte wide, since nothing would be marked otherwise.
-    fn place(&self, span: &Range<u32>) -> Range<usize> {
-        let inside = |at: u32| (at as usize).clamp(self.start, self.end) - self.start + self.lead;
-        let start = inside(span.start);
-        start..inside(span.end).max(start + 1)
-    }
+/// The column, from 1, of the character after these lines.
+fn column(before: &str) -> usize {
+    before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
 }

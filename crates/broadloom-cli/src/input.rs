@@ -16,6 +16,7 @@ use crate::advice::Given;
 use crate::failure::Failure;
 use crate::npy::{self, NpyHeader};
 use crate::source;
+use crate::text::shown;
 
 /// Which axis is the fastest one in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl Input {
     /// What messages about shapes say of it.
     pub fn given(&self) -> Given {
         let extents: Vec<String> = self.header.shape.iter().map(usize::to_string).collect();
-        let (name, path) = (&self.name, self.path.display());
+        let (name, path) = (&self.name, shown(&self.path));
         let described = format!("`{name}` ({path}) is {}[{}]", self.header.dtype, extents.join(","));
         Given { name: name.clone(), described }
     }

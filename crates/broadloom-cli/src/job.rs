@@ -173,8 +173,7 @@ impl Job {
             let mut values = self.values("computing", &[result], Order::C, None)?;
             while values.next()?.is_some() {}
         }
-        let mut passes =
-            self.settings.passes(&[&self.results[result]], &self.stored(), self.max_bytes).map_err(limit)?;
+        let mut passes = self.planned(&[self.results[result].clone()])?;
         let mut progress = Progress::new("computing", passes.bytes() as u64);
         self.run(&mut passes, &mut progress)?;
         let computed = passes.results().map_err(Failure::Eval)?.first();
@@ -228,10 +227,14 @@ impl Job {
             let array = if array.dtype() == DType::Bool { array.astype(DType::UInt8) } else { array };
             if order == Order::Fortran { array.t() } else { array }
         };
-        let results: Vec<Array<'static>> = group.iter().map(stored).collect();
-        self.settings
-            .passes(&results.iter().collect::<Vec<_>>(), &self.stored(), self.max_bytes)
-            .map_err(limit)
+        self.planned(&group.iter().map(stored).collect::<Vec<_>>())
+    }
+
+    /// The passes over the files before these results can be computed.
+    fn planned(&self, results: &[Array<'static>]) -> Result<Passes<'static>, Failure> {
+        let borrowed: Vec<&Array<'static>> = results.iter().collect();
+        let passes = self.settings.passes(&borrowed, &self.stored(), self.max_bytes);
+        passes.map_err(|error| self.limit(error, &borrowed))
     }
 
     /// Runs passes; the bytes that they have read.
@@ -249,15 +252,29 @@ impl Job {
 
     /// The chunks of results whose passes have run, and those that are evaluated for their errors before.
     fn computed(&self, passes: &Passes<'static>) -> Result<Computed, Failure> {
-        let unread = passes.unread().map_err(limit)?;
         let results = passes.results().map_err(Failure::Eval)?;
+        let borrowed: Vec<&Array<'static>> = results.iter().collect();
+        let unread = passes.unread().map_err(|error| self.limit(error, &borrowed))?;
         Ok(Computed { chunks: self.chunks(results)?, unread })
     }
 
     fn chunks(&self, results: &[Array<'static>]) -> Result<Chunks<'static>, Failure> {
-        self.settings
-            .chunks(&results.iter().collect::<Vec<_>>(), &self.stored(), self.max_bytes)
-            .map_err(limit)
+        let borrowed: Vec<&Array<'static>> = results.iter().collect();
+        let chunks = self.settings.chunks(&borrowed, &self.stored(), self.max_bytes);
+        chunks.map_err(|error| self.limit(error, &borrowed))
+    }
+
+    /// The failure for an error; of a limit that is too small for these results, with one that is enough, by the option that
+    /// sets it here.
+    fn limit(&self, error: Error, results: &[&Array<'static>]) -> Failure {
+        if !error.is_limit() {
+            return Failure::Eval(error);
+        }
+        let help = match self.settings.least_bytes(results, &self.stored()) {
+            Ok(least) => format!("--max-bytes {least} is enough"),
+            Err(_) => "--max-bytes sets the limit".to_owned(),
+        };
+        Failure::Eval(Error::new(ErrorKind::Limit, error.message()).with_help(help))
     }
 
     /// What stands for the files.
@@ -284,14 +301,6 @@ fn arrays(parts: &[Part]) -> Result<Vec<Array<'_>>, Failure> {
 
 fn internal(why: &str) -> Failure {
     Failure::Eval(Error::new(ErrorKind::Internal, why))
-}
-
-/// The option that sets the limit has another name here.
-fn limit(error: Error) -> Failure {
-    Failure::Eval(match error.is_limit() {
-        true => Error::new(ErrorKind::Limit, error.message()).with_help("--max-bytes sets the limit"),
-        false => error,
-    })
 }
 
 /// Results whose passes have run.

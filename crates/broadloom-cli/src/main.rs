@@ -4,17 +4,21 @@
 //! ([`job`], [`run`]) into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures
 //! ([`plot`]). A request is checked completely before any work begins, and output files ([`target`]) appear whole or not
 //! at all, whatever [`signals`] come; [`failure`] defines the exit status.
-#![forbid(unsafe_code)]
+// One attribute in `stdout` is unsafe.
+#![deny(unsafe_code)]
 
 use std::process::ExitCode;
 
+use broadloom_core::printable;
 use clap::{CommandFactory, Parser};
 
 mod advice;
 mod args;
 mod eval;
+mod excerpt;
 mod failure;
 mod format;
+mod identity;
 mod input;
 mod job;
 mod npy;
@@ -25,18 +29,24 @@ mod plot;
 mod progress;
 mod request;
 mod run;
+mod scratch;
 mod signals;
 mod source;
 mod stdout;
 mod table;
 mod target;
 mod text;
+mod unpack;
 
 use text::Text;
 
 fn main() -> ExitCode {
     signals::watch();
-    let outcome = match args::Cli::parse().command {
+    let command = match args::Cli::try_parse() {
+        Ok(parsed) => parsed.command,
+        Err(error) => return ExitCode::from(misread(&error)),
+    };
+    let outcome = match command {
         args::Command::Completions(args) => completions(args.shell),
         // Its failures point into its expression.
         args::Command::Eval(args) => {
@@ -48,6 +58,24 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => ExitCode::from(failure.report(&Text::default())),
     }
+}
+
+/// Prints what is wrong with the command line, or the help that was asked for; returns the exit status.
+fn misread(error: &clap::Error) -> u8 {
+    // Coloured words are told from arguments that hold the same characters by leaving colours out.
+    let is_safe =
+        std::env::args_os().all(|word| printable(&word.to_string_lossy()) == word.to_string_lossy());
+    if error.use_stderr() {
+        if is_safe {
+            // If standard error is closed, nothing can be reported.
+            let _ = error.print();
+        } else {
+            failure::complain(error.render());
+        }
+        return 2;
+    }
+    let printed = stdout::check().and_then(|()| error.print().map_err(failure::Failure::stdout));
+    printed.map_or_else(|failure| failure.report(&Text::default()), |()| 0)
 }
 
 /// Prints the completions for a shell.

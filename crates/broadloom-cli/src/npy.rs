@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use broadloom::{DType, Kind};
+use broadloom_core::printable;
 
 use crate::target::TargetError;
 
@@ -70,6 +71,12 @@ pub enum NpyError {
         expected: u64,
         /// Bytes of those that the file lacks.
         missing: u64,
+    },
+    /// Much follows the data of an array that is to be unpacked.
+    #[error("more follows the {promised} bytes that its header promises")]
+    Surplus {
+        /// Bytes of the header and the data.
+        promised: u64,
     },
     /// A version of the format other than 1.0, 2.0 and 3.0.
     #[error("version {0}.{1} of the .npy format is not known")]
@@ -203,7 +210,7 @@ fn beginning(start: &[u8]) -> String {
     }
     match str::from_utf8(start) {
         Ok(text) if !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace()) => {
-            let line = text.lines().next().unwrap_or_default();
+            let line = printable(text.lines().next().unwrap_or_default());
             format!("it begins with `{line}`; if it is a table of numbers, give it the ending .csv")
         }
         _ => {
@@ -288,8 +295,8 @@ impl Descr {
     /// The type for a message: printable, and not too long.
     fn shown(&self) -> String {
         let (Descr::Plain(bytes) | Descr::Structured(bytes)) = self;
-        let start =
-            String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).replace(char::is_control, "\u{fffd}");
+        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
+        let start = printable(&start);
         let dots = if bytes.len() > 40 { "…" } else { "" };
         match self {
             Descr::Plain(_) => format!("'{start}{dots}'"),

@@ -6,10 +6,12 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
+use broadloom_core::printable;
 use flate2::read::DeflateDecoder;
 use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveWriter};
 
 use crate::npy::{self, NpyError, NpyHeader};
+use crate::unpack;
 
 /// Why an archive, or a member of it, could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -54,18 +56,20 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
     let named = |name: &str| members.iter().find(|(written, ..)| is(written, name));
     let listed = || {
         let names = members.iter().take(LISTED).map(|(name, ..)| name.strip_suffix(".npy").unwrap_or(name));
-        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        let names: Vec<String> = names.map(|name| format!("`{}`", printable(name))).collect();
         let dots = if members.len() > LISTED { ", …" } else { "" };
         format!("{}{dots}", names.join(", "))
     };
     let (name, method, wayfinder) = match (member, &members[..]) {
         (_, []) => return Err(NpzError::Empty),
-        (Some(name), _) => named(name).ok_or_else(|| NpzError::NoMember(name.to_owned(), listed()))?,
+        (Some(name), _) => {
+            named(name).ok_or_else(|| NpzError::NoMember(printable(name).into_owned(), listed()))?
+        }
         (None, [only]) => only,
         (None, _) => named(input).ok_or_else(|| NpzError::Several(listed()))?,
     };
     let entry = archive.get_entry(*wayfinder)?;
-    let of_member = |error| NpzError::Member(name.clone(), error);
+    let of_member = |error| NpzError::Member(printable(name).into_owned(), error);
     match *method {
         CompressionMethod::STORE => {
             let (start, end) = entry.compressed_data_range();
@@ -77,13 +81,11 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
             Ok((file, header))
         }
         CompressionMethod::DEFLATE => {
-            let mut unpacked = tempfile::tempfile()?;
+            // It may inflate to much more than the archive takes: it is read as far as its header says.
             let mut from = entry.verifying_reader(DeflateDecoder::new(entry.reader()));
-            io::copy(&mut from, &mut unpacked).map_err(|error| of_member(error.into()))?;
-            let header = npy::read_header(&mut unpacked).map_err(of_member)?;
-            Ok((unpacked, header))
+            unpack::copy_all(&mut from).map_err(of_member)
         }
-        _ => Err(NpzError::Compression(name.clone())),
+        _ => Err(NpzError::Compression(printable(name).into_owned())),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::npy::{self, NpyError, NpyWriter};
 use crate::npz;
 use crate::plot::{self, Picture};
 use crate::request::{Form, Request};
+use crate::scratch::Scratch;
 use crate::table::{self, Column};
 use crate::target::{Target, finish_all};
 
@@ -26,7 +27,7 @@ use crate::target::{Target, finish_all};
 enum Store {
     Target(Target),
     /// A file without a name, from which others are made.
-    Scratch(BufWriter<File>),
+    Scratch(BufWriter<Scratch>),
     Stream(Stdout),
 }
 
@@ -85,12 +86,14 @@ impl<'c> Outputs<'c> {
         // Archives and tables are made of files; a picture may be drawn while its result is computed.
         let mut needed = Vec::new();
         for derived in outputs.derived.iter().filter(|derived| derived.request.form != Form::Picture) {
-            needed.extend(derived.request.results.iter().map(|&result| (result, derived.target.directory())));
+            let (directory, path) = (derived.target.directory(), derived.request.path.clone());
+            let results = derived.request.results.iter();
+            needed.extend(results.map(|&result| (result, directory.clone(), path.clone())));
         }
-        for (result, directory) in needed {
+        for (result, directory, path) in needed {
             if !outputs.sinks.iter().any(|sink| sink.result == result) {
-                let file = tempfile::tempfile_in(&directory);
-                let file = file.map_err(|error| Failure::file(&directory, error))?;
+                let file = Scratch::create_in(&directory);
+                let file = file.map_err(|error| Failure::file(&path, error))?;
                 let scratch = Store::Scratch(BufWriter::with_capacity(64 << 10, file));
                 outputs.sink(result, scratch, &directory)?;
             }
@@ -190,8 +193,35 @@ impl<'c> Outputs<'c> {
             let mut values = self.job.values("writing", &group, self.orders[group[0]], None)?;
             while let Some(arrays) = values.next()? {
                 for (&result, array) in group.iter().zip(&arrays) {
-                    take(&mut self.sinks, result, array)?;
+                    self.take(result, array)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a chunk of a result to its files.
+    fn take(&mut self, result: usize, array: &Array<'_>) -> Result<(), Failure> {
+        let bytes = job::bytes(array)?;
+        let swapped = cfg!(target_endian = "big").then(|| {
+            let mut bytes = bytes.to_vec();
+            input::swap(&mut bytes, array.dtype().size());
+            bytes
+        });
+        let bytes = swapped.as_deref().unwrap_or(bytes);
+        let mut closed = None;
+        for (at, sink) in self.sinks.iter_mut().enumerate().filter(|(_, sink)| sink.result == result) {
+            let outcome = sink.writer.write(bytes);
+            match outcome.map_err(|error| written(sink.writer.to().path(), error)) {
+                Err(Failure::Closed) => closed = Some(at),
+                outcome => outcome?,
+            }
+        }
+        if let Some(closed) = closed {
+            self.sinks.remove(closed);
+            // A reader that has seen enough ends the work only if nothing else is made of it.
+            if self.sinks.is_empty() && self.derived.is_empty() && self.ready.is_empty() {
+                return Err(Failure::Closed);
             }
         }
         Ok(())
@@ -210,7 +240,7 @@ impl<'c> Outputs<'c> {
                 }
                 Store::Scratch(file) => {
                     let file = file.into_inner().map_err(|error| failed(error.into_error().into()))?;
-                    stored.push((result, file));
+                    stored.push((result, file.into_file()));
                 }
                 Store::Stream(_) => {}
             }
@@ -238,22 +268,6 @@ impl<'c> Outputs<'c> {
         }
         draw(&self.job.of_file(path, open(stored, at, path)?)?, 0, path, title)
     }
-}
-
-/// Writes a chunk of a result to its files.
-fn take(sinks: &mut [Sink], result: usize, array: &Array<'_>) -> Result<(), Failure> {
-    let bytes = job::bytes(array)?;
-    let swapped = cfg!(target_endian = "big").then(|| {
-        let mut bytes = bytes.to_vec();
-        input::swap(&mut bytes, array.dtype().size());
-        bytes
-    });
-    let bytes = swapped.as_deref().unwrap_or(bytes);
-    for sink in sinks.iter_mut().filter(|sink| sink.result == result) {
-        let outcome = sink.writer.write(bytes);
-        outcome.map_err(|error| written(sink.writer.to().path(), error))?;
-    }
-    Ok(())
 }
 
 impl Store {

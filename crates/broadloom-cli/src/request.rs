@@ -9,7 +9,10 @@ use broadloom_core::text::nearest;
 use crate::args::{Destination, EvalArgs};
 use crate::failure::Failure;
 use crate::format::Format;
+use crate::identity::{FileId, Place};
 use crate::source::is_stream;
+use crate::stdout;
+use crate::text::shown;
 
 /// A file, or standard output, for one result or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +51,8 @@ pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Fail
         let results = results(destination, program, false)?;
         requests.push(Request { results, path: destination.path.clone(), form: Form::Picture });
     }
-    check_paths(args, &requests)?;
     check_streams(args, &requests)?;
+    check_paths(args, &requests)?;
     Ok(requests)
 }
 
@@ -70,7 +73,7 @@ fn results(destination: &Destination, program: &Program, takes_all: bool) -> Res
         },
         None if names.len() == 1 || takes_all => Ok((0..names.len()).collect()),
         None => {
-            let path = destination.path.display();
+            let path = shown(&destination.path);
             Err(Failure::Usage(format!(
                 "`{path}` takes one result, and there are {}: write NAME=FILE for each of {}, or one .npz file for all",
                 names.len(),
@@ -80,29 +83,66 @@ fn results(destination: &Destination, program: &Program, takes_all: bool) -> Res
     }
 }
 
-/// Checks that each file is written once.
+/// Checks that each file is written once, however it is spelled, and that standard output goes to another one.
 fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
-    let is_file = |request: &&Request| request.form != Form::Stream;
-    for (i, request) in requests.iter().enumerate().filter(|(_, request)| is_file(request)) {
-        let Some(other) = requests[..i].iter().filter(is_file).find(|other| other.path == request.path)
-        else {
-            continue;
-        };
-        let message = match (request.form, other.form) {
-            (Form::Picture, Form::File(_)) => "the result and its picture can't be one file".to_owned(),
-            (_, Form::File(Format::Npz)) => {
-                format!(
-                    "two results can't be one file; `-o {}` alone takes all of them",
-                    other.path.display()
-                )
-            }
-            _ => "two results can't be one file".to_owned(),
-        };
-        return Err(Failure::Usage(message));
+    // What has no place, such as a folder that is not there, is refused when the file is created.
+    let placed = |path: &PathBuf| (path.clone(), Place::of(path).ok());
+    let is_one = |(path, place): &(PathBuf, Option<Place>), (other, its): &(PathBuf, Option<Place>)| {
+        path == other || place.as_ref().zip(its.as_ref()).is_some_and(|(place, other)| place.is(other))
+    };
+    let files: Vec<&Request> = requests.iter().filter(|request| request.form != Form::Stream).collect();
+    let mut places: Vec<(PathBuf, Option<Place>)> = Vec::new();
+    for request in &files {
+        let place = placed(&request.path);
+        if let Some(at) = places.iter().position(|other| is_one(&place, other)) {
+            return Err(Failure::Usage(cannot_be_one(request, files[at])));
+        }
+        places.push(place);
     }
-    let is_taken = |path: &PathBuf| requests.iter().any(|request| is_file(&request) && request.path == *path);
-    if args.explain_html.as_ref().is_some_and(is_taken) {
-        return Err(Failure::Usage("the explanation needs a file of its own".into()));
+    if let Some(path) = &args.explain_html {
+        let place = placed(path);
+        if places.iter().any(|other| is_one(&place, other)) {
+            return Err(Failure::Usage("the explanation needs a file of its own".into()));
+        }
+        places.push(place);
+    }
+    let prints = requests.is_empty() || args.explain || files.len() < requests.len();
+    match FileId::of_stdout().filter(|_| prints) {
+        Some(stdout) => check_stdout(args, &stdout, &places),
+        None => Ok(()),
+    }
+}
+
+/// That two results, or a result and a picture, are to be one file.
+fn cannot_be_one(request: &Request, other: &Request) -> String {
+    let (path, first) = (shown(&request.path), shown(&other.path));
+    let message = match (request.form, other.form) {
+        (Form::Picture, Form::File(_)) => "the result and its picture can't be one file".to_owned(),
+        (_, Form::File(Format::Npz)) => {
+            format!("two results can't be one file; `-o {first}` alone takes all of them")
+        }
+        _ => "two results can't be one file".to_owned(),
+    };
+    if path == first { message } else { format!("{message}: `{first}` and `{path}` are the same") }
+}
+
+/// Checks that standard output goes to no file that is read or replaced.
+fn check_stdout(
+    args: &EvalArgs,
+    stdout: &FileId,
+    places: &[(PathBuf, Option<Place>)],
+) -> Result<(), Failure> {
+    let is_it = |place: &Option<Place>| place.as_ref().is_some_and(|place| place.is_file(stdout));
+    if let Some((path, _)) = places.iter().find(|(_, place)| is_it(place)) {
+        let why = format!("standard output goes to `{}`, which another output replaces", shown(path));
+        return Err(Failure::Usage(why));
+    }
+    for binding in args.bindings()?.iter().filter(|binding| !is_stream(&binding.path)) {
+        let (path, _) = Format::split_part(&binding.path);
+        if FileId::of_path(&path).is_ok_and(|file| file == *stdout) {
+            let why = format!("standard output goes to `{}`, which is an input", shown(&path));
+            return Err(Failure::Usage(why));
+        }
     }
     Ok(())
 }
@@ -113,6 +153,9 @@ fn check_streams(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     let written = requests.iter().filter(|request| request.form == Form::Stream).count();
     if written > 1 {
         return refuse("only one result goes to standard output");
+    }
+    if written == 1 || args.explain || requests.is_empty() {
+        stdout::check()?;
     }
     if written == 1 && args.explain {
         return refuse(

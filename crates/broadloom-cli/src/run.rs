@@ -69,6 +69,11 @@ impl Settings {
         Passes::new(results, inputs, &Options { max_bytes, ..self.options.clone() })
     }
 
+    /// The fewest bytes with which results can be computed.
+    pub fn least_bytes(&self, results: &[&Array<'_>], inputs: &[&Array<'_>]) -> broadloom::Result<usize> {
+        Passes::least_bytes(results, inputs, &self.options)
+    }
+
     /// Whether elements that are not printed can make an evaluation fail.
     pub fn can_fail(&self) -> bool {
         self.options.int_division == IntDivision::Error

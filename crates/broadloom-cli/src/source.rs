@@ -4,14 +4,16 @@
 //! to a temporary file without a name first, so that it may be larger than memory and leaves nothing behind.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use crate::failure::Failure;
 use crate::format::Format;
 use crate::npy::{self, NpyError, NpyHeader};
 use crate::progress::patiently;
-use crate::{npz, table};
+use crate::scratch::Scratch;
+use crate::text::shown;
+use crate::{npz, table, unpack};
 
 /// The path that stands for standard input and standard output.
 pub const STREAM: &str = "-";
@@ -28,7 +30,7 @@ pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     }
     let (file, part) = Format::split_part(path);
     let format = Format::of(&file).map_err(|message| Failure::file(&file, message))?;
-    let mut opened = patiently(&format!("opening {}", file.display()), || File::open(&file))
+    let mut opened = patiently(&format!("opening {}", shown(&file)), || File::open(&file))
         .map_err(|error| Failure::file(&file, error))?;
     let found = opened.metadata().map_err(|error| Failure::file(&file, error))?;
     if found.is_dir() {
@@ -38,7 +40,7 @@ pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     match format {
         Format::Csv => {
             let read =
-                patiently(&format!("reading {}", file.display()), || table::read(opened, part.as_deref()));
+                patiently(&format!("reading {}", shown(&file)), || table::read(opened, part.as_deref()));
             read.map_err(|error| Failure::file(&file, error))
         }
         Format::Npz => {
@@ -65,12 +67,7 @@ fn stdin() -> Result<(File, NpyHeader), NpyError> {
 
 /// Copies an array of the `.npy` format, and nothing after it.
 fn stream(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
-    patiently("reading a stream", || {
-        let mut to = tempfile::tempfile()?;
-        let header = npy::parse_header(&mut Tee { from, to: &mut to })?;
-        io::copy(&mut from.take(header.data_len()), &mut to)?;
-        with_header(to)
-    })
+    patiently("reading a stream", || unpack::copy(from))
 }
 
 fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {
@@ -81,22 +78,8 @@ fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {
 /// All that can be read, in a temporary file.
 fn copied(from: &mut impl Read) -> io::Result<File> {
     patiently("reading a stream", || {
-        let mut to = tempfile::tempfile()?;
+        let mut to = Scratch::create()?;
         io::copy(from, &mut to)?;
-        Ok(to)
+        Ok(to.into_file())
     })
-}
-
-/// Copies what is read.
-struct Tee<'t, R, W> {
-    from: &'t mut R,
-    to: &'t mut W,
-}
-
-impl<R: Read, W: Write> Read for Tee<'_, R, W> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let n = self.from.read(bytes)?;
-        self.to.write_all(&bytes[..n])?;
-        Ok(n)
-    }
 }

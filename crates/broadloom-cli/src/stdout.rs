@@ -1,6 +1,8 @@
 //! Writes to standard output.
 //!
-//! A closed pipe is no error: its reader has seen enough.
+//! A closed pipe is no error: its reader has seen enough. A standard output that was closed when the process began is one. Rust
+//! opens the null device in its place before `main`, and every write succeeds; so this module looks earlier, as the
+//! process is loaded.
 
 use std::io::{self, Write};
 
@@ -8,9 +10,54 @@ use crate::failure::Failure;
 
 /// Prints a text and flushes it.
 pub fn print(text: &str) -> Result<(), Failure> {
+    check()?;
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
         _ => Ok(()),
+    }
+}
+
+/// Checks that something can be written: before work whose result would be lost.
+///
+/// # Errors
+/// [`Failure::Stdout`] if standard output was closed when the process began.
+pub fn check() -> Result<(), Failure> {
+    system::was_open().map_err(Failure::Stdout)
+}
+
+#[cfg(unix)]
+mod system {
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::io::{Errno, fcntl_getfd};
+    use rustix::stdio;
+
+    static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+    /// Called with the other initialisers of the program, before `main` and Rust's runtime.
+    #[expect(unsafe_code, reason = "the section decides that the loader calls the function")]
+    #[used]
+    #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+    #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+    // SAFETY: the section holds pointers to functions that are called once, and this is one: a system call on a descriptor,
+    // which need not be open, and a store to an atomic. Nothing of it needs Rust's runtime.
+    static LOOK: extern "C" fn() = look;
+
+    extern "C" fn look() {
+        WAS_CLOSED.store(fcntl_getfd(stdio::stdout()) == Err(Errno::BADF), Ordering::Relaxed);
+    }
+
+    pub fn was_open() -> io::Result<()> {
+        if WAS_CLOSED.load(Ordering::Relaxed) { Err(Errno::BADF.into()) } else { Ok(()) }
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    /// Writes to what is not open fail by themselves.
+    pub fn was_open() -> std::io::Result<()> {
+        Ok(())
     }
 }

@@ -4,13 +4,23 @@
 //! through the table one at a time: to a temporary file without a name when it is read, and from the result's file when
 //! it is written.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use broadloom::{DType, f16};
+use broadloom_core::printable;
+use broadloom_core::text::brief;
 
 use crate::npy::NpyHeader;
+use crate::scratch::Scratch;
+
+/// How many bytes a row takes at most.
+const LONGEST_ROW: u64 = 256 << 20;
+
+/// How many names of columns a message lists.
+const LISTED: usize = 32;
 
 /// Why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -18,9 +28,20 @@ pub enum TableError {
     /// The file does not have the form of a table, such as rows of one length.
     #[error("not a table: {0}")]
     Form(#[from] csv::Error),
+    /// A row of another length than the first.
+    #[error("not a table: the row in line {line} has {len} of the {expected_len} cells of the first row")]
+    Ragged { line: u64, len: u64, expected_len: u64 },
     /// A cell that is no number.
     #[error("line {line}, column {column}: `{cell}` is not a number{advice}")]
     Cell { line: u64, column: usize, cell: String, advice: &'static str },
+    /// A name that takes in rows of numbers, since a quote before it is not closed.
+    #[error(
+        "line {line}: a quote is not closed in this line, so that a name takes in the rows of numbers below it"
+    )]
+    Quote { line: u64 },
+    /// A row that is longer than tables are, for the same reason or another.
+    #[error("line {line}: a row of more than {} MiB begins here; is a quote not closed?", LONGEST_ROW >> 20)]
+    Row { line: u64 },
     /// A column that the table does not have; the ones that it has.
     #[error("it has no column `{0}`, but {1}")]
     NoColumn(String, String),
@@ -41,14 +62,22 @@ enum Columns {
 
 /// Reads a table, or a column of it by its name in the first row, or by its number from 0 on.
 pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), TableError> {
+    let taken = Cell::new(0);
+    let from = Bounded { from, taken: &taken };
     let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(from);
-    let mut to = BufWriter::new(tempfile::tempfile()?);
+    let mut to = BufWriter::new(Scratch::create()?);
     let mut row = csv::ByteRecord::new();
     let (mut columns, mut rows) = (Columns::All(0), 0);
     let mut is_first = true;
-    while reader.read_byte_record(&mut row)? {
+    loop {
+        let line = reader.position().line();
+        if !reader.read_byte_record(&mut row).map_err(|error| unread(error, line))? {
+            break;
+        }
+        taken.set(0);
         let is_head = is_first && row.iter().any(|cell| number(cell).is_none());
         if is_first {
+            check_quotes(&row)?;
             columns = chosen(&row, is_head, column)?;
         }
         is_first = false;
@@ -71,9 +100,53 @@ pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), 
         Columns::All(count) if count != 1 => vec![rows, count],
         _ => vec![rows],
     };
-    let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let file = to.into_inner().map_err(io::IntoInnerError::into_error)?.into_file();
     let big_endian = cfg!(target_endian = "big");
     Ok((file, NpyHeader { dtype: DType::Float64, shape, fortran: false, data_offset: 0, big_endian }))
+}
+
+/// Input of which a row takes at most [`LONGEST_ROW`] bytes, as rows are kept in memory.
+struct Bounded<'t, R> {
+    from: R,
+    /// How many bytes were read for this row, and at most a buffer of the next.
+    taken: &'t Cell<u64>,
+}
+
+impl<R: Read> Read for Bounded<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.taken.get() > LONGEST_ROW {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let n = self.from.read(bytes)?;
+        self.taken.set(self.taken.get() + n as u64);
+        Ok(n)
+    }
+}
+
+/// The error of reading a row that begins in this line.
+fn unread(error: csv::Error, line: u64) -> TableError {
+    match error.kind() {
+        csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => TableError::Row { line },
+        csv::ErrorKind::UnequalLengths { pos: Some(pos), expected_len, len } => {
+            TableError::Ragged { line: pos.line(), len: *len, expected_len: *expected_len }
+        }
+        _ => TableError::Form(error),
+    }
+}
+
+/// Checks that no name of the first row takes in rows below it: a name may have line breaks, but no line of it is one of numbers.
+fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
+    let breaks = |cell: &[u8]| cell.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let mut line = first.position().map_or(1, csv::Position::line);
+    for cell in first {
+        let mut below = cell.split(|&byte| byte == b'\n').skip(1);
+        let is_number = |cell: &[u8]| number(cell.trim_ascii()).is_some();
+        if below.any(|row| !row.trim_ascii().is_empty() && row.split(|&byte| byte == b',').all(is_number)) {
+            return Err(TableError::Quote { line });
+        }
+        line += breaks(cell);
+    }
+    Ok(())
 }
 
 /// The columns that are asked for, of a table with this first row.
@@ -82,10 +155,15 @@ fn chosen(first: &csv::ByteRecord, is_head: bool, column: Option<&str>) -> Resul
     let named = first.iter().position(|cell| is_head && cell == name.as_bytes());
     let numbered = || name.parse().ok().filter(|number| *number < first.len());
     named.or_else(numbered).map(Columns::One).ok_or_else(|| {
-        let names: Vec<String> =
-            first.iter().map(|cell| format!("`{}`", String::from_utf8_lossy(cell))).collect();
-        let has = if is_head { names.join(", ") } else { format!("0 to {}, and no names", first.len() - 1) };
-        TableError::NoColumn(name.to_owned(), has)
+        let shown = |cell| brief(&printable(&String::from_utf8_lossy(cell))).into_owned();
+        let names: Vec<String> = first.iter().take(LISTED).map(|cell| format!("`{}`", shown(cell))).collect();
+        let dots = if first.len() > LISTED { ", …" } else { "" };
+        let has = if is_head {
+            format!("{}{dots}", names.join(", "))
+        } else {
+            format!("0 to {}, and no names", first.len() - 1)
+        };
+        TableError::NoColumn(printable(name).into_owned(), has)
     })
 }
 
@@ -100,11 +178,13 @@ fn number(cell: &[u8]) -> Option<f64> {
 }
 
 fn not_a_number(cell: &[u8], line: u64, column: usize) -> TableError {
-    let cell: String = String::from_utf8_lossy(cell).chars().take(40).collect();
+    let cell = String::from_utf8_lossy(cell);
+    let cell = brief(&cell);
     let advice = match cell.contains([';', '\t']) {
         true => "; columns are separated by commas",
         false => "",
     };
+    let cell = printable(&cell).into_owned();
     TableError::Cell { line, column, cell, advice }
 }
 

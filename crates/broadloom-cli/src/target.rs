@@ -7,15 +7,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 
 use tempfile::TempPath;
 
 use crate::signals::{self, Names};
+use crate::text::shown;
 
 /// How temporary files with a name begin and end.
-const PREFIX: &str = ".broadloom-";
-const SUFFIX: &str = ".part";
+pub const PREFIX: &str = ".broadloom-";
+pub const SUFFIX: &str = ".part";
 
 /// How many symbolic links a path may lead through.
 const MOST_LINKS: usize = 40;
@@ -58,6 +59,13 @@ impl Target {
     /// Any of [`TargetError`].
     pub fn create(path: &Path, force: bool) -> Result<Target, TargetError> {
         let place = resolve(path)?;
+        let names_a_file =
+            !path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| is_separator(last.into()));
+        // Of a device or a pipe behind links, the last link may be no path: /dev/stdout leads to `pipe:[4321]`.
+        let is_other = fs::metadata(path).is_ok_and(|found| !found.is_file());
+        if !names_a_file || is_other {
+            return Err(TargetError::NotAFile(path.into()));
+        }
         let replaced = match fs::metadata(&place) {
             Ok(found) if !found.is_file() => return Err(TargetError::NotAFile(path.into())),
             Ok(_) if !force => return Err(TargetError::Exists(path.into())),
@@ -67,7 +75,7 @@ impl Target {
         };
         let directory = directory(&place);
         if !directory.exists() {
-            return Err(io::Error::other(format!("there is no directory {}", directory.display())).into());
+            return Err(io::Error::other(format!("there is no directory {}", shown(directory))).into());
         }
         let draft = Draft::create(directory, replaced, force)?;
         Ok(Target { draft: BufWriter::with_capacity(64 << 10, draft), path: path.into(), place, force })
@@ -237,7 +245,10 @@ impl Write for Draft {
 }
 
 /// Where a path leads: through symbolic links, the last of which may point to nothing.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
+///
+/// # Errors
+/// That of the system, for a link that can't be read, and for links that lead round in a circle.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {
         if !place.is_symlink() {
@@ -249,7 +260,8 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-fn directory(path: &Path) -> &Path {
+/// The directory that a path is in.
+pub fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

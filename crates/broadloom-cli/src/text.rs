@@ -1,8 +1,17 @@
-//! The text of an expression.
+//! Texts of expressions, and what messages show of names.
+
+use std::path::Path;
+
+use broadloom_core::printable;
 
 /// A text, and what messages call it.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pub name: String,
     pub text: String,
+}
+
+/// A path for a message, on one line and without characters that a terminal would obey.
+pub fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy()).into_owned()
 }

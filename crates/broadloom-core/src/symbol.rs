@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use broadloom_ir::printable;
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -121,7 +122,7 @@ impl Dims {
                     return Err(Error::new(ErrorKind::Shape, "`...` may only be the first of the dims"));
                 }
                 Dim::Symbol(symbol) if !is_name(symbol.name()) => {
-                    let why = format!("`{}` is no name of an extent", symbol.name().escape_debug());
+                    let why = format!("`{}` is no name of an extent", printable(symbol.name()));
                     return Err(Error::new(ErrorKind::Shape, why)
                         .with_help("a name has letters, digits and `_`, and does not begin with a digit"));
                 }

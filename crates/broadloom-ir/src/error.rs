@@ -2,11 +2,13 @@
 //! message names what the user wrote (the op, the types, the axis), so that it can be shown as it is. An error of a text
 //! knows its place, and [`Error::render`] shows the line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::place::TextPlace;
+use crate::printable::printable_lines;
 
 /// What sort of error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,14 +74,22 @@ impl Eq for Error {}
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of a kind with a message.
+    /// An error of a kind with a message. Characters that a terminal would obey are escaped in it.
+    ///
+    /// ```
+    /// use broadloom_ir::{Error, ErrorKind};
+    ///
+    /// let error = Error::new(ErrorKind::Name, "`\u{1b}[2J` is not known");
+    /// assert_eq!(error.message(), "`\\u{1b}[2J` is not known");
+    /// ```
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), help: None, source: None, place: None }))
+        let message = fit(message.into());
+        Error(Box::new(Inner { kind, message, help: None, source: None, place: None }))
     }
 
     /// The same error with advice.
     pub fn with_help(mut self, help: impl Into<String>) -> Error {
-        self.0.help = Some(help.into());
+        self.0.help = Some(fit(help.into()));
         self
     }
 
@@ -181,6 +191,14 @@ impl Error {
     /// Whether a limit was exceeded.
     pub fn is_limit(&self) -> bool {
         self.kind() == ErrorKind::Limit
+    }
+}
+
+/// A message as it may be shown anywhere.
+fn fit(message: String) -> String {
+    match printable_lines(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(escaped) => escaped,
     }
 }
 

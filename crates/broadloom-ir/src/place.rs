@@ -5,6 +5,8 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use crate::printable::is_printable;
+
 /// The most characters of a line that are shown.
 const WIDTH: usize = 100;
 /// Characters before the place that are shown of a longer line.
@@ -101,12 +103,8 @@ impl TextPlace {
 fn shown(c: char) -> char {
     match c {
         '\t' => c,
-        // Controls, and what changes the direction of text or has no width.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-            '\u{fffd}'
-        }
-        c if c.is_control() => '\u{fffd}',
-        c => c,
+        c if is_printable(c) => c,
+        _ => '\u{fffd}',
     }
 }
 

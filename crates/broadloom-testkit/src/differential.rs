@@ -6,20 +6,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use broadloom::VectorWidth;
-use broadloom::{
-    Array, DType, ErrorKind, Executor, In, Kernel, Options, Out, Range, Result, eval_many_with,
-    with_promotion,
-};
+use broadloom::{Array, DType, ErrorKind, Executor, In, Kernel, Options, Out, eval_many_with};
 use broadloom_core::rewrite::Rules;
 
 use crate::elements::{self, Typed};
-use crate::random::{Arg, Outcome, Program, Step, View, with_other_values};
+use crate::random::{Outcome, Program, Step, with_other_values};
 
+mod arrays;
 mod chunks;
 mod expression;
 mod reductions;
 mod search;
 
+pub use arrays::{array, arrays};
 pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
 pub use search::{Finding, Search, Summary, program_of_seed};
@@ -73,60 +72,6 @@ pub const SHARED: &[Way] = &[
     way(Rules::On, Executor::Jit, None, None),
     way(Rules::On, Executor::Auto, None, None),
 ];
-
-/// The arrays that a program's steps stand for, none of them evaluated.
-///
-/// # Errors
-/// The array functions' error for a program that does not type.
-pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
-    with_promotion(program.promotion, || {
-        let mut arrays: Vec<Array<'static>> = Vec::new();
-        for step in &program.steps {
-            let array = array(step, &arrays)?;
-            arrays.push(array);
-        }
-        Ok(arrays)
-    })
-}
-
-/// The array that a step stands for after these, in this thread's promotion mode.
-///
-/// # Errors
-/// The array functions' error for a step that does not type.
-pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
-    match step {
-        Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),
-        Step::Constant(dtype, bits) => Ok(Array::scalar(elements::literal(*dtype, *bits)).astype(*dtype)),
-        Step::Cast(arg, dtype) => Ok(before[*arg].astype(*dtype)),
-        Step::View(arg, view) => self::view(&before[*arg], view),
-        Step::Apply(op, args) => {
-            let operand = |arg: &Arg| match arg {
-                Arg::Step(i) => before[*i].clone(),
-                Arg::Literal(x) => Array::scalar(*x),
-            };
-            Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>())
-        }
-        Step::Reduce(arg, reduction) => reductions::reduce(&before[*arg], reduction),
-        Step::Scan(arg, scan) => reductions::scan(&before[*arg], scan),
-        Step::VecDot(x, y, dot) => before[*x].vecdot(&before[*y], dot.axis),
-    }
-}
-
-fn view(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
-    match view {
-        View::Slice(ranges) => {
-            let ranges: Vec<Range> = ranges.iter().map(|r| Range::new(r.start, r.stop, r.step)).collect();
-            x.slice(&ranges)
-        }
-        View::PermuteDims(axes) => x.permute_dims(axes),
-        View::BroadcastTo(shape) => x.broadcast_to(shape),
-        View::Reshape(shape) => x.reshape(shape),
-        View::ExpandDims(axis) => x.expand_dims(*axis),
-        View::Squeeze(axis) => x.squeeze(*axis),
-        View::Flip(axis) => x.flip(*axis),
-        View::IndexAxis(axis, index) => x.index_axis(*axis, *index),
-    }
-}
 
 /// Evaluates a program in every way, in chunks, and as a [`Kernel`] compiled for other values; what is wrong, if anything is.
 ///

@@ -11,6 +11,7 @@ use broadloom_core::infer;
 use broadloom_core::node::NodeKind;
 use broadloom_core::symbol::is_name;
 use broadloom_core::{DType, Dim, Dims, Error, ErrorKind, Layout, Op, Result, Scalar, Shape};
+use broadloom_ir::printable;
 use broadloom_mem::HostFunction;
 use smallvec::SmallVec;
 
@@ -127,7 +128,7 @@ impl<'a> Array<'a> {
     /// ```
     pub fn input(name: &str, dtype: DType, dims: &[Dim]) -> Result<Array<'a>> {
         if !is_name(name) {
-            let why = format!("`{}` is no name of an input", name.escape_debug());
+            let why = format!("`{}` is no name of an input", printable(name));
             return Err(Error::new(ErrorKind::Name, why)
                 .with_help("a name has letters, digits and `_`, and does not begin with a digit"));
         }

@@ -14,7 +14,7 @@ from onnx.backend import base
 
 from broadloom._array import Array
 from broadloom._core import Kernel
-from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError
+from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError, printable
 from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded
 from broadloom.onnx._program import Input, Program, of_model, of_node
 from broadloom.onnx._types import DTYPES
@@ -64,7 +64,9 @@ class Prepared(base.BackendRep):
         of inputs that does not fit, ZeroDivisionError under `int_division="error"`, LimitError for what is too large.
         """
         if kwargs:
-            raise TypeError(f"run() takes no argument `{next(iter(kwargs))}`; options are given to `prepare`")
+            raise TypeError(
+                f"run() takes no argument `{printable(next(iter(kwargs)))}`; options are given to `prepare`"
+            )
         values = _bound(self._program.inputs, inputs)
         made = self._plan_for(values).run(values)
         return self._results(*made)
@@ -104,7 +106,7 @@ def _bound(entries: Sequence[Input], inputs: Any) -> dict[str, np.ndarray]:
         named = dict(inputs)
         unknown = set(named) - {entry.name for entry in entries}
         if unknown:
-            raise ValueError(f"the model has no input `{min(map(str, unknown))}`")
+            raise ValueError(f"the model has no input `{printable(min(map(str, unknown)))}`")
     else:
         given = [inputs] if isinstance(inputs, (np.ndarray, Array)) else list(inputs)
         required = [entry for entry in entries if not entry.optional]
@@ -114,7 +116,7 @@ def _bound(entries: Sequence[Input], inputs: Any) -> dict[str, np.ndarray]:
         named = {entry.name: array for entry, array in zip(order, given)}
     missing = [entry.name for entry in entries if not entry.optional and entry.name not in named]
     if missing:
-        raise ValueError(f"the input `{missing[0]}` is not given")
+        raise ValueError(f"the input `{printable(missing[0])}` is not given")
     sizes: dict[str, int] = {}
     return {entry.name: _argument(entry, named[entry.name], sizes) for entry in entries if entry.name in named}
 
@@ -124,7 +126,7 @@ def _argument(entry: Input, value: Any, sizes: dict[str, int]) -> np.ndarray:
         value = np.asarray(value, dtype=entry.dtype)
     array = np.asarray(value)
     if array.dtype.newbyteorder("=") != entry.dtype:
-        raise TypeError(f"the input `{entry.name}` is {entry.dtype}, not {array.dtype}; cast it")
+        raise TypeError(f"the input `{printable(entry.name)}` is {entry.dtype}, not {array.dtype}; cast it")
     if not array.dtype.isnative or not array.flags.aligned:
         array = array.astype(entry.dtype)
     if entry.extents is None:
@@ -133,7 +135,9 @@ def _argument(entry: Input, value: Any, sizes: dict[str, int]) -> np.ndarray:
     fits = len(declared) == array.ndim and all(a is None or a == b for a, b in zip(declared, array.shape, strict=False))
     if not fits:
         shown = ", ".join("?" if extent is None else str(extent) for extent in entry.extents)
-        raise ValueError(f"the input `{entry.name}` has the shape [{shown}], not {list(array.shape)}")
+        raise ValueError(
+            f"the input `{printable(entry.name)}` has the shape [{printable(shown)}], not {list(array.shape)}"
+        )
     for extent, size in zip(entry.extents, array.shape, strict=True):
         if isinstance(extent, str):
             sizes[extent] = size

@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+def printable(text: str) -> str:
+    """The text with escapes for characters that a terminal would obey: names of a model may hold any; lines stay lines."""
+    if text.isprintable():
+        return text
+    shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(shown)
+
+
 @dataclass(frozen=True)
 class Unsupported:
     """One thing of a model that does not run here.
@@ -27,7 +35,8 @@ class Unsupported:
             shown += f"-{self.since_version}"
         place = [f"node `{self.node}`"] if self.node else []
         place += [f"in the body of {self.within}"] if self.within else []
-        return f"{shown} ({', '.join(place)}): {self.reason}" if place else f"{shown}: {self.reason}"
+        shown = f"{shown} ({', '.join(place)}): {self.reason}" if place else f"{shown}: {self.reason}"
+        return printable(shown).replace("\n", "\\n")
 
 
 class UnsupportedModelError(NotImplementedError):
@@ -59,3 +68,7 @@ class InvalidModelError(ValueError):
     """A model breaks a rule of ONNX: a value that nothing defines, a cycle, a missing attribute, types that do not agree."""
 
     __module__ = "broadloom.onnx"
+
+    def __init__(self, message: str) -> None:
+        """An error of these words."""
+        super().__init__(printable(message))

@@ -17,6 +17,7 @@ import numpy as np
 from broadloom import _core
 from broadloom._core import Handle, Kernel
 from broadloom.onnx._constants import is_literal, of_array
+from broadloom.onnx._errors import printable
 from broadloom.onnx._program import Program
 from broadloom.onnx._row import Call, Node, Row
 from broadloom.onnx._shapes import concat_axis, extents
@@ -133,7 +134,7 @@ class Tracer:
             try:
                 self._build(node, TABLE[node.operator])
             except (ValueError, TypeError) as error:
-                raise type(error)(f"{node}: {error}") from None
+                raise type(error)(printable(f"{node}: {error}")) from None
         outputs = self._finish()
         return Plan(self._arguments, self._constants, self._slots, self._steps, outputs)
 

@@ -195,6 +195,29 @@ def test_a_node_that_breaks_its_schema_is_named(node: Any, text: str) -> None:
         client.prepare(model_of([node], {"x": (F, [2]), "n": (I64, [2])}, {"y": F}))
 
 
+def test_names_are_shown_without_what_a_terminal_would_obey() -> None:
+    evil = "\x1b[2J\u202e\n\x07"
+    shown = r"\x1b[2J\u202e"
+    x = {"x": (F, [2])}
+    for model, error in [
+        (model_of([helper.make_node(f"No{evil}", ["x"], ["y"], name=f"n{evil}")], x, {"y": F}), UnsupportedModelError),
+        (model_of([helper.make_node("Abs", [f"w{evil}"], ["y"])], x, {"y": F}), InvalidModelError),
+        (model_of([helper.make_node("Softmax", ["x"], ["y"], axis=7, name=f"n{evil}")], x, {"y": F}), ValueError),
+    ]:
+        with pytest.raises(error) as raised:
+            client.prepare(model).run([f4(1, 2)])
+        text = str(raised.value)
+        assert shown in text, text
+        assert all(c.isprintable() or c == "\n" for c in text), text
+    prepared = client.prepare(
+        model_of([helper.make_node("Abs", [f"a{evil}"], ["y"])], {f"a{evil}": (F, [2])}, {"y": F})
+    )
+    for inputs in ({}, {f"b{evil}": f4(1, 2)}, [f4(1)], [np.array([1, 2])]):
+        with pytest.raises((ValueError, TypeError)) as raised:
+            prepared.run(inputs)
+        assert raised.value.args[0].replace("\n", "").isprintable()
+
+
 def test_a_function_that_calls_itself_is_an_error() -> None:
     opsets = [helper.make_opsetid("own", 1), helper.make_opsetid("", NEWEST)]
     functions = [

@@ -164,7 +164,7 @@ fn descriptors() {
         ("'<'", "'<' (not a type)"),
         ("'x'", "'x' (not a type that is known)"),
         ("'f08'", "'f08' (floats of another size)"),
-        ("'\n'", "'\u{fffd}' (not a type that is known)"),
+        ("'\n'", "'\\n' (not a type that is known)"),
         (
             "[('a', '<i4'), ('b)', '<f8', (2,)), ('c', '|u1')]",
             "[('a', '<i4'), ('b)', '<f8', (2,)), ('c'… (structured)",

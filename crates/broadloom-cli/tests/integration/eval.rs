@@ -263,14 +263,21 @@ fn what_no_chunk_holds() {
     assert_eq!(
         outcome.stderr,
         "error: the smallest chunk takes 24 bytes of memory, the limit is 20; slice [0:9:1] needs 8 bytes of float64[10]; \
-         --max-bytes sets the limit\n"
+         --max-bytes 24 is enough\n"
     );
     // Of a reduction there are chunks of any size, of a scan there are none.
     assert_eq!(dir.ok(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "20"]), "10.0\n");
     let outcome = dir.run(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "20"]);
     assert_eq!(outcome.status, Some(1));
-    let why = "cumulative_sum along axis 0, which is not cut, needs 80 bytes of float64[10]; --max-bytes sets the limit\n";
+    let why = "cumulative_sum along axis 0, which is not cut, needs 80 bytes of float64[10]; --max-bytes 88 is enough\n";
     assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
+    dir.ok(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "88"]);
+    // The size that is told is one that works, and not that of a chunk without passes.
+    let outcome = dir.run(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "8"]);
+    let why = "error: the limit of 8 bytes of memory is too small; sum along (0,) needs 80 bytes of float64[10]; \
+               --max-bytes 16 is enough\n";
+    assert_eq!(outcome.stderr, why);
+    dir.ok(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "16"]);
     assert_eq!(dir.names(), ["x.npy"]);
 }
 

@@ -1,6 +1,6 @@
 //! The command on bad input: the words, the place, the exit status, and that nothing is left behind.
 
-use crate::support::{Dir, Outcome, header};
+use crate::support::{Dir, Outcome, deflated, header};
 
 /// A directory with a few files.
 fn files() -> Dir {
@@ -145,6 +145,89 @@ fn of_a_long_expression_the_surroundings_are_shown() {
     let told = told(&dir, &long, &["x=x.npy"]);
     assert!(told.lines().all(|line| line.chars().count() < 160), "{told}");
     assert!(told.contains("│ …") && told.contains("…\n") && told.contains("`ä`"), "{told}");
+}
+
+/// Line and column are those of the file, however long it is.
+#[test]
+fn a_place_in_a_long_file_is_its_line() {
+    let dir = files();
+    let lines = |n: usize| "y = x + 1 # a line\n".repeat(n);
+    let place = |text: &str| {
+        dir.write("long.txt", text.as_bytes());
+        let outcome = dir.run(&["eval", "-f", "long.txt", "x=x.npy"]);
+        assert_eq!(outcome.status, Some(2));
+        let lines: Vec<String> = outcome.stderr.lines().map(|line| line.trim_end().to_owned()).collect();
+        assert!(lines.iter().all(|line| line.chars().count() < 200), "{}", outcome.stderr);
+        lines
+    };
+    let told = place(&format!("{}return x +* 2\n{}", lines(200), lines(500)));
+    assert_eq!(told[1].trim_start(), "╭─[ long.txt:201:11 ]");
+    assert_eq!(told[3], " 201 │ return x +* 2");
+    assert_eq!(told[4], "     │           ┬");
+    // In a long line, which is cut; behind text that takes more bytes than characters.
+    let long = format!("{}y = \"äö\r\t\" +* 2{}\nreturn y", lines(300), " + x".repeat(5000));
+    let told = place(&long);
+    assert_eq!(told[1].trim_start(), "╭─[ long.txt:301:5 ]");
+    let told = place(&format!("{}return {}x +* 2{}", lines(10), "x + ".repeat(300), " + x".repeat(300)));
+    assert_eq!(told[1].trim_start(), "╭─[ long.txt:11:1211 ]");
+    assert!(
+        told[3].starts_with(" 11 │ …") && told[3].ends_with('…') && told[3].contains("x +* 2"),
+        "{told:?}"
+    );
+    let caret = |line: &str, c: char| line.chars().position(|other| other == c);
+    assert_eq!(caret(&told[4], '┬'), told[3].find("* 2").map(|at| told[3][..at].chars().count()));
+    // At the end of the file.
+    let told = place(&format!("{}return x +\n", lines(200)));
+    assert_eq!(told[1].trim_start(), "╭─[ long.txt:201:11 ]");
+}
+
+/// Names, files and texts may hold any character; a terminal gets none that it would obey.
+#[cfg(unix)]
+#[test]
+fn control_characters_are_escaped() {
+    let dir = files();
+    let evil = "\u{1b}[2J\u{7}\u{202e}\r\u{9b}";
+    let shown = "\\u{1b}[2J\\u{7}\\u{202e}\\r\\u{9b}";
+    let file = |name: &str| name.replace('@', evil);
+    dir.write(&file("@.npy"), b"");
+    dir.write("name.csv", file("\"a@\",b\n1,2\n").as_bytes());
+    dir.write("cell.csv", file("a,b\n1,\"x@\"\n").as_bytes());
+    dir.write("text.npy", file("1@\t2 3\n").as_bytes());
+    dir.write("descr.npy", &header(&file("<f@"), &[1], false, 0));
+    dir.array("m.npy", &[3], &[1.0f32; 3]);
+    let member = std::fs::read(dir.path("m.npy")).expect("a file");
+    dir.write("two.npz", &deflated(&[(&file("@a.npy"), &member), (&file("@b.npy"), &member)]));
+    dir.write("evil.txt", file("x +* 2 # @\n").as_bytes());
+    for (args, words) in [
+        (&["eval", "x", "x=@.npy"][..], "@.npy: not a .npy file: it is empty"),
+        (&["eval", "x", "x=no@.npy"], "no@.npy: No such file"),
+        (&["eval", "x", "x=name.csv:c"], "but `a@`, `b`"),
+        (&["eval", "x", "x=name.csv:c@"], "it has no column `c@`"),
+        (&["eval", "x", "x=cell.csv"], "column 2: `x@` is not a number"),
+        (&["eval", "x", "x=descr.npy"], "<f@"),
+        (&["eval", "x", "x=two.npz"], "several arrays: `@a`, `@b`"),
+        (&["eval", "x", "x=two.npz:@"], "it has no array `@`, but `@a`"),
+        (&["eval", "x @ 2", "x=x.npy"], "found the character `\\u{1b}`"),
+        (&["eval", "f(x@)", "x=x.npy"], "found the character `\\u{1b}`"),
+        (&["eval", "x[1@]", "x=x.npy"], "found the character `\\u{1b}`"),
+        (&["eval", "-f", "evil.txt", "x=x.npy"], "expected an operand after `+`"),
+        (&["eval", "-f", "no@.txt", "x=x.npy"], "no@.txt: No such file"),
+        (&["eval", "x", "x@=x.npy"], "is not a name that an expression can have"),
+        (&["eval", "x", "x@.npy"], "write NAME=FILE"),
+        (&["eval", "x", "x=x.npy", "-o", "no@/x.npy"], "there is no directory no@"),
+        (&["eval", "x", "x=x.npy", "-o", "w@.npy", "-o", "./w@.npy"], "`w@.npy` and `./w@.npy` are the same"),
+        (&["frob@"], "unrecognized subcommand 'frob"),
+        (&["eval", "x", "x=x.npy", "--executor", "g@"], "invalid value 'g"),
+        (&["fuzz", "--program", "evil.txt"], "evil.txt: line 1"),
+    ] {
+        let given: Vec<String> = args.iter().map(|word| file(word)).collect();
+        let outcome = dir.run(&given.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(matches!(outcome.status, Some(0..=2)), "{args:?}");
+        let is_obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!outcome.stderr.contains(is_obeyed), "{args:?}: {:?}", outcome.stderr);
+        let outcome_shown = words.replace('@', shown);
+        assert!(outcome.stderr.contains(&outcome_shown), "{args:?}: {}", outcome.stderr);
+    }
 }
 
 #[test]

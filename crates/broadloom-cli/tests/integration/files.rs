@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Dir, Npy, Number, header};
+use crate::support::{Dir, Npy, Number, deflated, header};
 
 fn npy<T: Number>(shape: &[u64], values: &[T]) -> Npy {
     Npy { descr: T::DESCR.into(), shape: shape.to_vec(), fortran: false, data: T::bytes(values) }
@@ -220,6 +220,42 @@ fn archives() {
     assert_eq!(dir.run(&["eval", "x", "x=changed.npz"]).status, Some(1));
 }
 
+/// A few kilobytes may inflate to gigabytes: no more of a member is unpacked than its header promises.
+#[test]
+fn members_that_inflate_beyond_their_promise() {
+    let dir = Dir::new();
+    let member =
+        |surplus: usize| [header("<f8", &[2], false, 0), f64::bytes(&[1.0, 2.0]), vec![0; surplus]].concat();
+    dir.write("some.npz", &deflated(&[("x.npy", &member(1000))]));
+    assert_eq!(dir.ok(&["eval", "x", "x=some.npz"]), "[1. 2.]\n");
+    dir.write("bomb.npz", &deflated(&[("x.npy", &member(100 << 20))]));
+    let outcome = dir.run(&["eval", "x", "x=bomb.npz"]);
+    assert_eq!(outcome.status, Some(1));
+    let why = "error: bomb.npz: `x.npy`: more follows the 144 bytes that its header promises\n";
+    assert_eq!(outcome.stderr, why);
+}
+
+/// A folder for temporary files that is missing or full is no missing or broken input.
+#[cfg(unix)]
+#[test]
+fn temporary_files_that_cannot_be_made() {
+    let dir = Dir::new();
+    dir.write("x.npz", &deflated(&[("x.npy", &[header("<f8", &[9000], false, 0), vec![0; 72000]].concat())]));
+    dir.write("t.csv", &b"1,2\n".repeat(9000));
+    dir.array("x.npy", &[9000], &vec![0.5f64; 9000]);
+    for input in ["x=x.npz", "x=t.csv", "x=- < x.npy"] {
+        let script = format!("\"$broadloom\" eval 'x + 1' {input}");
+        let outcome = dir.shell(&format!("TMPDIR=/missing/folder; export TMPDIR; {script}"));
+        assert_eq!(outcome.status, Some(1), "{script}");
+        let why = "no temporary file can be created in /missing/folder: No such file or directory (os error 2); \
+                   TMPDIR names another folder\n";
+        assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
+        let outcome = dir.shell(&format!("ulimit -f 8; {script}"));
+        assert_eq!(outcome.status, Some(1), "{script}");
+        assert!(outcome.stderr.contains(": a temporary file in "), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn archives_are_written() {
     let dir = Dir::new();
@@ -251,6 +287,10 @@ fn tables() {
     dir.write("ragged.csv", b"1,2\n3\n");
     dir.write("semi.csv", b"a;b\n1;2\n");
     dir.write("empty.csv", b"");
+    dir.write("open.csv", b"\"a,b\n1,2\n3,4\n");
+    dir.write("below.csv", b"x,\"two\nlines\",\"b\n1,2,3\n4,5,6\n");
+    dir.write("paired.csv", b"\"a\n1\n2\n\"3\"\n4\n");
+    dir.write("breaks.csv", b"\"height\n(cm)\",w\n1,2\n");
     let eval = |expression: &str, input: &str| dir.ok(&["eval", expression, input]);
     assert_eq!(eval("t", "t=t.csv"), "[[ 1.5 70. ]\n [ 2.   nan]\n [ 1.   nan]]\n");
     assert_eq!(eval("h", "h=t.csv:height"), "[1.5 2.  1. ]\n");
@@ -258,10 +298,18 @@ fn tables() {
     assert_eq!(eval("p", "p=plain.csv"), "[[1. 2.]\n [3. 4.]]\n");
     assert_eq!(eval("p", "p=plain.csv:0"), "[1. 3.]\n");
     assert_eq!(eval("c * 2", "c=column.csv"), "[ 2.  5. -6.]\n");
+    assert_eq!(eval("w", "w=breaks.csv:w"), "[2.]\n");
     for (input, words) in [
         ("x=words.csv", "words.csv: line 3, column 2: `four` is not a number"),
         ("x=semi.csv", "semi.csv: line 2, column 1: `1;2` is not a number; columns are separated by commas"),
-        ("x=ragged.csv", "ragged.csv: not a table: "),
+        ("x=ragged.csv", "ragged.csv: not a table: the row in line 2 has 1 of the 2 cells of the first row"),
+        (
+            "x=open.csv",
+            "open.csv: line 1: a quote is not closed in this line, so that a name takes in the rows",
+        ),
+        ("x=open.csv:0", "open.csv: line 1: a quote is not closed"),
+        ("x=below.csv:x", "below.csv: line 2: a quote is not closed"),
+        ("x=paired.csv", "paired.csv: line 1: a quote is not closed"),
         ("x=t.csv:age", "t.csv: it has no column `age`, but `height`, `weight`"),
         ("x=plain.csv:age", "it has no column `age`, but 0 to 1, and no names"),
     ] {

@@ -6,6 +6,8 @@ mod eval;
 mod failures;
 mod files;
 mod large;
+mod outputs;
+mod random_programs;
 mod signals;
 mod slips;
 mod support;

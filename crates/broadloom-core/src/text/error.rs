@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use broadloom_ir::TextPlace;
+use broadloom_ir::{TextPlace, printable_lines};
 
 use crate::error::{Error, ErrorKind};
 
@@ -33,11 +33,11 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// An error of a kind at a place.
+    /// An error of a kind at a place. Characters that a terminal would obey are escaped in it.
     pub fn new(kind: ErrorKind, span: &Span, message: impl Into<String>) -> TextError {
         TextError {
             span: span.clone(),
-            message: message.into(),
+            message: printable_lines(&message.into()).into_owned(),
             help: None,
             kind,
             operands: Vec::new(),
@@ -55,14 +55,13 @@ impl TextError {
     }
 
     /// The same error with advice.
-    pub fn with_help(mut self, help: impl Into<String>) -> TextError {
-        self.help = Some(help.into());
-        self
+    pub fn with_help(self, help: impl Into<String>) -> TextError {
+        self.with(Some(help.into()))
     }
 
     /// The same error with advice, if there is some.
     pub(super) fn with(mut self, help: Option<String>) -> TextError {
-        self.help = help;
+        self.help = help.map(|help| printable_lines(&help).into_owned());
         self
     }
 

@@ -644,3 +644,23 @@ fn nearest_names() {
     assert_eq!(nearest(&long, names.into_iter()), None);
     assert_eq!(nearest("sin", [&*long, ""].into_iter()), None);
 }
+
+/// Messages quote the text, comments in it included, and a terminal obeys none of it.
+#[test]
+fn quoted_text_is_escaped() {
+    let comment = "#\u{1b}[2J\u{202e}\r\n";
+    for text in [
+        format!("x[(y > {comment} 0)]"),
+        format!("x[({comment} y + \u{7}"),
+        format!("0 < (x {comment}) < 1"),
+        format!("f(x, {comment} axis={comment}=)"),
+        format!("reshape(x, [a {comment}, (b {comment} + 1)])"),
+        "x \u{9b}31m y".to_owned(),
+    ] {
+        let error = parse(&text, &ParseOptions::default()).expect_err("no program");
+        for shown in [error.to_string(), error.message().to_owned(), error.render(), format!("{error:?}")] {
+            let is_obeyed = |c: char| c != '\n' && !crate::is_printable(c);
+            assert!(!shown.contains(is_obeyed), "{text:?}: {shown:?}");
+        }
+    }
+}

@@ -1,11 +1,14 @@
-//! Evaluates the results of a program chunk by chunk, and compares them with the reference.
+//! Evaluates the results of a program as the command does, in passes and chunks, and compares them with the reference.
 //!
 //! Chunks are small, so that views are narrowed at every kind of place: at the ends, where windows meet, inside of rows.
+//! Inputs stand for files once, of which parts are read, and are arrays in memory once, which are sliced.
 
-use broadloom::{Array, Chunks, ErrorKind, Executor, Options, Result};
+use broadloom::{Array, Chunks, ErrorKind, Executor, InputPart, Options, Passes, Result};
 
+use super::arrays::arrays_over;
 use crate::elements;
-use crate::random::{Outcome, Program};
+use crate::random::{Outcome, Program, Step};
+use crate::tensor::Tensor;
 
 /// About how many chunks a result becomes.
 const CHUNKS: usize = 4;
@@ -14,22 +17,85 @@ const CHUNKS: usize = 4;
 pub(super) fn compare(
     program: &Program,
     outcome: &Outcome,
+    in_memory: &[&Array<'static>],
+) -> std::result::Result<(), String> {
+    let files = Files::of(program)?;
+    let arrays = arrays_over(program, |number| files.input(number)).map_err(|e| e.to_string())?;
+    let over_files: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
+    let none = Files { numbers: Vec::new(), tensors: Vec::new(), inputs: Vec::new() };
+    compare_over(program, outcome, in_memory, &none).map_err(|e| format!("over memory: {e}"))?;
+    compare_over(program, outcome, &over_files, &files).map_err(|e| format!("over files: {e}"))
+}
+
+/// The inputs of a program in the place of files.
+struct Files<'p> {
+    /// The steps that they are.
+    numbers: Vec<usize>,
+    tensors: Vec<&'p Tensor>,
+    /// What stands for them in expressions.
+    inputs: Vec<Array<'static>>,
+}
+
+impl<'p> Files<'p> {
+    fn of(program: &'p Program) -> std::result::Result<Files<'p>, String> {
+        let mut files = Files { numbers: Vec::new(), tensors: Vec::new(), inputs: Vec::new() };
+        for (number, step) in program.steps.iter().enumerate() {
+            let Step::Input(tensor) = step else { continue };
+            let dims: Vec<_> = tensor.shape.iter().map(|&extent| extent.into()).collect();
+            let input = Array::input(&format!("s{number}"), tensor.dtype, &dims);
+            files.numbers.push(number);
+            files.tensors.push(tensor);
+            files.inputs.push(input.map_err(|e| e.to_string())?);
+        }
+        Ok(files)
+    }
+
+    /// What stands for an input step.
+    fn input(&self, number: usize) -> Option<Array<'static>> {
+        let at = self.numbers.iter().position(|&other| other == number)?;
+        Some(self.inputs[at].clone())
+    }
+
+    fn read(&self, parts: &[InputPart]) -> Vec<Array<'static>> {
+        parts.iter().map(|part| read(self.tensors[part.input], part)).collect()
+    }
+}
+
+/// A part of a tensor, element by element.
+fn read(tensor: &Tensor, part: &InputPart) -> Array<'static> {
+    let mut at = vec![0];
+    for (&extent, range) in tensor.shape.iter().zip(&part.ranges) {
+        at = at.iter().flat_map(|&at| range.clone().map(move |i| at * extent + i)).collect();
+    }
+    let bits: Vec<u64> = at.iter().map(|&at| tensor.bits[at]).collect();
+    let shape: Vec<usize> = part.ranges.iter().map(ExactSizeIterator::len).collect();
+    elements::array(tensor.dtype, &shape, &bits)
+}
+
+fn compare_over(
+    program: &Program,
+    outcome: &Outcome,
     roots: &[&Array<'static>],
+    files: &Files<'_>,
 ) -> std::result::Result<(), String> {
     let mut met = false;
-    for (&number, &root) in program.roots.iter().zip(roots) {
-        let want = &outcome.values[number];
-        match in_chunks(program, root) {
-            Ok(got) if outcome.faults.is_empty() => {
-                if let Some(difference) = elements::difference(want.dtype, &got, &want.bits) {
-                    return Err(format!("s{number}: {difference}"));
+    for group in groups(roots) {
+        let numbers: Vec<usize> = group.iter().map(|&at| program.roots[at]).collect();
+        let results: Vec<&Array<'static>> = group.iter().map(|&at| roots[at]).collect();
+        match in_chunks(program, &results, files) {
+            Ok(_) if !outcome.faults.is_empty() => {}
+            Ok(all) => {
+                for (&number, got) in numbers.iter().zip(&all) {
+                    let want = &outcome.values[number];
+                    if let Some(difference) = elements::difference(want.dtype, got, &want.bits) {
+                        return Err(format!("s{number}: {difference}"));
+                    }
                 }
             }
-            Ok(_) => {}
             Err(e) => {
                 let named = e.message().split(':').next().unwrap_or_default();
                 if e.kind() != ErrorKind::ZeroDivision || !outcome.faults.contains(named) {
-                    return Err(format!("s{number}: {e}, though {:?}", outcome.faults));
+                    return Err(format!("{numbers:?}: {e}, though {:?}", outcome.faults));
                 }
                 met = true;
             }
@@ -42,31 +108,62 @@ pub(super) fn compare(
     Ok(())
 }
 
-/// The bits of a result.
-fn in_chunks(program: &Program, root: &Array<'static>) -> Result<Vec<u64>> {
+/// The results of each shape, which are computed together.
+fn groups(roots: &[&Array<'static>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, root) in roots.iter().enumerate() {
+        match groups.iter_mut().find(|group| roots[group[0]].shape() == root.shape()) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
+        }
+    }
+    groups
+}
+
+/// The bits of each result.
+fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) -> Result<Vec<Vec<u64>>> {
     let options = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
     let mut options = options.with_semantics(program.semantics);
-    options.max_bytes = (root.len() * 2 * root.dtype().size() / CHUNKS).max(16);
-    let (chunks, unread) = loop {
+    let inputs: Vec<&Array<'static>> = files.inputs.iter().collect();
+    let bytes: usize = roots.iter().map(|root| root.len() * root.dtype().size()).sum();
+    options.max_bytes = (2 * bytes / CHUNKS).max(16);
+    loop {
         // An element may be made of many, and so may one that nothing reads.
-        let made = Chunks::new(&[root], &[], &options).and_then(|chunks| Ok((chunks.unread()?, chunks)));
-        match made {
-            Err(e) if e.is_limit() => options.max_bytes *= 2,
-            made => {
-                let (unread, chunks) = made?;
-                break (chunks, unread);
-            }
+        match within(roots, &inputs, files, &options) {
+            Err(e) if e.is_limit() => options.max_bytes *= 4,
+            done => return done,
         }
-    };
-    // What a chunk takes is an estimate.
-    options.max_bytes = usize::MAX;
-    let mut bits = Vec::new();
-    for chunk in unread.iter().flat_map(Chunks::iter) {
-        chunk?.results(&[])?.iter().try_for_each(|x| x.eval_with(&options).map(drop))?;
     }
+}
+
+/// The bits of each result, in chunks of at most the options' memory.
+fn within(
+    roots: &[&Array<'static>],
+    inputs: &[&Array<'static>],
+    files: &Files<'_>,
+    options: &Options,
+) -> Result<Vec<Vec<u64>>> {
+    // What a chunk takes is an estimate.
+    let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
+    let mut passes = Passes::new(roots, inputs, options)?;
+    while let Some(chunk) = passes.next_chunk()? {
+        let parts = files.read(chunk.parts());
+        chunk.fold(&parts)?;
+    }
+    let unread = passes.unread()?;
+    let results: Vec<&Array<'static>> = passes.results()?.iter().collect();
+    let chunks = Chunks::new(&results, inputs, options)?;
+    for chunk in unread.iter().flat_map(Chunks::iter) {
+        let chunk = chunk?;
+        let parts = files.read(chunk.parts());
+        chunk.results(&parts)?.iter().try_for_each(|x| x.eval_with(&unlimited).map(drop))?;
+    }
+    let mut bits = vec![Vec::new(); roots.len()];
     for chunk in chunks.iter() {
-        for result in chunk?.results(&[])? {
-            bits.extend(elements::bits(&result.eval_with(&options)?)?);
+        let chunk = chunk?;
+        let parts = files.read(chunk.parts());
+        for (bits, result) in bits.iter_mut().zip(chunk.results(&parts)?) {
+            bits.extend(elements::bits(&result.eval_with(&unlimited)?)?);
         }
     }
     Ok(bits)

@@ -87,13 +87,23 @@ impl<'a> Chunks<'a> {
     /// that is not among the inputs, and for an input that is none; [`ErrorKind::Name`] for two of one name;
     /// [`ErrorKind::Shape`] for dynamic dimensions.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Chunks<'a>> {
+        Chunks::within(results, inputs, options, false)
+    }
+
+    /// [`Chunks::new`], of results that may rest on passes.
+    fn within(
+        results: &[&Array<'a>],
+        inputs: &[&Array<'a>],
+        options: &Options,
+        rests_on_passes: bool,
+    ) -> Result<Chunks<'a>> {
         let contracted = if options.contract { contracted::contracted(results)? } else { Vec::new() };
         let contracted: Vec<&Array<'a>> = contracted.iter().collect();
         let mut chunks = Chunks::whole(if options.contract { &contracted } else { results }, inputs)?;
         chunks.options = options.clone();
         match chunks.fit(options.max_bytes)? {
             true => Ok(chunks),
-            false => Err(chunks.too_large()),
+            false => Err(chunks.too_large(rests_on_passes)),
         }
     }
 
@@ -223,18 +233,22 @@ impl<'a> Chunks<'a> {
     }
 
     /// That not even the smallest chunk, the first, is within the limit, and which view, reduction or scan is at fault.
-    fn too_large(&self) -> Error {
+    fn too_large(&self, rests_on_passes: bool) -> Error {
         let windows = match self.nodes.windows(&self.wanted(&self.cuts.get(0))) {
             Ok(windows) => windows,
             Err(error) => return error,
         };
         let bytes = self.nodes.bytes(&windows).saturating_add(self.nodes.result_bytes(&windows));
         let limit = self.options.max_bytes;
-        let mut why = format!("the smallest chunk takes {bytes} bytes of memory, the limit is {limit}");
-        if let Some((node, of, bytes)) = self.nodes.largest_need(&windows) {
-            why += &format!("; {node} needs {bytes} bytes of {}{}", of.dtype(), of.0.shape);
-        }
-        Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit")
+        let why = match rests_on_passes {
+            // Under a larger limit there may be other passes, and with them smaller chunks.
+            true => format!("the limit of {limit} bytes of memory is too small"),
+            false => format!("the smallest chunk takes {bytes} bytes of memory, the limit is {limit}"),
+        };
+        let need = self.nodes.largest_need(&windows).map_or(String::new(), |(node, of, bytes)| {
+            format!("; {node} needs {bytes} bytes of {}{}", of.dtype(), of.0.shape)
+        });
+        Error::new(ErrorKind::Limit, why + &need).with_help("the option max_bytes sets the limit")
     }
 }
 
@@ -269,8 +283,8 @@ impl<'c, 'a> Chunk<'c, 'a> {
         let mut parts = Vec::new();
         for (node, input) in chunks.input_of.iter().enumerate() {
             let Some(input) = *input else { continue };
-            let windows = chunks.nodes.windows_of(&windows, node);
-            parts.extend(windows.iter().map(|window| InputPart { input, ranges: window.ranges() }));
+            let windows = windows.filled(node);
+            parts.extend(windows.map(|window| InputPart { input, ranges: window.ranges() }));
         }
         Ok(Chunk { chunks, ranges, wanted, windows, parts })
     }

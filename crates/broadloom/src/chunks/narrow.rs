@@ -2,12 +2,14 @@
 //!
 //! [`Nodes`] lists the nodes of expressions once. [`Nodes::windows`] goes from the results to the leaves and finds which
 //! elements of each node the wanted ones are made of; [`Nodes::build`] goes back up and makes the expressions of those
-//! elements alone. Slices dissolve on the way: a leaf has the elements that are read, and nothing else.
+//! elements alone. Slices dissolve on the way: a leaf has the elements that are read, and nothing else. A window without
+//! elements is made of nothing, whatever node it is of: a reduction below an empty slice is not computed.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::node::Args;
-use broadloom_core::{Error, ErrorKind, Result, View};
+use broadloom_core::{Error, ErrorKind, Layout, Result, View};
 use broadloom_ir::Axes;
+use broadloom_mem::Buffer;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -16,6 +18,7 @@ use super::window::{Window, WindowList, indices, merged};
 use crate::array::{Array, Data, Kind, Leaf};
 use crate::expr;
 use crate::generated;
+use crate::storage::Storage;
 
 /// The nodes of expressions, operands first, each once.
 pub(super) struct Nodes<'a> {
@@ -31,6 +34,13 @@ pub(super) struct Windows {
     of: Vec<WindowList>,
     /// Elements that are in windows only because a reshape's window begins or ends inside of a row.
     pub excess: usize,
+}
+
+impl Windows {
+    /// The windows of a node that have elements.
+    pub fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
+        self.of[node].iter().filter(|window| !window.is_empty())
+    }
 }
 
 impl<'a> Nodes<'a> {
@@ -112,10 +122,11 @@ impl<'a> Nodes<'a> {
             if let Kind::Scan { axis, .. } = array.0.kind {
                 // Each element needs all of those before it.
                 let axis = usize::from(axis);
-                windows.iter_mut().for_each(|window| window.take_whole(axis, array.shape()[axis]));
+                let filled = windows.iter_mut().filter(|window| !window.is_empty());
+                filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
             }
             let windows = merged(windows);
-            for window in &windows {
+            for window in windows.iter().filter(|window| !window.is_empty()) {
                 for (operand, below) in self.operands(node) {
                     let needed = operand_window(array, below, window)?;
                     if let Kind::View { view, .. } = &array.0.kind
@@ -131,11 +142,6 @@ impl<'a> Nodes<'a> {
             of[node] = windows;
         }
         Ok(Windows { of, excess })
-    }
-
-    /// The windows of a node.
-    pub fn windows_of<'w>(&self, windows: &'w Windows, node: usize) -> &'w [Window] {
-        &windows.of[node]
     }
 
     /// About how many bytes an evaluation of windows takes for parts of inputs and temporaries.
@@ -177,7 +183,7 @@ impl<'a> Nodes<'a> {
                 _ => return None,
             };
             let (_, below) = self.operands(node).next()?;
-            let needed = windows.of[node].iter().map(|window| operand_window(array, below, window));
+            let needed = windows.filled(node).map(|window| operand_window(array, below, window));
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
@@ -197,7 +203,7 @@ impl<'a> Nodes<'a> {
     pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], below, window);
-            windows.of[node].iter().filter_map(move |window| needed(window).ok())
+            windows.filled(node).filter_map(move |window| needed(window).ok())
         });
         needed.fold(0, |sum, window| sum.saturating_add(window.elements()))
     }
@@ -298,6 +304,7 @@ impl<'a> Nodes<'a> {
             let mut made = SmallVec::new();
             for window in &windows.of[node] {
                 made.push(match &array.0.kind {
+                    _ if window.is_empty() => without_elements(array, window)?,
                     Kind::Leaf(_) => leaf(node, window)?,
                     Kind::View { view, .. } => {
                         let (operand, below) = self.operands(node).next().ok_or_else(missing)?;
@@ -342,6 +349,13 @@ impl<'a> Nodes<'a> {
     }
 }
 
+/// An array of a node's dtype for a window that has no elements.
+fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>> {
+    let dtype = array.dtype();
+    let memory = Buffer::zeroed(0).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
+    Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
+}
+
 /// Whether it is computed into memory of its own, whoever reads it.
 fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
@@ -359,7 +373,7 @@ fn size_of_windows(array: &Array<'_>, windows: &[Window]) -> usize {
     elements.saturating_mul(array.dtype().size())
 }
 
-/// The window of an operand that a window of a node is made of.
+/// The window of an operand that a window of a node is made of; the window has elements.
 fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Result<Window> {
     let view = match &array.0.kind {
         Kind::View { view, .. } => view,
@@ -401,8 +415,7 @@ fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) ->
     Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
-/// The window of what is broadcast to `shape`: its last axes, of which one that is repeated is taken whole. One of extent 1 that is
-/// not may be wanted without its element.
+/// The window of what is broadcast to `shape`: its last axes, of which one that is repeated is taken whole.
 fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     let new = window.0.len() - operand.len();
     let axes = operand.iter().zip(&shape[new..]).zip(&window.0[new..]);
@@ -415,9 +428,6 @@ fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
 
 /// The indices of an axis that a window of a slice of it has; and the slice of those that is the window.
 fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
-    if wanted.len == 0 {
-        return (indices(0, 1, 0), indices(0, 1, 0));
-    }
     let first = taken.start as isize + wanted.start as isize * taken.step;
     let step = taken.step * wanted.step;
     let last = first + (wanted.len as isize - 1) * step;
@@ -431,7 +441,7 @@ fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     (has, kept)
 }
 
-/// The window of a view, of what it needs of its operand.
+/// The window of a view, of what it needs of its operand; the window has elements.
 fn narrowed_view<'p>(
     view: &View,
     operand: &Array<'_>,

@@ -104,11 +104,52 @@ impl<'a> Passes<'a> {
             Passes { inputs, options: options.clone(), groups, passes, running: Running::new(), bytes: 0 };
         all.bytes = all.passes.iter().map(|pass| pass.bytes(elements(pass))).fold(0, usize::saturating_add);
         if Nodes::of(results)?.combine() {
-            for group in &all.groups {
-                all.chunks(group)?;
-            }
+            all.fit()?;
         }
         Ok(all)
+    }
+
+    /// The smallest [`Options::max_bytes`] under which results can be computed, in passes and chunks, to within a hundredth: what
+    /// to advise where [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a while for expressions
+    /// of many nodes.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Options, Passes};
+    ///
+    /// let x = Array::input("x", DType::Float64, &[1_000_000.into()])?;
+    /// let sum = x.sum(())?;
+    /// let least = Passes::least_bytes(&[&sum], &[&x], &Options::default())?;
+    /// assert_eq!(least, 16);
+    /// let options = Options { max_bytes: least - 1, ..Options::default() };
+    /// assert!(Passes::new(&[&sum], &[&x], &options).is_err_and(|error| error.is_limit()));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Passes::new`] that no limit changes.
+    pub fn least_bytes(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<usize> {
+        let fits = |max_bytes: usize| {
+            let options = Options { max_bytes, ..options.clone() };
+            match Passes::new(results, inputs, &options).and_then(|passes| passes.fit()) {
+                Err(error) if error.is_limit() && max_bytes < usize::MAX => Ok(false),
+                fit => fit.map(|()| true),
+            }
+        };
+        let (mut bad, mut good) = (0, 1);
+        while !fits(good)? {
+            (bad, good) = (good, good.saturating_mul(2));
+        }
+        while good - bad > 1 + good / 128 {
+            let middle = bad.midpoint(good);
+            if fits(middle)? { good = middle } else { bad = middle }
+        }
+        Ok(good)
+    }
+
+    /// Checks that there are chunks of what is computed once the passes are done.
+    fn fit(&self) -> Result<()> {
+        self.groups.iter().try_for_each(|group| self.chunks(group).map(drop))
     }
 
     /// How many passes are left.
@@ -197,7 +238,7 @@ impl<'a> Passes<'a> {
 
     fn chunks(&self, of: &[Array<'a>]) -> Result<Chunks<'a>> {
         let inputs: Vec<&Array<'a>> = self.inputs.iter().collect();
-        Chunks::new(&of.iter().collect::<Vec<_>>(), &inputs, &self.options)
+        Chunks::within(&of.iter().collect::<Vec<_>>(), &inputs, &self.options, true)
     }
 }
 

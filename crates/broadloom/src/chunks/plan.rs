@@ -168,9 +168,9 @@ fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the node is a reduction of some elements.
+/// Whether the node is a reduction of some elements. One along no axes is an operation on each element, and needs no pass.
 fn is_reduction(nodes: &Nodes<'_>, node: usize) -> bool {
-    matches!(&nodes.get(node).0.kind, Kind::Reduce { arg, .. } if !arg.is_empty())
+    matches!(&nodes.get(node).0.kind, Kind::Reduce { arg, axes, .. } if !arg.is_empty() && !axes.is_empty())
 }
 
 /// An array of the shape of a reduction, which takes no memory: all elements are one.

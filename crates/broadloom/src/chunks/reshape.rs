@@ -19,11 +19,8 @@ pub(super) struct Reshaped {
     pub views: SmallVec<[View; 4]>,
 }
 
-/// How a window of the reshape of `old` to `new` is made.
+/// How a window of the reshape of `old` to `new` is made; the window has elements.
 pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
-    if window.elements() == 0 {
-        return empty(old, new, window);
-    }
     let mut operand = SmallVec::new();
     // Along each group of axes, the operand's elements in flat order, and which of them are wanted.
     let (mut flat, mut wanted) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
@@ -45,18 +42,6 @@ pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<
     views.push(View::Reshape(Shape::new(&rows)?));
     views.push(View::Slice(of_rows));
     Ok(Reshaped { operand: Window(operand), views })
-}
-
-/// A window without elements.
-fn empty(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
-    let shape = window.shape()?;
-    if old.is_empty() {
-        // The operand has one element, and no axis to leave it out by.
-        let views = [View::Reshape(Shape::new(new)?), View::Slice(window.0.clone())];
-        return Ok(Reshaped { operand: Window::whole(old), views: views.into_iter().collect() });
-    }
-    let operand = Window(old.iter().map(|_| indices(0, 1, 0)).collect());
-    Ok(Reshaped { operand, views: [View::Reshape(shape)].into_iter().collect() })
 }
 
 /// The smallest groups of neighbouring axes that have as many elements in both shapes, which have some.
@@ -159,8 +144,8 @@ mod tests {
         let mut all = vec![Window(SmallVec::new())];
         for &extent in shape {
             let slices: Vec<Slice> = (0..extent)
-                .flat_map(|start| (1..=2).flat_map(move |step| (0..=3).map(move |len| (start, step, len))))
-                .filter(|(start, step, len)| *len == 0 || start + (len - 1) * step < extent)
+                .flat_map(|start| (1..=2).flat_map(move |step| (1..=3).map(move |len| (start, step, len))))
+                .filter(|(start, step, len)| start + (len - 1) * step < extent)
                 .map(|(start, step, len)| indices(start, step, len))
                 .collect();
             let longer = all.iter().flat_map(|window| {

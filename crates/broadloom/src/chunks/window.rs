@@ -49,10 +49,14 @@ impl Window {
         self.0[axis] = indices(0, 1, extent);
     }
 
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().any(|slice| slice.len == 0)
+    }
+
     /// How many elements it has.
     pub fn elements(&self) -> usize {
-        let lens = || self.0.iter().map(|slice| slice.len);
-        if lens().any(|len| len == 0) { 0 } else { lens().product() }
+        if self.is_empty() { 0 } else { self.0.iter().map(|slice| slice.len).product() }
     }
 
     /// The shape of its elements.

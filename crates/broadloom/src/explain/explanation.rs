@@ -8,8 +8,8 @@ use broadloom_core::graph::{Graph, NodeId};
 use broadloom_core::kernel::{Code, Depth, Inst};
 use broadloom_core::rewrite::Firing;
 use broadloom_core::{DType, Op, Shape};
-use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::AccessClass;
+use broadloom_ir::{VectorWidth, printable};
 
 use crate::jit::Listing;
 use crate::lower::Place;
@@ -158,8 +158,7 @@ impl Explanation {
 /// The name, in one line; without one, the other words.
 pub(super) fn name_or(name: Option<&String>, words: impl std::fmt::Display) -> String {
     match name {
-        Some(name) if name.chars().any(char::is_control) => name.escape_debug().to_string(),
-        Some(name) if !name.is_empty() => name.clone(),
+        Some(name) if !name.is_empty() => printable(name).into_owned(),
         _ => words.to_string(),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use broadloom_core::symbol::Binding;
 use broadloom_core::text::nearest;
 use broadloom_core::{Dim, Error, ErrorKind, Layout, Result};
-use broadloom_ir::VectorWidth;
+use broadloom_ir::{VectorWidth, printable};
 use broadloom_mem::Region;
 use smallvec::SmallVec;
 
@@ -61,7 +61,7 @@ impl Kernel {
                     }
                 }
                 _ => {
-                    let why = format!("kernel: it has no extent `{}`", name.escape_debug());
+                    let why = format!("kernel: it has no extent `{}`", printable(name));
                     let error = Error::new(ErrorKind::Name, why);
                     let names: Vec<String> = self.symbols().map(Dim::to_string).collect();
                     return Err(match nearest(name, names.iter().map(String::as_str)) {

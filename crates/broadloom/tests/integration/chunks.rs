@@ -2,7 +2,7 @@
 
 use broadloom::prelude::*;
 use broadloom::text::Program;
-use broadloom::{Chunks, ErrorKind, InputPart, IntDivision, Options, summary};
+use broadloom::{Chunks, ErrorKind, InputPart, IntDivision, Options, Over, Passes, summary};
 
 /// The arrays of the table.
 fn arrays() -> Vec<(&'static str, Array<'static>)> {
@@ -67,6 +67,15 @@ const EXPRESSIONS: &[&str] = &[
     "1 / 4",
     "expand_dims(x, 1) * x",
     "sum(exp(column[:1])[1:], axis=0)",
+    // Below a view that has no elements, nothing is computed, neither reductions nor scans.
+    "sum(m, keepdims=true)[1:1, 0]",
+    "sum(m, axis=0, keepdims=true)[1:] + row",
+    "max(m, axis=1, keepdims=true)[:, 0:0] * none[:, :1][0:0, 0]",
+    "broadcast_to(mean(x), [0])",
+    "broadcast_to(sum(m, keepdims=true), [0, 4]) - cumulative_sum(x)[3:7]",
+    "cumulative_sum(m, axis=1)[:, 4:4]",
+    "reshape(std(m, keepdims=true)[:0], [0])",
+    "(m - mean(m, keepdims=true))[5:5] + min(m, axis=0, keepdims=true)[:0]",
 ];
 
 /// A part of an array that stands for a file.
@@ -139,6 +148,32 @@ fn chunks_are_parts_of_the_whole() -> Result<()> {
         })?;
         assert_eq!(shown, whole.eval()?.to_string(), "{text}");
         assert_eq!(whole.to_string(), shown, "{text}");
+    }
+    Ok(())
+}
+
+/// What has no elements reads nothing, however little memory there is for what is below it.
+#[test]
+fn results_without_elements_read_no_input() -> Result<()> {
+    let x = Array::input("x", DType::Float64, &[1000.into(), 1000.into()])?;
+    let over_all = x.sum(Over::all().keep_dims())?;
+    let scanned = x.cumulative_sum(Some(0), None, false)?;
+    for result in [
+        over_all.slice(1..)?.index_axis(1, 0)?,
+        x.sum(())?.broadcast_to(&[0, 3])?,
+        scanned.slice((.., 7..7))?,
+        x.reshape(&[-1])?.slice(5..5)?,
+        x.max(Over::axis(0).keep_dims())?.slice(1..)? + x.slice(..0)?,
+    ] {
+        let mut passes = Passes::new(&[&result], &[&x], &limited(1))?;
+        assert!(passes.next_chunk()?.is_none());
+        let results = passes.results()?;
+        let chunks = Chunks::new(&[&results[0]], &[&x], &limited(1))?;
+        assert_eq!(chunks.len(), 1);
+        let chunk = chunks.get(0).expect("a chunk")?;
+        assert_eq!(chunk.parts(), []);
+        let values = chunk.results(&[])?[0].eval()?;
+        assert_eq!((values.dtype(), values.shape()), (result.dtype(), result.shape()));
     }
     Ok(())
 }

@@ -125,6 +125,8 @@ const FUNCTIONS: &[(&str, Build)] = &[
     ("vector_norm 1", |x| x.vector_norm(0, 1.0)),
     ("nanmean", |x| x.nanmean(0)),
     ("nanvar", |x| x.nanvar((), 0.0)),
+    ("sum along no axes", |x| Ok(x.sum(Over::axes(&[]))? - x.max(())?)),
+    ("max along no axes", |x| (x * 2).astype(DType::Int16).max(Over::axes(&[]))?.sum(())),
     ("centred", |x| Ok(x - x.mean(())?)),
     ("centred 0", |x| Ok(x - x.mean(Over::axis(0).keep_dims())?)),
     ("centred -1", |x| Ok(x - x.mean(Over::axis(-1).keep_dims())?)),
@@ -334,6 +336,23 @@ fn what_does_not_fit_says_why() -> Result<()> {
     );
     assert_eq!(e.help(), Some("the option max_bytes sets the limit"));
     assert!(refused(&scanned.sum(())?, 4000).is_limit());
+    // In passes, a reduction needs less than a chunk with all of its elements: no such chunk's size is told.
+    let e = refused(&x.sum(())?, 8);
+    assert_eq!(
+        e.message(),
+        "the limit of 8 bytes of memory is too small; sum along (0,) needs 8000 bytes of float64[1000]"
+    );
+    for result in [x.sum(())?, x.std((), 0.0)?, &x - x.mean(())?, scanned, x.slice(1..)? - x.slice(..-1)?] {
+        let least = Passes::least_bytes(&[&result], &[&x], &limited(8))?;
+        assert!(refused(&result, least - 1 - least / 64).is_limit(), "{least}");
+        let mut passes = Passes::new(&[&result], &[&x], &limited(least))?;
+        while let Some(chunk) = passes.next_chunk()? {
+            let ones = |part: &InputPart| Array::from_vec(vec![1.0; part.ranges[0].len()]);
+            let parts: Vec<_> = chunk.parts().iter().map(ones).collect();
+            chunk.fold(&parts)?;
+        }
+        Chunks::new(&[&passes.results()?[0]], &[&x], &limited(least))?;
+    }
     // Without any pass there is nothing to wait for; with one there is.
     let mut passes = Passes::new(&[&x.sum(())?], &[&x], &limited(1000))?;
     assert_eq!(passes.len(), 1);

@@ -6,8 +6,12 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 
 /// A directory that is gone after the test.
 pub struct Dir(tempfile::TempDir);
@@ -103,6 +107,21 @@ pub fn header(descr: &str, shape: &[usize], fortran: bool, rest: usize) -> Vec<u
     }
     text.push(b'\n');
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], &text].concat()
+}
+
+/// A zip archive of these members, which are deflated.
+pub fn deflated(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = rawzip::ZipArchiveWriter::new(Vec::new());
+    for (name, bytes) in members {
+        let member = archive.new_file(name).compression_method(rawzip::CompressionMethod::DEFLATE);
+        let (mut entry, config) = member.start().expect("a member");
+        let mut data = config.wrap(DeflateEncoder::new(&mut entry, Compression::fast()));
+        data.write_all(bytes).expect("memory");
+        let (encoder, descriptor) = data.finish().expect("memory");
+        encoder.finish().expect("memory");
+        entry.finish(descriptor).expect("a member");
+    }
+    archive.finish().expect("an archive")
 }
 
 /// A file as npyz reads it.

@@ -1,0 +1,102 @@
+//! The lines of a text that an error is about, for a report.
+//!
+//! All lines from the first to the last that is marked are in an [`Excerpt`]; of a long line it has the part around what is
+//! marked. Characters that a terminal would obey are replaced, one by one, so that marks stand below what they mark.
+
+use std::ops::Range;
+
+use broadloom_core::is_printable;
+
+/// A line of more bytes is cut.
+const LONGEST: usize = 400;
+/// About how many bytes are shown on both sides of what is marked of a line that is cut.
+const AROUND: usize = 60;
+/// Operands are marked up to this many lines away.
+const NEAR: usize = 10;
+
+/// Lines of a text.
+pub struct Excerpt {
+    /// The lines that are shown. An empty line stands for each line before them, so that line numbers are right, and a blank
+    /// is at the end, for a mark below it.
+    pub text: String,
+    /// For each character that is shown, and the end: where it begins in the whole text, and where here.
+    places: Vec<(usize, usize)>,
+}
+
+impl Excerpt {
+    /// The lines of a text around these bytes, and of those of `others` that are near.
+    pub fn of(text: &str, span: &Range<u32>, others: &[Range<u32>]) -> Excerpt {
+        let line_of = |at: u32| lines_before(text, at as usize);
+        let line = line_of(span.start);
+        let near = others.iter().filter(|other| line_of(other.start).abs_diff(line) <= NEAR);
+        let spans: Vec<&Range<u32>> = std::iter::once(span).chain(near).collect();
+        let first = spans.iter().map(|span| line_of(span.start)).min().unwrap_or(line);
+        let last = spans.iter().map(|span| line_of(span.end).min(line + NEAR)).max().unwrap_or(line);
+        let mut excerpt = Excerpt { text: "\n".repeat(first), places: Vec::new() };
+        let (mut start, mut end) = (0, text.len());
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            if (first..=last).contains(&number) {
+                let marked = spans.iter().map(|span| span.start as usize);
+                let marked =
+                    marked.filter(|at| (start..=start + line.len()).contains(at)).map(|at| at - start);
+                excerpt.push(
+                    line,
+                    start,
+                    marked.min_by_key(|&at| (start + at).abs_diff(span.start as usize)),
+                );
+                end = start + line.len();
+            }
+            start += line.len();
+        }
+        excerpt.places.push((end, excerpt.text.len()));
+        excerpt.text.push(' ');
+        excerpt
+    }
+
+    /// Adds a line that begins at `start`, cut around the byte that is marked of it if it is long.
+    fn push(&mut self, line: &str, start: usize, marked: Option<usize>) {
+        let (mut from, mut to) = (0, line.len());
+        if line.len() > LONGEST {
+            let at = marked.unwrap_or(0).min(line.len());
+            from = line.floor_char_boundary(at.saturating_sub(AROUND));
+            to = line.ceil_char_boundary((at + AROUND).min(line.len()));
+        }
+        if from > 0 {
+            self.text.push('…');
+        }
+        for (at, c) in line[from..to].char_indices() {
+            self.places.push((start + from + at, self.text.len()));
+            match c {
+                '\n' | '\t' => self.text.push(c),
+                '\r' if line[from + at..] == *"\r\n" => {}
+                c if is_printable(c) => self.text.push(c),
+                _ => self.text.push('\u{fffd}'),
+            }
+        }
+        if to < line.len() {
+            self.places.push((start + to, self.text.len()));
+            self.text.push_str(if line.ends_with('\n') { "…\n" } else { "…" });
+        }
+    }
+
+    /// Whether all of a span is shown.
+    pub fn shows(&self, span: &Range<u32>) -> bool {
+        let is_shown = |at: u32| self.places.binary_search_by_key(&(at as usize), |(from, _)| *from).is_ok();
+        is_shown(span.start) && is_shown(span.end.max(span.start))
+    }
+
+    /// Where a span is here; at least one byte of it, since nothing would be marked otherwise.
+    pub fn place(&self, span: &Range<u32>) -> Range<usize> {
+        let here = |at: u32| {
+            let next = self.places.partition_point(|(from, _)| *from < at as usize);
+            self.places.get(next).or(self.places.last()).map_or(0, |(_, here)| *here)
+        };
+        let start = here(span.start);
+        start..here(span.end).max(start + 1)
+    }
+}
+
+/// How many lines are before a byte of the text.
+fn lines_before(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
+}

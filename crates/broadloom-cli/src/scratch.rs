@@ -1,0 +1,71 @@
+//! Temporary files without a name, which are gone when they are closed, however the process ends.
+//!
+//! Their errors say that they are about a temporary file, and in which folder: what reaches the user beside the path of an input
+//! would otherwise read as if the input were missing, or its disk full.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::text::shown;
+
+/// A temporary file that is being written.
+#[derive(Debug)]
+pub struct Scratch {
+    file: File,
+    directory: PathBuf,
+}
+
+impl Scratch {
+    /// Creates one in the system's folder for such files.
+    ///
+    /// # Errors
+    /// That of the system, with the folder.
+    pub fn create() -> io::Result<Scratch> {
+        let directory = std::env::temp_dir();
+        let file = tempfile::tempfile_in(&directory);
+        let advice = if cfg!(unix) { "; TMPDIR names another folder" } else { "" };
+        let why = |error| {
+            about(&error, &format!("no temporary file can be created in {}", shown(&directory)), advice)
+        };
+        Ok(Scratch { file: file.map_err(why)?, directory })
+    }
+
+    /// Creates one in the folder of a file that will be made of it.
+    ///
+    /// # Errors
+    /// That of the system, with the folder.
+    pub fn create_in(directory: &Path) -> io::Result<Scratch> {
+        let file = tempfile::tempfile_in(directory);
+        let why =
+            |error| about(&error, &format!("no temporary file can be created in {}", shown(directory)), "");
+        Ok(Scratch { file: file.map_err(why)?, directory: directory.into() })
+    }
+
+    /// What was written, for reading.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    fn failed(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => about(&error, &format!("a temporary file in {}", shown(&self.directory)), ""),
+        }
+    }
+}
+
+impl Write for Scratch {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| self.failed(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The error, of what it is about.
+fn about(error: &io::Error, what: &str, advice: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}{advice}"))
+}

@@ -1,0 +1,50 @@
+//! Copies arrays that can't be mapped where they are to temporary files.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
+use crate::scratch::Scratch;
+
+/// How many bytes are looked at behind the array.
+const BLOCK: u64 = 64 << 10;
+
+/// Copies an array of the `.npy` format from a stream, and reads nothing after it.
+///
+/// # Errors
+/// As [`read_header`], and those of the stream and of the temporary file.
+pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
+    let mut to = Scratch::create()?;
+    let header = parse_header(&mut Tee { from, to: &mut to })?;
+    io::copy(&mut from.take(header.data_len()), &mut to)?;
+    let mut file = to.into_file();
+    let header = read_header(&mut file)?;
+    Ok((file, header))
+}
+
+/// As [`copy`], of a stream that ends with the array or hardly later, and that may check itself at its end.
+///
+/// # Errors
+/// As [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, of which no more is read.
+pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
+    let (file, header) = copy(from)?;
+    let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;
+    if surplus == BLOCK {
+        return Err(NpyError::Surplus { promised: header.data_offset + header.data_len() });
+    }
+    Ok((file, header))
+}
+
+/// Copies what is read.
+struct Tee<'t, R, W> {
+    from: &'t mut R,
+    to: &'t mut W,
+}
+
+impl<R: Read, W: Write> Read for Tee<'_, R, W> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(bytes)?;
+        self.to.write_all(&bytes[..n])?;
+        Ok(n)
+    }
+}

@@ -1,0 +1,69 @@
+//! The arrays that the steps of a random program stand for.
+
+use broadloom::{Array, Range, Result, with_promotion};
+
+use super::reductions;
+use crate::elements;
+use crate::random::{Arg, Program, Step, View};
+
+/// The arrays that a program's steps stand for, none of them evaluated.
+///
+/// # Errors
+/// The array functions' error for a program that does not type.
+pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
+    arrays_over(program, |_| None)
+}
+
+/// The arrays that a program's steps stand for, with others in the place of some steps.
+pub(super) fn arrays_over(
+    program: &Program,
+    instead: impl Fn(usize) -> Option<Array<'static>>,
+) -> Result<Vec<Array<'static>>> {
+    with_promotion(program.promotion, || {
+        let mut arrays: Vec<Array<'static>> = Vec::new();
+        for (number, step) in program.steps.iter().enumerate() {
+            let array = instead(number).map_or_else(|| array(step, &arrays), Ok)?;
+            arrays.push(array);
+        }
+        Ok(arrays)
+    })
+}
+
+/// The array that a step stands for after these, in this thread's promotion mode.
+///
+/// # Errors
+/// The array functions' error for a step that does not type.
+pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
+    match step {
+        Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),
+        Step::Constant(dtype, bits) => Ok(Array::scalar(elements::literal(*dtype, *bits)).astype(*dtype)),
+        Step::Cast(arg, dtype) => Ok(before[*arg].astype(*dtype)),
+        Step::View(arg, view) => view_of(&before[*arg], view),
+        Step::Apply(op, args) => {
+            let operand = |arg: &Arg| match arg {
+                Arg::Step(i) => before[*i].clone(),
+                Arg::Literal(x) => Array::scalar(*x),
+            };
+            Array::apply(*op, &args.iter().map(operand).collect::<Vec<_>>())
+        }
+        Step::Reduce(arg, reduction) => reductions::reduce(&before[*arg], reduction),
+        Step::Scan(arg, scan) => reductions::scan(&before[*arg], scan),
+        Step::VecDot(x, y, dot) => before[*x].vecdot(&before[*y], dot.axis),
+    }
+}
+
+fn view_of(x: &Array<'static>, view: &View) -> Result<Array<'static>> {
+    match view {
+        View::Slice(ranges) => {
+            let ranges: Vec<Range> = ranges.iter().map(|r| Range::new(r.start, r.stop, r.step)).collect();
+            x.slice(&ranges)
+        }
+        View::PermuteDims(axes) => x.permute_dims(axes),
+        View::BroadcastTo(shape) => x.broadcast_to(shape),
+        View::Reshape(shape) => x.reshape(shape),
+        View::ExpandDims(axis) => x.expand_dims(*axis),
+        View::Squeeze(axis) => x.squeeze(*axis),
+        View::Flip(axis) => x.flip(*axis),
+        View::IndexAxis(axis, index) => x.index_axis(*axis, *index),
+    }
+}
