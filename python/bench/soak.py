@@ -101,8 +101,8 @@ def _numexpr_texts(i: int) -> object:
 
 
 def faces() -> dict[str, tuple[Call, int]]:
-    """What is called, and by how much fewer calls it has."""
-    # What `re_evaluate` repeats.
+    """The functions that are called, and the divisor of their number of calls."""
+    # `re_evaluate` repeats the last call.
     _numexpr(0)
     jitted = bl.jit(lambda x, y: x * 2 + y)
     number = bl.jit(lambda x, s: bl.exp(x) * s)
