@@ -71,6 +71,18 @@ static void building(void) {
     WANT(BL_HANDLE, bl_builder_int(b, 1, &out), "was released");
     WANT(BL_HANDLE, bl_builder_int((bl_builder){0}, 1, &out), "is 0");
     OK(bl_builder_release(other));
+
+    /* A builder that is full stays one of the values that it has. */
+    bl_options small = {.size = sizeof small};
+    OK(bl_options_init(&small));
+    small.max_nodes = 1;
+    OK(bl_builder_new(&small, &b));
+    OK(bl_builder_input(b, "x", BL_DTYPE_INT32, N, 1, &x));
+    WANT(BL_LIMIT, bl_builder_input(b, "y", BL_DTYPE_INT32, N, 1, &y), "more than 1 values: see max_nodes");
+    OK(bl_builder_output(b, "out", x));
+    OK(bl_builder_compile(b, &kernel));
+    OK(bl_kernel_release(kernel));
+    OK(bl_builder_release(b));
 }
 
 /* Views that can't be. */

@@ -173,6 +173,14 @@ class Array(Buffered, NumpyMethods):
             self._handle = made
         return made
 
+    def _lender(self) -> np.ndarray | None:
+        """The NumPy array whose memory the array is, if nothing was done to it; ValueError if that array was given another
+        dtype, shape or memory since."""
+        origin = self._origin
+        if origin is not None:
+            self._handle.check()
+        return origin
+
     def _operand(self) -> Handle:
         """The handle for use in another expression."""
         if self._handle.depth > MAX_DEPTH and not self._handle.is_symbolic:
@@ -181,7 +189,7 @@ class Array(Buffered, NumpyMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         self._concrete("an array of NumPy's")
-        origin = self._origin
+        origin = self._lender()
         if origin is not None:
             values = origin.view()
             values.flags.writeable = False
@@ -215,7 +223,7 @@ class Array(Buffered, NumpyMethods):
         if self.size != 1:
             kind = ValueError if what == "bool" else TypeError
             raise kind(f"{what} takes an array of one element, this one has {self.size}; see any and all")
-        origin = self._origin
+        origin = self._lender()
         if origin is not None:
             value: Number = origin.item()
             return value

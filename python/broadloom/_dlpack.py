@@ -83,7 +83,7 @@ class _Writeable:
 
 def _writeable(array: Array, values: np.ndarray) -> np.ndarray:
     """A writeable view, for a consumer that can't be told that it must not write."""
-    origin = array._origin
+    origin = array._lender()
     if origin is None:
         return np.asarray(_Writeable(values))
     if origin.flags.writeable:

@@ -66,7 +66,7 @@ def evaluate(
 
 def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
     # Shared memory is read where it lies: there is nothing to compute.
-    pending = [x for x in arrays if x._origin is None and not x._handle.is_evaluated]
+    pending = [x for x in arrays if x._lender() is None and not x._handle.is_evaluated]
     handles = [x._handle for x in pending]
     made = _core.evaluate_many(handles, watch, **options)
     for x, old, values in zip(pending, handles, made, strict=True):

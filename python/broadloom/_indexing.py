@@ -233,8 +233,9 @@ def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
     if isinstance(value, Array):
         # It may be what still reads the buffer: once it has memory, the buffer needs no copy.
         value._evaluated()
-        if value._origin is not None and value.dtype == dtype:
-            return value._origin
+        lender = value._lender()
+        if lender is not None and value.dtype == dtype:
+            return lender
     return _converted(value, dtype).to_numpy()
 
 

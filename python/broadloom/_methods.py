@@ -265,6 +265,8 @@ class NumpyMethods:
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
+        # Without an axis, `numpy.sort` would give an array of another shape.
+        axis = operator.index(axis)
         self._replace(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
 
     def argsort(

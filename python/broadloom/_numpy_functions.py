@@ -16,7 +16,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from broadloom import _core, _numpy_reductions, _tasks
 from broadloom._array import Array
 from broadloom._core import Handle
-from broadloom._numpy_reductions import NO_VALUE, given, reduction
+from broadloom._numpy_reductions import NO_VALUE, given, only_axis, reduction
 from broadloom._operands import has_mask
 from broadloom._ufuncs import (
     BOOL,
@@ -210,10 +210,11 @@ def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) ->
     return _numpy_reductions.cumulative("cumulative_prod", _without_nan(array(a), 1), axis, dtype)
 
 
-def _along_the_only_axis(name: str, x: Handle, axis: int | None, dtype: Any, include_initial: bool) -> Handle:
-    if axis is None and x.ndim != 1:
+def _along_the_only_axis(name: str, x: Handle, axis: Any, dtype: Any, include_initial: bool) -> Handle:
+    if axis is None and x.ndim > 1:
         raise ValueError(f"{name}: an axis is needed for an array of {x.ndim} axes")
-    return _numpy_reductions.cumulative(name, x, 0 if axis is None else axis, dtype, include_initial)
+    x = x.reshape([1]) if x.ndim == 0 else x
+    return _numpy_reductions.cumulative(name, x, only_axis(name, axis, x.ndim), dtype, include_initial)
 
 
 def _cumulative_sum(

@@ -17,7 +17,7 @@ from broadloom import _core, _joining, _manipulation
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import FUNCTIONS, array, lazy
-from broadloom._numpy_reductions import NO_VALUE
+from broadloom._numpy_reductions import NO_VALUE, along_axis, axes_of, axis_number
 from broadloom._ufuncs import Unsupported, call, common_dtype, converted, lend, own_dtype
 
 __all__ = ["FUNCTIONS"]
@@ -122,7 +122,7 @@ def _squeeze(a: Any, axis: Any = None) -> Handle:
     if axis is None:
         axes = [along for along, extent in enumerate(x.shape) if extent == 1]
     else:
-        axes = list(normalize_axis_tuple(axis, x.ndim))
+        axes = axes_of(axis, x.ndim) or []
     for along in sorted(axes, reverse=True):
         x = x.squeeze(along)
     return x
@@ -131,7 +131,7 @@ def _squeeze(a: Any, axis: Any = None) -> Handle:
 @lazy(np.expand_dims)
 def _expand_dims(a: Any, axis: Any) -> Handle:
     x = array(a)
-    axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     for along in sorted(normalize_axis_tuple(axes, x.ndim + len(axes))):
         x = x.expand_dims(along)
     return x
@@ -196,7 +196,9 @@ def _concatenate(
     arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Handle:
     handles = [array(x) for x in _sequence(arrays)]
-    if axis is None:
+    if axis is not None:
+        axis = axis_number(axis)
+    else:
         handles, axis = [x.reshape([-1]) for x in handles], 0
     if any(x.ndim == 0 for x in handles):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
@@ -260,8 +262,7 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Handle:
     x = array(a)
     if not isinstance(repeats, int | np.integer):
         raise Unsupported
-    if axis is None:
-        x, axis = x.reshape([-1]), 0
+    x, axis = along_axis(x, axis)
     return _manipulation.repeat(Array._of(x), int(repeats), axis=axis)._operand()
 
 
@@ -269,10 +270,8 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Handle:
 def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Handle:
     if not isinstance(indices, int | np.integer) or isinstance(indices, bool) or mode != "raise":
         raise Unsupported
-    x = array(a)
-    if axis is None:
-        x, axis = x.reshape([-1]), 0
-    return x.slice([*[slice(None)] * normalize_axis_index(axis, x.ndim), int(indices)])
+    x, axis = along_axis(array(a), axis)
+    return x.slice([*[slice(None)] * axis, int(indices)])
 
 
 @lazy(np.diff)

@@ -19,7 +19,7 @@ from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
-from broadloom._numpy_reductions import cumulative, reduction
+from broadloom._numpy_reductions import cumulative, only_axis, reduction
 from broadloom._operands import has_mask
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 
@@ -204,7 +204,10 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
     name = _ACCUMULATED.get(ufunc)
     if name is None or len(inputs) != 1 or kwargs.keys() - {"axis", "dtype"}:
         raise Unsupported
-    return cumulative(name, array(inputs[0]), kwargs.get("axis", 0), kwargs.get("dtype"))
+    x = array(inputs[0])
+    if x.ndim == 0:
+        raise TypeError("cannot accumulate on a scalar")
+    return cumulative(name, x, only_axis("accumulate", kwargs.get("axis", 0), x.ndim), kwargs.get("dtype"))
 
 
 def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from broadloom import _core
@@ -39,11 +41,56 @@ def given(value: Any) -> bool:
     return value is not None and value is not NO_VALUE
 
 
+def axis_number(axis: Any) -> int:
+    """One axis as NumPy takes it: an integer, and no bool."""
+    if isinstance(axis, bool | np.bool):
+        raise TypeError("an integer is required for the axis")
+    return index(axis)
+
+
 def axes_of(axis: Any, ndim: int) -> list[int] | None:
-    """The axes, counted from the first; None for all. Raises `numpy.exceptions.AxisError`."""
+    """The axes of a reduction, counted from the first; None for all. An array without axes takes 0 and -1, which are none, as
+    in NumPy. Raises `numpy.exceptions.AxisError`."""
     if axis is None:
         return None
-    return list(normalize_axis_tuple(axis, ndim))
+    if isinstance(axis, tuple):
+        return list(normalize_axis_tuple(tuple(map(axis_number, axis)), ndim))
+    number = axis_number(axis)
+    return [] if ndim == 0 and number in (0, -1) else [normalize_axis_index(number, ndim)]
+
+
+def along_axis(x: Handle, axis: Any) -> tuple[Handle, int]:
+    """The operand and the axis of a function along one axis: of all elements in row-major order without an axis. An array without
+    axes takes 0 and -1, and is one of one element, as in NumPy."""
+    if axis is None:
+        return x.reshape([-1]), 0
+    number = axis_number(axis)
+    if x.ndim == 0 and number in (0, -1):
+        return x.reshape([1]), 0
+    return x, normalize_axis_index(number, x.ndim)
+
+
+def only_axis(name: str, axis: Any, ndim: int) -> int:
+    """The axis of a function that takes several and works along one: ValueError for another number of them."""
+    axes = axes_of(axis, ndim)
+    axes = list(range(ndim)) if axes is None else axes
+    if len(axes) != 1:
+        raise ValueError(f"{name} does not allow multiple axes")
+    return axes[0]
+
+
+def _axes_of_reduction(name: str, x: Handle, axis: Any) -> list[int] | None:
+    if name.startswith("arg") and axis is not None:
+        axis = axis_number(axis)
+    axes = axes_of(axis, x.ndim)
+    if x.ndim == 0 and axis is not None and not isinstance(axis, tuple) and _counts_along(name, x.dtype):
+        raise AxisError(index(axis), 0)
+    return axes
+
+
+def _counts_along(name: str, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy's function asks for the extent of an axis, and so takes none of an array without axes."""
+    return name in ("mean", "var", "std") or (name in MOMENTS and dtype.kind != "f")
 
 
 def reduction(
@@ -57,7 +104,7 @@ def reduction(
     correction: float = 0.0,
 ) -> Handle:
     """A reduction as NumPy has it: integers are added as int64 or uint64, and averaged as float64."""
-    axes = axes_of(axis, x.ndim)
+    axes = _axes_of_reduction(name, x, axis)
     keep = bool(keepdims) if given(keepdims) else False
     to = own_dtype(dtype) if given(dtype) else None
     if given(where) and where is not True:
@@ -116,9 +163,7 @@ def _combined(name: str, made: Handle, initial: Any) -> Handle:
 
 def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Handle:
     """`cumulative_sum` or `cumulative_prod`; of all elements in row-major order without an axis."""
-    if axis is None:
-        x, axis = x.reshape([-1]), 0
-    axis = normalize_axis_index(axis, x.ndim)
+    x, axis = along_axis(x, axis)
     to = own_dtype(dtype) if given(dtype) else None
     if to == BOOL:
         raise Unsupported

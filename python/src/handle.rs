@@ -77,6 +77,14 @@ impl Handle {
         Handle { array, work, origin }
     }
 
+    /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
+    fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
+        match self.origin {
+            Origin::Memory(_) => memory::check_lenders(py, &self.array),
+            _ => Ok(()),
+        }
+    }
+
     fn evaluated(
         &self,
         py: Python<'_>,
@@ -84,6 +92,7 @@ impl Handle {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Array<'static>> {
         let options = of_evaluation(options)?;
+        self.check_lenders(py)?;
         compute(py, self.work.operations, progress, |control| match control {
             Some(control) => self.array.eval_watched(&options, control),
             None => self.array.eval_with(&options),
@@ -157,6 +166,7 @@ pub fn evaluate_many(
     let options = of_evaluation(options)?;
     let operations = handles.iter().fold(0usize, |sum, handle| sum.saturating_add(handle.work.operations));
     let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
+    handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
     drop(handles);
     let roots: Vec<&Array<'_>> = arrays.iter().collect();
     let made = compute(py, operations, progress, |control| match control {
@@ -164,6 +174,14 @@ pub fn evaluate_many(
         None => broadloom::eval_many_with(&roots, &options),
     })?;
     Ok(made.into_iter().map(Handle::of_memory).collect())
+}
+
+/// The names of the inputs of kernels that handles depend on, each once.
+#[pyfunction]
+pub fn input_names(handles: Vec<PyRef<'_, Handle>>) -> PyResult<Vec<String>> {
+    let arrays = handles.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
+    let roots: Vec<&Array<'_>> = arrays.iter().collect();
+    Ok(Array::input_names(&roots).into_iter().map(str::to_owned).collect())
 }
 
 /// What a reduction runs over.
@@ -331,6 +349,11 @@ impl Handle {
         self.array.is_evaluated()
     }
 
+    /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_lenders(py)
+    }
+
     /// Operations on the longest way to memory.
     #[getter]
     #[pyo3(name = "depth")]
@@ -491,6 +514,7 @@ impl Handle {
             let (is, given) = (self.array.dtype(), memory.dtype);
             return Err(PyTypeError::new_err(format!("out: the result is {is}, the array {given}")));
         }
+        self.check_lenders(py)?;
         // SAFETY: `out` is borrowed for as long as the view is used, and writeable.
         let view = unsafe { memory.view_mut() }?;
         compute(py, self.work.operations, progress, |control| {

@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use super::error::{CancelledError, LimitError, TextError};
     #[pymodule_export]
-    use super::handle::{Handle, apply, evaluate_many};
+    use super::handle::{Handle, apply, evaluate_many, input_names};
     #[pymodule_export]
     use super::kernel::Kernel;
     #[pymodule_export]

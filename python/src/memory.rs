@@ -5,12 +5,13 @@
 //! neighbours a reduction makes one while it combines them. An array that is read is kept alive by a reference to it.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::Arc;
 
 use broadloom::{Array, DType, In, Out, Region, ViewMut};
 use numpy::npyffi::{
-    self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_ARRAY_WRITEABLE, PY_ARRAY_API,
-    PyArrayObject,
+    self, _PyArray_GET_ITEM_DATA, NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO, NPY_ARRAY_OWNDATA,
+    NPY_ARRAY_WRITEABLE, PY_ARRAY_API, PyArrayObject,
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -137,11 +138,27 @@ impl NumpyMemory {
 
     /// Whether this is still the memory of the array: Python code may have resized it, or changed its dtype, since it was looked at.
     pub fn is_of(&self, array: &Bound<'_, PyUntypedArray>) -> bool {
-        NumpyMemory::of(array).is_ok_and(|now| {
-            (now.data, now.dtype, now.is_writeable) == (self.data, self.dtype, self.is_writeable)
-                && now.shape == self.shape
-                && now.strides == self.strides
-        })
+        NumpyMemory::of(array)
+            .is_ok_and(|now| now.is_writeable == self.is_writeable && now.has_elements_of(self))
+    }
+
+    /// Whether both have the same elements: dtype, extents, strides and address.
+    fn has_elements_of(&self, other: &NumpyMemory) -> bool {
+        (self.data, self.dtype) == (other.data, other.dtype)
+            && self.shape == other.shape
+            && self.strides == other.strides
+    }
+
+    /// The addresses that the array reaches.
+    fn addresses(&self) -> Range<usize> {
+        let start = self.data.addr().wrapping_sub(self.offset * self.dtype.size());
+        start..start.wrapping_add(self.bytes)
+    }
+
+    /// The dtype and the shape, for messages.
+    fn shown(&self) -> String {
+        let extents: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
+        format!("{}[{}]", self.dtype, extents.join(","))
     }
 
     /// Where the element with index 0 along each axis is.
@@ -226,13 +243,97 @@ impl NumpyMemory {
     }
 }
 
+/// An array of NumPy's that lends its memory, which it keeps alive, and the description of that memory at the time.
+///
+/// Python code can give an array another dtype, shape or strides in place, and `resize` frees the memory of an array, and of views of
+/// it, if it is told not to look for references. So the description is compared with the array before elements are read.
+struct Lender {
+    array: Py<PyUntypedArray>,
+    memory: NumpyMemory,
+    /// The array that allocated the memory, if that is another one.
+    allocated_by: Option<Py<PyUntypedArray>>,
+}
+
+impl Lender {
+    /// A description of the array as it is now.
+    fn of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Lender> {
+        let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
+        let base = last_base(array).filter(|base| allocates(base, &memory));
+        Ok(Lender { array: array.clone().unbind(), memory, allocated_by: base.map(Bound::unbind) })
+    }
+
+    /// ValueError if the array does not have this memory any more.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let array = self.array.bind(py);
+        let now = NumpyMemory::of(array);
+        let is_allocated =
+            self.allocated_by.as_ref().is_none_or(|base| allocates(base.bind(py), &self.memory));
+        if is_allocated && now.as_ref().is_ok_and(|now| now.has_elements_of(&self.memory)) {
+            return Ok(());
+        }
+        let is_there = now.as_ref().is_ok_and(|now| now.data == self.memory.data);
+        let (was, is) = (
+            self.memory.shown(),
+            now.map_or_else(|_| "of a dtype that can't be shared".to_owned(), |now| now.shown()),
+        );
+        let why = if was != is {
+            format!("the NumPy array was {was} when its memory was shared, and is {is} now")
+        } else if is_allocated && is_there {
+            format!("the NumPy array, {was}, has other strides than when its memory was shared")
+        } else {
+            format!("the memory of the NumPy array, {was}, was moved or freed since it was shared")
+        };
+        Err(PyValueError::new_err(format!("{why}; `broadloom.asarray` makes an array of what it is now")))
+    }
+}
+
+/// The last of the arrays whose views an array is; `None` if it is no view of another array.
+fn last_base<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyUntypedArray>> {
+    let mut found: Option<Bound<'py, PyUntypedArray>> = None;
+    loop {
+        let last = found.as_ref().unwrap_or(array);
+        // SAFETY: the array is alive while it is borrowed, and its struct has these fields; a base that is not null is an object.
+        let base = unsafe {
+            let base = (*_PyArray_GET_ITEM_DATA(last.as_array_ptr())).base;
+            Bound::from_borrowed_ptr_or_opt(array.py(), base)
+        };
+        match base.map(Bound::cast_into::<PyUntypedArray>) {
+            Some(Ok(base)) => found = Some(base),
+            _ => return found,
+        }
+    }
+}
+
+/// Whether memory lies in what an array allocated itself.
+fn allocates(array: &Bound<'_, PyUntypedArray>, memory: &NumpyMemory) -> bool {
+    // SAFETY: the array is alive while it is borrowed, and its struct has these fields.
+    let fields = unsafe { &*_PyArray_GET_ITEM_DATA(array.as_array_ptr()) };
+    let bytes =
+        array.shape().iter().fold(array.dtype().itemsize(), |bytes, &extent| bytes.saturating_mul(extent));
+    let (start, inner) = (fields.data.addr(), memory.addresses());
+    fields.flags & NPY_ARRAY_OWNDATA != 0 && start <= inner.start && inner.end <= start.saturating_add(bytes)
+}
+
 /// An array of ours over an array of NumPy's, which it keeps alive.
 pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
-    let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
-    let owner: Arc<Py<PyUntypedArray>> = Arc::new(array.clone().unbind());
+    let owner = Arc::new(Lender::of(array)?);
+    let memory = &owner.memory;
     // SAFETY: the array that is made keeps the owner, and with it NumPy's array.
     let region = unsafe { memory.region() };
-    Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner).or_raise()
+    Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner.clone()).or_raise()
+}
+
+/// ValueError if an expression reads memory of an array of NumPy's that has changed its description since it was lent.
+pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
+    let mut checked = Ok(());
+    array.visit_owners(&mut |owner| {
+        if checked.is_ok()
+            && let Some(lender) = owner.downcast_ref::<Lender>()
+        {
+            checked = lender.check(py);
+        }
+    });
+    checked
 }
 
 /// Memory of ours that an array of NumPy's is over.

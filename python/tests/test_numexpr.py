@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from collections import ChainMap
 from pathlib import Path
@@ -641,3 +642,9 @@ print(os.waitpid(child, 0)[1])
 def test_objects_with_attributes_are_no_scopes() -> None:
     with pytest.raises(TypeError):
         ne.evaluate("a", SimpleNamespace(a=1))  # type: ignore[arg-type]
+
+
+def test_inverting_a_constant_bool_warns_of_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [int(ne.evaluate(text)) for text in ("~True", "~False", "~3")] == [-2, -1, -4]

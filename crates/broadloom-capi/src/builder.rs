@@ -84,13 +84,13 @@ impl Builder {
         Ok(&parts.values[self.find(parts, value)?])
     }
 
-    /// Adds a value and returns its handle.
-    fn push(&self, parts: &mut Parts, value: Array<'static>) -> Answer<bl_value> {
+    /// The handle that the next value gets. It is asked for before anything is changed, so that a builder which is full keeps
+    /// its inputs as they are.
+    fn next(&self, parts: &Parts) -> Answer<bl_value> {
         let index = parts.values.len();
         if index >= self.options.max_nodes.min(u32::MAX as usize) {
             return Err(Failure::new(BL_LIMIT, format!("more than {index} values: see max_nodes")));
         }
-        parts.values.push(value);
         Ok(bl_value { id: u64::from(self.mark) << 32 | index as u64 })
     }
 }
@@ -148,8 +148,10 @@ pub(crate) unsafe fn add(
         let out = unsafe { OutPtr::new(out, "the pointer to the value") }?;
         let builder = builder(handle)?;
         let mut parts = builder.parts();
+        let made = builder.next(&parts)?;
         let value = with_promotion(builder.options.promotion, || make(&builder, &mut parts))?;
-        out.put(builder.push(&mut parts, value)?);
+        parts.values.push(value);
+        out.put(made);
         Ok(())
     })
 }

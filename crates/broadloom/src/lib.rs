@@ -151,6 +151,7 @@ mod interop;
 mod iterators;
 mod jit;
 mod kernel;
+mod leaves;
 mod lent;
 mod lower;
 #[cfg(feature = "ndarray")]

@@ -29,16 +29,16 @@ enum Block<'a> {
     #[cfg(feature = "ndarray")]
     Spread(Arc<View<'a>>),
     /// Somebody else's, who may write to it between two evaluations, with what keeps it alive.
-    Lent(Region<'a>, #[expect(dead_code, reason = "keeps the memory alive")] Owner),
+    Lent(Region<'a>, Owner),
     /// Shared between handles.
     Shared(Arc<Owned>),
 }
 
 /// What keeps memory alive that is not ours.
 #[derive(Clone)]
-struct Owner(#[expect(dead_code, reason = "keeps the memory alive")] Arc<dyn Any + Send + Sync>);
+struct Owner(Arc<dyn Any + Send + Sync>);
 
-// Nothing of an owner is looked at, so that nobody sees one that a panic left half changed.
+// The engine looks at nothing of an owner. The application that lent the memory can ask for it, and knows its own type.
 impl UnwindSafe for Owner {}
 impl RefUnwindSafe for Owner {}
 
@@ -91,6 +91,14 @@ impl<'a> Storage<'a> {
     /// Whether somebody else may write to it.
     pub(crate) fn is_lent(&self) -> bool {
         matches!(self.block, Block::Lent(..))
+    }
+
+    /// The owner of memory that is lent.
+    pub(crate) fn owner(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        match &self.block {
+            Block::Lent(_, Owner(owner)) => Some(owner),
+            _ => None,
+        }
     }
 
     /// Where the first element lies: with dtype and length, which memory this is.

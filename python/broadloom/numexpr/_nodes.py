@@ -26,6 +26,12 @@ BOOLEAN: Final = (
     "instead: '&' instead of 'and', '|' instead of 'or', and '~' instead of 'not'."
 )
 
+
+def _inverted(value: Any) -> Any:
+    """`~` of a constant. Python is to drop it for bools, which numexpr takes for integers."""
+    return ~(int(value) if type(value) is bool else value)
+
+
 _PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -46,7 +52,7 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "eq": operator.eq,
     "ne": operator.ne,
     "neg": operator.neg,
-    "invert": operator.invert,
+    "invert": _inverted,
 }
 
 

@@ -15,6 +15,9 @@ _FIELDS = {
     AttributeProto.GRAPH: "g",
     AttributeProto.TYPE_PROTO: "tp",
 }
+#: The attributes of a node by name.
+Attributes = Mapping[str, AttributeProto]
+
 _LISTS = {AttributeProto.FLOATS: "floats", AttributeProto.INTS: "ints"}
 
 
@@ -32,20 +35,43 @@ def value_of(attribute: AttributeProto) -> Any:
     return attribute
 
 
-def resolved(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
-    """A node of a function's body, with the attributes of the caller in the place of references to them."""
+class Values:
+    """Values of attributes, each made once: a function that is called often has the same attributes at each call."""
+
+    def __init__(self) -> None:
+        """No values yet."""
+        # The message stays with its value, so that no other one gets its identity.
+        self._made: dict[int, tuple[AttributeProto, Any]] = {}
+
+    def of(self, attribute: AttributeProto) -> Any:
+        """The value of an attribute."""
+        made = self._made.get(id(attribute))
+        if made is None:
+            made = self._made[id(attribute)] = (attribute, value_of(attribute))
+        return made[1]
+
+
+def resolved(node: NodeProto, given: Mapping[str, AttributeProto]) -> Attributes:
+    """The attributes of a node of a function's body, with those of the caller in the place of references to them."""
+    found = {}
+    for attribute in node.attribute:
+        one = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if one is not None:
+            found[attribute.name] = one
+    return found
+
+
+def with_attributes(node: NodeProto, attributes: Attributes) -> NodeProto:
+    """The node with these attributes, a copy if its own refer to a caller's."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     made = NodeProto()
     made.CopyFrom(node)
     del made.attribute[:]
-    for attribute in node.attribute:
-        if not attribute.ref_attr_name:
-            made.attribute.append(attribute)
-        elif attribute.ref_attr_name in given:
-            value = made.attribute.add()
-            value.CopyFrom(given[attribute.ref_attr_name])
-            value.name = attribute.name
+    for name, attribute in attributes.items():
+        value = made.attribute.add()
+        value.CopyFrom(attribute)
+        value.name = name
     return made
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from broadloom._core import Handle
 from broadloom.onnx._literals import BOOL, FLOAT64, INT64, apply, as_float, back, like, literal, select
 from broadloom.onnx._row import Call, Node, Row
+from broadloom.onnx._shapes import extents
 from broadloom.onnx._types import UNDEFINED, tensor
 
 #: The first opset whose operators broadcast as NumPy does.
@@ -137,7 +138,9 @@ def _target(node: Node, types: Sequence[str | None]) -> list[str | None]:
 
 def _bit_cast(call: Call, x: Handle) -> Handle:
     """Of a value that is known; of others the plan takes the memory, as it does for `Concat`."""
-    return Handle.from_numpy(x.evaluate().to_numpy().view(call.result_dtype()))
+    values = call.values.allocate(extents(x), x.dtype)
+    call.values.evaluate_into(x, values)
+    return Handle.from_numpy(values.view(call.result_dtype()))
 
 
 def _target_like(node: Node, types: Sequence[str | None]) -> list[str | None]:

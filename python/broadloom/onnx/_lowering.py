@@ -3,7 +3,8 @@
 Functions, those of the model and those that ONNX ships as the body of an operator without a row, are expanded where they
 are called. Nodes come in order, so that a value is defined before it is read, and once: this is checked, as are types and
 dtypes. Whatever is not supported is collected, all of it, and nothing is computed. There is no recursion: nodes that are
-waiting stand in a stack.
+waiting stand in a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
+memory once.
 """
 
 from __future__ import annotations
@@ -11,21 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from onnx import AttributeProto, FunctionProto, NodeProto, defs
+from onnx import FunctionProto, NodeProto, defs
 
 from broadloom._core import LimitError
-from broadloom.onnx._attributes import by_name, resolved
+from broadloom.onnx import _calls
+from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, with_attributes
+from broadloom.onnx._calls import domain_of, functions_by_key, key_of, name_of
 from broadloom.onnx._errors import InvalidModelError, Unsupported
 from broadloom.onnx._row import Node
 from broadloom.onnx._schemas import schema_of
 from broadloom.onnx._table import TABLE
 from broadloom.onnx._types import DTYPES
-
-#: As many operators may a model have once its functions are expanded: functions that call functions grow exponentially.
-MAX_NODES = 1_000_000
-
-#: As deep may functions call functions.
-MAX_DEPTH = 500
 
 Opsets = Mapping[str, int]
 
@@ -36,11 +33,13 @@ class Scope:
 
     opsets: Opsets
     names: dict[str, str] | None = None
-    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
+    attributes: Attributes = field(default_factory=dict)
     prefix: str = ""
-    #: The functions that are being expanded, from the outermost to the innermost.
-    within: tuple[str, ...] = ()
+    #: The outermost of the functions that are being expanded, and the node of the graph that calls it.
+    within: str = ""
     node: str = ""
+    #: Whether it is a body that ONNX ships: its nodes are ONNX's own operators, and no functions of the model.
+    is_shipped: bool = False
 
     def value(self, name: str) -> str:
         """The name of a value in the program."""
@@ -58,7 +57,8 @@ class Lowering:
         self.nodes: list[Node] = []
         self.types: dict[str, str | None] = dict(types)
         self.findings: list[Unsupported] = []
-        self._functions = {(f.domain, f.name, f.overload): f for f in functions}
+        self._functions = functions_by_key(functions)
+        self._values = Values()
         self._expanded = 0
         self._stack: list[tuple[NodeProto, Scope]] = []
         self._seen = 0
@@ -66,22 +66,25 @@ class Lowering:
     def run(self, nodes: Sequence[NodeProto], opsets: Opsets) -> None:
         """Takes the nodes of a graph.
 
-        Raises InvalidModelError, and LimitError for too many nodes.
+        Raises InvalidModelError, and LimitError for too many nodes, which are counted before any function is expanded.
         """
+        _calls.check_growth(nodes, self._functions)
         top = Scope(dict(opsets))
         self._stack = [(node, top) for node in reversed(nodes)]
         while self._stack:
+            # The bodies that ONNX ships are counted as they are expanded.
             self._seen += 1
-            if self._seen > MAX_NODES:
-                raise LimitError(f"the model has more than {MAX_NODES} operators once its functions are expanded")
+            if self._seen > _calls.MAX_NODES:
+                raise LimitError(
+                    f"the model has more than {_calls.MAX_NODES} operators once its functions are expanded"
+                )
             self._take(*self._stack.pop())
 
     def _take(self, proto: NodeProto, scope: Scope) -> None:
-        proto = resolved(proto, scope.attributes)
+        attributes = resolved(proto, scope.attributes)
         inputs = [scope.value(name) for name in proto.input]
         outputs = [scope.value(name) for name in proto.output]
         place = scope.node if scope.within else proto.name
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
         for name in inputs:
             if name and name not in self.types:
                 raise InvalidModelError(
@@ -91,21 +94,16 @@ class Lowering:
             if name and name in self.types:
                 raise InvalidModelError(f"{proto.op_type} (node `{place}`): `{name}` is defined twice")
         types = [self.types[name] if name else None for name in inputs]
-        function = self._functions.get((domain, proto.op_type, proto.overload))
-        if function is None and domain == "":
-            function = self._functions.get(("ai.onnx", proto.op_type, proto.overload))
+        key = key_of(proto)
+        function = None if scope.is_shipped else self._functions.get(key)
         if function is not None:
-            name = f"{domain}.{proto.op_type}" if domain else proto.op_type
-            self._expand(function, proto, scope, name)
+            self._expand(function, proto, scope, name_of(key), attributes)
             return
-        self._operator(proto, scope, domain, inputs, outputs, types)
+        self._operator(proto, scope, attributes, inputs, outputs, types)
 
     def _find(self, proto: NodeProto, scope: Scope, reason: str, version: int | None, outputs: Sequence[str]) -> None:
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
         place = scope.node if scope.within else proto.name
-        self.findings.append(
-            Unsupported(proto.op_type, reason, domain, version, place, scope.within[0] if scope.within else "")
-        )
+        self.findings.append(Unsupported(proto.op_type, reason, domain_of(proto), version, place, scope.within))
         for name in outputs:
             if name:
                 self.types.setdefault(name, None)
@@ -114,11 +112,12 @@ class Lowering:
         self,
         proto: NodeProto,
         scope: Scope,
-        domain: str,
+        attributes: Attributes,
         inputs: list[str],
         outputs: list[str],
         types: list[str | None],
     ) -> None:
+        domain = domain_of(proto)
         if domain not in scope.opsets:
             raise InvalidModelError(f"{proto.op_type} (node `{proto.name}`): the model imports no opset of `{domain}`")
         opset = scope.opsets[domain]
@@ -132,20 +131,20 @@ class Lowering:
             return
         row = TABLE.get(proto.op_type) if domain == "" else None
         if row is None:
-            body = schema.body(proto, opset, types)
+            body = schema.body(with_attributes(proto, attributes), opset, types)
             if body is None:
                 self._find(proto, scope, "the operator is not supported", version, outputs)
             else:
-                self._expand(body, proto, scope, proto.op_type, schema.defaults())
+                self._expand(body, proto, scope, proto.op_type, attributes, schema.defaults())
             return
         node = Node(
             proto.op_type,
             proto.name if not scope.within else scope.node,
             version,
-            schema.attributes_of(proto),
+            schema.attributes_of(proto, attributes, self._values),
             tuple(inputs),
             tuple(outputs),
-            within=scope.within[0] if scope.within else "",
+            within=scope.within,
             domain=domain,
         )
         refusal = row.refuses(node) if row.refuses is not None else None
@@ -168,11 +167,11 @@ class Lowering:
         proto: NodeProto,
         scope: Scope,
         name: str,
-        defaults: Mapping[str, AttributeProto] | None = None,
+        attributes: Attributes,
+        defaults: Attributes | None = None,
     ) -> None:
-        """Puts the nodes of a function in the place of its call; `defaults` are those of an operator's attributes."""
-        if name in scope.within:
-            raise InvalidModelError(f"the function {name} calls itself: {' → '.join((*scope.within, name))}")
+        """Puts the nodes of a function in the place of its call, which has these attributes. `defaults` are those of an
+        operator's attributes, for a body that ONNX ships."""
         if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
             raise InvalidModelError(
                 f"{name} (node `{proto.name}`): {len(proto.input)} inputs, {len(proto.output)} outputs"
@@ -184,9 +183,7 @@ class Lowering:
         for formal, actual in zip(function.output, proto.output):
             if actual and formal not in inputs:
                 names[formal] = scope.value(actual)
-        if len(scope.within) >= MAX_DEPTH:
-            raise LimitError(f"functions call functions more than {MAX_DEPTH} deep")
-        given = {**(defaults or {}), **by_name(function.attribute_proto), **by_name(proto.attribute)}
+        given = {**(defaults or {}), **by_name(function.attribute_proto), **attributes}
         opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
         if defaults is not None:
             # A body that ONNX ships may leave out the opset that it is written for.
@@ -196,8 +193,9 @@ class Lowering:
             names,
             given,
             f"{name}#{self._expanded}/",
-            (*scope.within, name),
+            scope.within or name,
             scope.node if scope.within else proto.name,
+            defaults is not None,
         )
         # A result that is an input as it came.
         for formal, actual in zip(function.output, proto.output):

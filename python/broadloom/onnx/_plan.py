@@ -10,20 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from broadloom import _core
-from broadloom._core import Handle, Kernel
+from broadloom._core import Handle, Kernel, LimitError
 from broadloom.onnx._constants import is_literal, of_array
 from broadloom.onnx._errors import printable
 from broadloom.onnx._program import Program
 from broadloom.onnx._row import Call, Node, Row
-from broadloom.onnx._shapes import concat_axis, extents
+from broadloom.onnx._shapes import concat_axis, extents, parts_along
 from broadloom.onnx._table import TABLE
 
 Options = Mapping[str, Any]
+
+#: A plan keeps the values of an output that is known without arguments up to so many bytes.
+MAX_KEPT_BYTES = 1 << 16
 
 
 class ValuesNeeded(Exception):
@@ -56,12 +60,20 @@ class Step:
                 slots[number] = values
             return
         shape, dtype, slot = self.whole
-        buffer = np.empty(shape, dtype)
+        buffer = _new_array(shape, dtype)
         regions = [buffer[part] for part in self.parts]
         self.kernel.run(arguments, out=regions)  # type: ignore[arg-type]
         slots[slot] = buffer if self.read_as is None else buffer.view(self.read_as)
         for number, region in zip(self.targets, regions, strict=True):
             slots[number] = region
+
+
+def _new_array(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """An array whose elements have no values yet; LimitError if there is no memory for it."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError):
+        raise LimitError(f"cannot allocate {prod(shape) * dtype.itemsize} bytes") from None
 
 
 @dataclass
@@ -72,8 +84,9 @@ class Plan:
     constants: list[tuple[int, np.ndarray]]
     slots: int
     steps: list[Step]
-    #: For each output the slot that has it, or its values.
-    outputs: list[int | np.ndarray]
+    #: For each output the slot that has it, or its values; what is known and large is computed by each run.
+    outputs: list[int | np.ndarray | Handle]
+    options: Options
 
     def run(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The outputs for arguments of the shapes that the plan is for."""
@@ -86,9 +99,15 @@ class Plan:
             step.run(slots)
         made: list[np.ndarray] = []
         for output in self.outputs:
-            found = output.copy() if isinstance(output, np.ndarray) else slots[output]
-            assert found is not None
-            made.append(found)
+            if isinstance(output, np.ndarray):
+                made.append(output.copy())
+            elif isinstance(output, Handle):
+                made.append(_new_array(extents(output), output.dtype))
+                output.evaluate_into(made[-1], None, **self.options)
+            else:
+                found = slots[output]
+                assert found is not None
+                made.append(found)
         return made
 
 
@@ -133,10 +152,10 @@ class Tracer:
         for node in self._program.nodes:
             try:
                 self._build(node, TABLE[node.operator])
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, LimitError) as error:
                 raise type(error)(printable(f"{node}: {error}")) from None
         outputs = self._finish()
-        return Plan(self._arguments, self._constants, self._slots, self._steps, outputs)
+        return Plan(self._arguments, self._constants, self._slots, self._steps, outputs, self._options)
 
     def _input(self, dtype: np.dtype[Any], shape: Sequence[int]) -> Handle:
         """An input of kernels that has the values of a new slot."""
@@ -156,7 +175,7 @@ class Tracer:
         names = [name if number not in row.reads else "" for number, name in enumerate(node.inputs)]
         is_open = any(self._handles[name].is_symbolic for name in names if name)
         operands = [(self._usable(name) if is_open else self._handles[name]) if name else None for name in names]
-        call = Call(node, self._read)
+        call = Call(node, self)
         if is_open and node.operator in ("Concat", "BitCast"):
             self._cut(call, names, [x for x in operands if x is not None])
             return
@@ -174,7 +193,7 @@ class Tracer:
                 self._generated.add(name)
             elif not handle.is_symbolic and handle.size == 1:
                 # One number is a literal, which rewrites see.
-                self._know(name, self._read(name))
+                self._know(name, self.read(name, 1))
 
     def _usable(self, name: str) -> Handle:
         """A value as an operand beside unknown ones."""
@@ -182,13 +201,37 @@ class Tracer:
         if handle.is_symbolic or name in self._generated:
             return handle
         if name not in self._promoted:
-            values = self._read(name)
+            values = self._values_of(name)
             self._constants.append((self._slots, values))
             self._promoted[name] = self._input(values.dtype, values.shape)
         return self._promoted[name]
 
-    def _read(self, name: str) -> np.ndarray:
-        """The values of what is known; ValuesNeeded of what is not."""
+    def read(self, name: str, most: int) -> np.ndarray:
+        """The values of what is known; ValuesNeeded of what is not. ValueError for more than `most` elements, before they are
+        computed."""
+        size = self._handles[name].size or 0
+        if size > most:
+            raise ValueError(f"`{name}` has {size} elements, and decides a shape; there can be {most}")
+        return self._values_of(name)
+
+    def allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+        """A new array; LimitError if it is larger than `max_bytes`, or than memory."""
+        self._check_bytes(shape, dtype)
+        return _new_array(shape, dtype)
+
+    def evaluate_into(self, x: Handle, out: np.ndarray) -> None:
+        """Computes the values of what is known into an array."""
+        x.evaluate_into(out, None, **self._options)
+
+    def _check_bytes(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        """LimitError for an array of more than `max_bytes`."""
+        size, limit = prod(shape) * dtype.itemsize, self._options.get("max_bytes")
+        if limit is not None and size > limit:
+            raise LimitError(
+                f"the result takes {size} bytes, the limit is {limit}; the option max_bytes sets the limit"
+            )
+
+    def _values_of(self, name: str) -> np.ndarray:
         if name not in self._values:
             handle = self._handles[name]
             if handle.is_symbolic:
@@ -213,15 +256,13 @@ class Tracer:
     def _cut(self, call: Call, names: Sequence[str], operands: Sequence[Handle]) -> None:
         """Computes operands into their places in one array, which is an input of the kernels that follow, as they are."""
         shapes = [extents(x) for x in operands]
-        axis, whole = concat_axis(call, shapes) if len(shapes) > 1 else (0, list(shapes[0]))
-        parts: list[tuple[Any, ...]] = []
-        start = 0
-        for shape in shapes if len(shapes) > 1 else ():
-            parts.append((*[slice(None)] * axis, slice(start, start + shape[axis])))
-            start += shape[axis]
-        parts = parts or [(Ellipsis,)]
-        kernel, sources = self._kernel(operands)
         dtype = operands[0].dtype
+        whole, parts = list(shapes[0]), [(Ellipsis,)]
+        if len(shapes) > 1:
+            axis, whole = concat_axis(call, shapes)
+            parts = parts_along(axis, shapes)
+        self._check_bytes(whole, dtype)
+        kernel, sources = self._kernel(operands)
         targets = []
         for name, x, shape in zip((name for name in names if name), operands, shapes, strict=True):
             targets.append(self._slots)
@@ -239,21 +280,27 @@ class Tracer:
 
     def _kernel(self, roots: Sequence[Handle]) -> tuple[Kernel, list[int]]:
         named = [(f"r{number}", handle) for number, handle in enumerate(roots)]
-        return Kernel(named, list(self._inputs.values()), **self._options), list(self._inputs)
+        # Not all inputs: a model with many cuts has as many inputs, and there would be a kernel of all of them for each cut.
+        slots = sorted(int(name.removeprefix("x")) for name in _core.input_names(roots))
+        return Kernel(named, [self._inputs[slot] for slot in slots], **self._options), slots
 
-    def _finish(self) -> list[int | np.ndarray]:
+    def _finish(self) -> list[int | np.ndarray | Handle]:
         """The last kernel, and where each output is found."""
-        outputs: list[int | np.ndarray] = []
+        outputs: list[int | np.ndarray | Handle] = []
         roots: list[Handle] = []
         targets: list[int] = []
         taken: set[int] = set()
         sources_end = self._slots
         known = [x for x in self._program.outputs if not self._handles[x].is_symbolic]
+        large = {x for x in known if (self._handles[x].size or 0) * self._handles[x].dtype.itemsize > MAX_KEPT_BYTES}
+        known = [x for x in known if x not in large]
         values = _core.evaluate_many([self._handles[x] for x in known], None, **self._options) if known else []
         found = {name: made.to_numpy() for name, made in zip(known, values, strict=True)}
         for name in self._program.outputs:
             if name in found:
                 outputs.append(found[name])
+            elif name in large:
+                outputs.append(self._handles[name])
             elif name in self._wholes and self._wholes[name] not in taken:
                 taken.add(self._wholes[name])
                 outputs.append(self._wholes[name])

@@ -152,11 +152,15 @@ def _tensors(model: ModelProto) -> Iterator[tuple[str, TensorProto]]:
     for weight in model.graph.initializer:
         yield weight.name, weight
     bodies: Iterable[Iterable[NodeProto]] = (model.graph.node, *(function.node for function in model.functions))
-    for nodes in bodies:
-        for node in nodes:
-            for attribute in node.attribute:
-                if attribute.HasField("t"):
-                    yield node.name or node.op_type, attribute.t
+    owners = [(node.name or node.op_type, node.attribute) for nodes in bodies for node in nodes]
+    # Defaults of a function's attributes take the place of those that its caller leaves out.
+    owners += [(function.name, function.attribute_proto) for function in model.functions]
+    for name, attributes in owners:
+        for attribute in attributes:
+            if attribute.HasField("t"):
+                yield name, attribute.t
+            for tensor_of_list in attribute.tensors:
+                yield name, tensor_of_list
 
 
 def _check(model: ModelProto) -> None:

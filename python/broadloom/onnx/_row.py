@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from broadloom._core import Handle
 from broadloom.onnx._types import DTYPES, DType
+
+#: As many numbers may an input have whose values decide a shape, unless the operator has more outputs: no shape has more axes.
+MAX_NUMBERS = 64
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,28 @@ class Node:
         return f"{shown} of {self.within}" if self.within else shown
 
 
+class Values(Protocol):
+    """Values that are known while a plan is made, computed under the options of the model."""
+
+    def read(self, name: str, most: int) -> np.ndarray:
+        """The values of what has a name; ValueError for more than `most` elements."""
+
+    def allocate(self, shape: Sequence[int], dtype: DType) -> np.ndarray:
+        """A new array; LimitError if it is larger than `max_bytes`, or than memory."""
+
+    def evaluate_into(self, x: Handle, out: np.ndarray) -> None:
+        """Computes the values of what is known into an array."""
+
+
 class Call:
     """An operator that is being built: its node, and the values of the inputs that its row reads."""
 
-    __slots__ = ("_read", "node")
+    __slots__ = ("node", "values")
 
-    def __init__(self, node: Node, read: Callable[[str], np.ndarray]) -> None:
-        """A call of a node; `read` gives the values of what has a name."""
+    def __init__(self, node: Node, values: Values) -> None:
+        """A call of a node, and the values that are known."""
         self.node = node
-        self._read = read
+        self.values = values
 
     @property
     def version(self) -> int:
@@ -60,7 +76,8 @@ class Call:
 
     def array(self, number: int) -> np.ndarray | None:
         """The values of an input; None if it is not given."""
-        return self._read(self.node.inputs[number]) if self.has(number) else None
+        most = max(MAX_NUMBERS, len(self.node.outputs))
+        return self.values.read(self.node.inputs[number], most) if self.has(number) else None
 
     def integers(self, number: int) -> list[int] | None:
         """The values of an input that decides a shape, as numbers of Python's; None if it is not given."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
-from broadloom.onnx._attributes import value_of
+from broadloom.onnx._attributes import Attributes, Values, value_of
 from broadloom.onnx._errors import InvalidModelError
 from broadloom.onnx._row import Node
 from broadloom.onnx._types import DTYPES, UNDEFINED, element_of
@@ -54,19 +54,19 @@ class Schema:
         """The defaults of attributes, which a body of the operator may refer to."""
         return {name: formal.default for name, formal in self.attributes.items() if formal.default is not None}
 
-    def attributes_of(self, node: NodeProto) -> dict[str, Any]:
+    def attributes_of(self, node: NodeProto, attributes: Attributes, values: Values) -> dict[str, Any]:
         """The values of a node's attributes, and of those that have a default.
 
         Raises InvalidModelError for one of another type than the schema's, and where a required one is missing.
         """
         found = {name: formal.value for name, formal in self.attributes.items() if formal.default is not None}
-        for attribute in node.attribute:
-            wanted = self.attributes.get(attribute.name)
+        for name, attribute in attributes.items():
+            wanted = self.attributes.get(name)
             if wanted is not None and wanted.kind != attribute.type:
                 raise InvalidModelError(
-                    f"{node.op_type} (node `{node.name}`): the attribute `{attribute.name}` is not of the type {wanted.kind_name}"
+                    f"{node.op_type} (node `{node.name}`): the attribute `{name}` is not of the type {wanted.kind_name}"
                 )
-            found[attribute.name] = value_of(attribute)
+            found[name] = values.of(attribute)
         for name, formal in self.attributes.items():
             if formal.is_required and name not in found:
                 raise InvalidModelError(f"{node.op_type} (node `{node.name}`): the attribute `{name}` is missing")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -205,9 +206,24 @@ def concat_axis(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, list[
     return axis, first
 
 
+def parts_along(axis: int, shapes: Sequence[Sequence[int]]) -> list[tuple[Any, ...]]:
+    """The places of operands in the result of a `Concat`."""
+    parts: list[tuple[Any, ...]] = []
+    start = 0
+    for shape in shapes:
+        parts.append((*[slice(None)] * axis, slice(start, start + shape[axis])))
+        start += shape[axis]
+    return parts
+
+
 def _concat(call: Call, *operands: Handle) -> Handle:
-    axis, _ = concat_axis(call, [extents(x) for x in operands])
-    return Handle.from_numpy(np.concatenate([x.evaluate().to_numpy() for x in operands], axis=axis))
+    """Of values that are known; of others the plan has a step."""
+    shapes = [extents(x) for x in operands]
+    axis, whole = concat_axis(call, shapes)
+    values = call.values.allocate(whole, operands[0].dtype)
+    for x, part in zip(operands, parts_along(axis, shapes), strict=True):
+        call.values.evaluate_into(x, values[part])
+    return Handle.from_numpy(values)
 
 
 def _one_type(node: Node) -> str | None:

@@ -230,9 +230,9 @@ def test_a_function_that_calls_itself_is_an_error() -> None:
 
 
 def test_functions_that_grow_exponentially_hit_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from broadloom.onnx import _lowering
+    from broadloom.onnx import _calls
 
-    monkeypatch.setattr(_lowering, "MAX_NODES", 10_000)
+    monkeypatch.setattr(_calls, "MAX_NODES", 10_000)
     opsets = [helper.make_opsetid("own", 1), helper.make_opsetid("", NEWEST)]
     functions = [helper.make_function("own", "f0", ["a"], ["b"], [helper.make_node("Abs", ["a"], ["b"])], opsets)]
     for level in range(1, 40):

@@ -7,12 +7,14 @@
 
 mod declared;
 mod expression;
+mod leaves;
 mod memo;
 mod template;
 mod walk;
 
 pub(crate) use declared::Place;
 pub(crate) use expression::{Expression, SizeLimits};
+pub(crate) use leaves::visit_leaves;
 pub(crate) use template::Template;
 pub(crate) use walk::Lowered;
 

@@ -50,6 +50,7 @@ mod reductions;
 mod resources;
 mod row_blocks;
 mod small_domains;
+mod soak;
 mod spec_cases;
 mod symbolic;
 mod threads;

@@ -1,0 +1,86 @@
+//! The leaves of expressions, for applications: whose memory they read, and which inputs of kernels they depend on.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::array::{Array, Leaf};
+use crate::lower::visit_leaves;
+
+impl<'a> Array<'a> {
+    /// Visits the owners of the lent memory that the expression reads, so that an application can check, before an evaluation,
+    /// that each still has the memory that it lent. An owner that lent several arrays is visited for each of them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use broadloom::prelude::*;
+    /// use broadloom::Region;
+    ///
+    /// static BYTES: [u8; 4] = [1, 2, 3, 4];
+    /// let x = Array::lent(DType::UInt8, Region::from(&BYTES[..]), 0, &[4], &[1], Arc::new("the first"))?;
+    /// let mut names = Vec::new();
+    /// (&x * &x + 1).visit_owners(&mut |owner| names.extend(owner.downcast_ref::<&str>().copied()));
+    /// assert_eq!(names, ["the first"]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn visit_owners(&self, visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>)) {
+        visit_leaves(&[self], &mut |leaf| {
+            if let Leaf::Data(data) = leaf
+                && let Some(owner) = data.storage.owner()
+            {
+                visit(owner);
+            }
+        });
+    }
+
+    /// The names of the inputs of kernels that expressions depend on, each once.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::input("x", DType::Float32, &["n".into()])?;
+    /// let rate = Array::input("rate", DType::Float32, &[])?;
+    /// assert_eq!(Array::input_names(&[&(&x * &rate + &x)]), ["x", "rate"]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn input_names<'e>(arrays: &[&'e Array<'a>]) -> Vec<&'e str> {
+        let (mut names, mut seen) = (Vec::new(), FxHashSet::default());
+        visit_leaves(arrays, &mut |leaf| {
+            if let Leaf::Input(name) = leaf
+                && seen.insert(&**name)
+            {
+                names.push(&**name);
+            }
+        });
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broadloom_core::{DType, Result};
+    use broadloom_mem::Region;
+
+    use super::*;
+
+    #[test]
+    fn each_lent_leaf_is_visited_once() -> Result<()> {
+        let bytes = [1_u8, 2, 3];
+        let lent = |name: &'static str| {
+            Array::lent(DType::UInt8, Region::from(&bytes[..]), 0, &[3], &[1], Arc::new(name))
+        };
+        let (x, y) = (lent("x")?, lent("y")?);
+        let mut sum = &x + &y.slice(..)?;
+        // Without the memo, these would be 2^100 visits.
+        for _ in 0..100 {
+            sum = &sum + &sum;
+        }
+        let mut names = Vec::new();
+        sum.visit_owners(&mut |owner| names.extend(owner.downcast_ref::<&str>().copied()));
+        names.sort_unstable();
+        assert_eq!(names, ["x", "y"]);
+        Array::from_vec(vec![1_u8]).visit_owners(&mut |_| panic!("nobody lends this memory"));
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+"""ONNX models that are small and promise much: functions that grow exponentially, shapes that explode, tensors without data.
+
+Each is refused by a typed error before it costs time or memory, or costs as much as the model is long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import broadloom as bl
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import AttributeProto, TensorProto, helper, numpy_helper  # noqa: E402
+
+import broadloom.onnx as client  # noqa: E402
+from broadloom.onnx import InvalidModelError, UnsupportedModelError, _calls, _lowering, _plan  # noqa: E402
+
+F, I64 = TensorProto.FLOAT, TensorProto.INT64
+NEWEST = onnx.defs.onnx_opset_version()
+OPSETS = [helper.make_opsetid("own", 1), helper.make_opsetid("", NEWEST)]
+PAIR = np.array([-1.0, 2.0], dtype=np.float32)
+
+
+def model_of(
+    nodes: Sequence[Any],
+    functions: Sequence[Any] = (),
+    weights: dict[str, np.ndarray] | None = None,
+    output: int = F,
+    rank: int = 1,
+) -> Any:
+    """A model of an input `x` of float32 and an output `y`."""
+    graph = helper.make_graph(
+        list(nodes),
+        "graph",
+        [helper.make_tensor_value_info("x", F, ["n"])],
+        [helper.make_tensor_value_info("y", output, [None] * rank)],
+        [numpy_helper.from_array(values, name) for name, values in (weights or {}).items()],
+    )
+    return helper.make_model(graph, opset_imports=OPSETS, ir_version=10, functions=list(functions))
+
+
+def function(name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[Any], **options: Any) -> Any:
+    return helper.make_function("own", name, inputs, outputs, nodes, OPSETS, **options)
+
+
+def call(name: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> Any:
+    return helper.make_node(name, inputs, outputs, domain="own", **attributes)
+
+
+def reference(name: str, of: str, kind: int) -> AttributeProto:
+    """The attribute of a node that takes the value of its function's attribute."""
+    return AttributeProto(name=name, ref_attr_name=of, type=kind)
+
+
+def doubling(levels: int, *body: Any) -> Any:
+    """A model whose functions each call the one before twice."""
+    functions = [function("f0", ["a"], ["b"], body)]
+    for level in range(1, levels):
+        calls = [call(f"f{level - 1}", [a], [b]) for a, b in (("a", "c"), ("c", "b"))]
+        functions.append(function(f"f{level}", ["a"], ["b"], calls))
+    return model_of([call(f"f{levels - 1}", ["x"], ["y"])], functions)
+
+
+# Functions.
+
+
+@pytest.mark.parametrize(
+    "body",
+    [helper.make_node("Abs", ["a"], ["b"]), helper.make_node("MeanVarianceNormalization", ["a"], ["b"], axes=[0])],
+)
+def test_functions_are_counted_before_anything_is_expanded(body: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken(*_: Any) -> None:
+        raise AssertionError("a node was taken")
+
+    monkeypatch.setattr(_lowering.Lowering, "_take", taken)
+    model = doubling(60, body)
+    assert len(model.SerializeToString()) < 5000
+    with pytest.raises(bl.LimitError, match="more than 1000000 operators once its functions are expanded"):
+        client.prepare(model)
+    assert not client.is_compatible(model)
+
+
+def test_the_count_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ten levels: 2^10 - 1 calls of functions, and 2^9 operators.
+    model = doubling(10, helper.make_node("Neg", ["a"], ["b"]))
+    monkeypatch.setattr(_calls, "MAX_NODES", 2**10 - 1 + 2**9)
+    assert client.run_model(model, [PAIR])[0].tolist() == PAIR.tolist()
+    monkeypatch.setattr(_calls, "MAX_NODES", 2**10 - 2 + 2**9)
+    with pytest.raises(bl.LimitError, match="operators once its functions are expanded"):
+        client.prepare(model)
+
+
+def test_a_function_that_calls_itself_below_a_bomb_is_an_error() -> None:
+    model = doubling(60, call("f59", ["a"], ["b"]))
+    with pytest.raises(InvalidModelError, match=r"the function own\.f59 calls itself: own\.f59 → own\.f58 → "):
+        client.prepare(model)
+
+
+def test_a_function_may_call_another_overload_of_its_name() -> None:
+    functions = [
+        function("f", ["a"], ["b"], [call("f", ["a"], ["b"], overload="plain")]),
+        function("f", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], overload="plain"),
+    ]
+    assert client.run_model(model_of([call("f", ["x"], ["y"])], functions), [PAIR])[0].tolist() == [1, -2]
+
+
+def test_bodies_that_onnx_ships_do_not_call_functions_of_the_model() -> None:
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"], axes=[0])
+    within = helper.make_node("MeanVarianceNormalization", ["a"], ["b"], axes=[0])
+    own = helper.make_function("", "Sub", ["a", "c"], ["b"], [within], OPSETS)
+    model = model_of([node], [own])
+    assert client.run_model(model, [PAIR])[0].tolist() == client.run_model(model_of([node]), [PAIR])[0].tolist()
+
+
+def test_expansions_of_a_function_share_its_attributes() -> None:
+    constant = helper.make_node("Constant", [], ["c"])
+    constant.attribute.append(reference("value_floats", "v", AttributeProto.FLOATS))
+    calls = []
+    for number in range(50):
+        calls.append(call("one", [f"a{number}"], [f"a{number + 1}"]))
+        calls[-1].attribute.append(reference("v", "v", AttributeProto.FLOATS))
+    functions = [
+        function("one", ["a"], ["b"], [constant, helper.make_node("Add", ["a", "c"], ["b"])], attributes=["v"]),
+        function("all", ["a0"], ["a50"], calls, attributes=["v"]),
+    ]
+    prepared = client.prepare(model_of([call("all", ["x"], ["y"], v=[1.0, 2.0])], functions))
+    constants = [node for node in prepared._program.nodes if node.operator == "Constant"]
+    assert len(constants) == 50 and len({id(node.attributes["value_floats"]) for node in constants}) == 1
+    assert prepared.run([PAIR]).y.tolist() == [49, 102]
+
+
+# Tensors.
+
+
+def test_defaults_of_functions_do_not_read_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_bytes(PAIR.tobytes())
+    constant = helper.make_node("Constant", [], ["c"])
+    constant.attribute.append(reference("value", "v", AttributeProto.TENSOR))
+    add = function("add", ["a"], ["b"], [constant, helper.make_node("Add", ["a", "c"], ["b"])])
+    default = add.attribute_proto.add(name="v", type=AttributeProto.TENSOR)
+    default.t.CopyFrom(TensorProto(data_type=F, dims=[2], data_location=TensorProto.EXTERNAL))
+    default.t.external_data.add(key="location", value="secret")
+    with pytest.raises(UnsupportedModelError, match="add: its data is in another file"):
+        client.prepare(model_of([call("add", ["x"], ["y"])], [add]))
+
+
+@pytest.mark.parametrize(
+    "dims", [[1 << 40], [1 << 62, 1 << 62], [0, 1 << 62, 1 << 62], [-1], [-1, -1], [1] * 100, [3], [1], []]
+)
+def test_tensors_that_promise_more_than_they_have_are_no_models(dims: list[int]) -> None:
+    tensor = TensorProto(name="w", data_type=F, dims=dims, raw_data=PAIR.tobytes())
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])])
+    model.graph.initializer.append(tensor)
+    with pytest.raises(InvalidModelError):
+        client.prepare(model)
+    constant = helper.make_node("Constant", [], ["w"], value=tensor)
+    with pytest.raises((InvalidModelError, ValueError)):
+        client.run_model(model_of([constant, helper.make_node("Add", ["x", "w"], ["y"])]), [PAIR])
+
+
+# Shapes.
+
+
+def filled(shape: Sequence[int], *nodes: Any, **options: Any) -> Any:
+    """A model with a value `c` of this shape, which takes no memory until it is computed."""
+    made = helper.make_node("ConstantOfShape", ["shape"], ["c"])
+    return model_of([made, *nodes], weights={"shape": np.array(shape, dtype=np.int64)}, **options)
+
+
+@pytest.mark.parametrize(
+    ("node", "shape"),
+    [
+        (helper.make_node("Abs", ["c"], ["y"]), [1 << 45]),
+        (helper.make_node("Abs", ["c"], ["y"]), [1 << 62, 1 << 62]),
+        (helper.make_node("Concat", ["c", "c"], ["y"], axis=0), [1 << 45]),
+        (helper.make_node("BitCast", ["c"], ["y"], to=F), [1 << 45]),
+    ],
+)
+def test_shapes_beyond_memory_are_errors_that_name_the_operator(node: Any, shape: list[int]) -> None:
+    prepared = client.prepare(filled(shape, node, rank=len(shape)))
+    with pytest.raises((bl.LimitError, ValueError)) as caught:
+        prepared.run([PAIR])
+    assert (
+        node.op_type in str(caught.value) or "allocate" in str(caught.value) or "ConstantOfShape" in str(caught.value)
+    )
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Abs", ["c"], ["y"]),
+        helper.make_node("Concat", ["c", "c"], ["y"], axis=0),
+        helper.make_node("Concat", ["x", "c"], ["y"], axis=0),
+        helper.make_node("BitCast", ["c"], ["y"], to=F),
+    ],
+)
+def test_max_bytes_holds_for_every_operator(node: Any) -> None:
+    prepared = client.prepare(filled([1 << 22], node), max_bytes=1 << 20)
+    with pytest.raises(bl.LimitError, match="the limit is 1048576; the option max_bytes sets the limit"):
+        prepared.run([PAIR])
+
+
+def test_concatenations_that_double_stop_at_max_bytes() -> None:
+    names = ["x", *(f"d{number}" for number in range(59)), "y"]
+    nodes = [helper.make_node("Concat", [a, a], [b], axis=0) for a, b in zip(names, names[1:])]
+    with pytest.raises(bl.LimitError, match="the option max_bytes sets the limit"):
+        client.prepare(model_of(nodes), max_bytes=1 << 20).run([PAIR])
+
+
+@pytest.mark.parametrize("operator", ["Reshape", "Expand", "Squeeze", "Unsqueeze", "ReduceSum"])
+def test_what_decides_a_shape_is_not_computed_if_it_is_too_long(operator: str) -> None:
+    bounds = {"a": np.array(1, dtype=np.int64), "b": np.array(10**15, dtype=np.int64), "d": np.array(1, dtype=np.int64)}
+    nodes = [helper.make_node("Range", ["a", "b", "d"], ["s"]), helper.make_node(operator, ["x", "s"], ["y"])]
+    with pytest.raises(ValueError, match=f"{operator}: `s` has 999999999999999 elements, and decides a shape"):
+        client.run_model(model_of(nodes, weights=bounds), [PAIR])
+
+
+@pytest.mark.parametrize("bound", [np.inf, np.nan, 3e38])
+def test_ranges_without_an_end_are_errors(bound: float) -> None:
+    bounds = {"a": np.float32(0), "b": np.float32(bound), "d": np.float32(1e-38)}
+    weights = {name: np.array(value) for name, value in bounds.items()}
+    with pytest.raises((ValueError, bl.LimitError), match="^Range: |memory"):
+        client.run_model(model_of([helper.make_node("Range", ["a", "b", "d"], ["y"])], weights=weights), [PAIR])
+
+
+# Plans.
+
+
+def test_a_cut_takes_no_more_inputs_than_it_reads() -> None:
+    names = ["x", *(f"c{number}" for number in range(49)), "y"]
+    nodes = [helper.make_node("Concat", [a], [b], axis=0) for a, b in zip(names, names[1:])]
+    prepared = client.prepare(model_of(nodes))
+    assert prepared.run([PAIR]).y.tolist() == PAIR.tolist()
+    (plan,) = prepared._plans.values()
+    assert len(plan.steps) == 50 and max(len(step.sources) for step in plan.steps) == 1
+
+
+def test_plans_do_not_keep_large_values() -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("ConstantOfShape", ["s"], ["y"])]
+    prepared = client.prepare(model_of(nodes))
+    for extent in (4, _plan.MAX_KEPT_BYTES):
+        for _ in range(2):
+            made = prepared.run([np.ones(extent, dtype=np.float32)]).y
+            assert made.flags.writeable and made.tolist() == [0] * extent
+            made[:] = 1
+    kept = [output for plan in prepared._plans.values() for output in plan.outputs if isinstance(output, np.ndarray)]
+    assert [values.size for values in kept] == [4]
