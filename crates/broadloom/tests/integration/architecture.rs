@@ -143,7 +143,7 @@ fn every_crate_is_listed_and_forbids_unsafe_code_unless_it_is_one_for_it() {
             let forbids = text.contains("#![forbid(unsafe_code)]");
             let is_listed = |listed: &&str| listed.starts_with(&format!("{name}/src/"));
             // A program may have one module of unsafe code; the rest of it does without.
-            let is_program = root.ends_with("main.rs") && UNSAFE_PROGRAMS.iter().any(|path| is_listed(path));
+            let is_program = root.ends_with("main.rs") && UNSAFE_PROGRAMS.iter().any(is_listed);
             let denies = is_program && text.contains("#![deny(unsafe_code)]");
             assert!((forbids || denies) != UNSAFE.contains(&&*name), "{}: unsafe code", root.display());
         }
