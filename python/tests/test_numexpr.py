@@ -449,9 +449,17 @@ def test_a_text_that_would_be_expensive_is_refused(text: str) -> None:
 def test_a_text_may_be_long_or_is_refused() -> None:
     a = np.array([1.0])
     assert ne.evaluate("+".join(["a"] * 500)).tolist() == [500.0]
-    for text in ("+".join(["a"] * 40_000), "-" * 50_000 + "a", "(" * 5000 + "a" + ")" * 5000):
-        with pytest.raises((bl.LimitError, SyntaxError)):
-            ne.evaluate(text)
+    # How much Python's parser takes differs between its versions: 40 000 terms from 3.14 on.
+    for text, value in (
+        ("+".join(["a"] * 40_000), 40_000),
+        ("-" * 50_000 + "a", 1),
+        ("(" * 5000 + "a" + ")" * 5000, 1),
+    ):
+        try:
+            made = ne.evaluate(text)
+        except (bl.LimitError, SyntaxError):
+            continue
+        assert made.tolist() == [value]
 
 
 def test_only_some_plans_are_kept() -> None:
