@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use broadloom_core::DType;
 use broadloom_testkit::reference::{Format, Function, near_multiples_of_half_pi, nearest_to_one};
 
-use crate::format::{from_bits, step};
+use crate::format::{from_bits, round, step};
 
 /// Pairs for pow whose exact value is unusually near to a number or to the middle of two, from CORE-MATH.
 const PAIRS: &[[f64; 2]] = &[
@@ -16,6 +16,13 @@ const PAIRS: &[[f64; 2]] = &[
     [0.9999999999999996, -0.49999999999999983],
     [0.9999999999999982, -0.24999999999999972],
     [0.9999999999999991, -0.24999999999999986],
+];
+
+/// Pairs at which errors were found that are greater than those of most random pairs, so that no run reports less.
+const WORST: &[(Function, Format, [f64; 2])] = &[
+    (Function::Atan2, Format::FLOAT32, [1.69463e-40, 3.53651e-40]),
+    (Function::Hypot, Format::FLOAT32, [7.363019e-39, -8.398104e-39]),
+    (Function::LogAddExp, Format::FLOAT32, [-1.2117069, -0.18461147]),
 ];
 
 static MULTIPLES: LazyLock<Vec<f64>> = LazyLock::new(near_multiples_of_half_pi);
@@ -51,6 +58,8 @@ pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
                     .flat_map(|[x, y, _]| (-2..=2).map(move |by| [x, step(format, y, by)])),
             );
         }
+        let worst = WORST.iter().filter(|(of, dtype, _)| (*of, *dtype) == (function, format));
+        pairs.extend(worst.map(|&(_, _, pair)| pair.map(|x| round(format, x))));
         return pairs;
     }
     if format != Format::FLOAT64 {
