@@ -34,9 +34,9 @@ use results::Row;
 
 /// Measures the largest error of each transcendental function in ulps.
 ///
-/// float16 functions, and float32 functions of one argument, are run over their whole format (2^32 inputs or pairs), the
-/// others over random points and hard ones; functions of two operands over pairs of many kinds, and around the worst of each
-/// kind. What decides is arithmetic of 127 and of 400 bits.
+/// float16 and float32 functions of one argument are run over their whole format (float32: 2^32 inputs), the others
+/// over random points and hard ones; functions of two operands over pairs of every fifth float16, or of many kinds and around
+/// the worst of each kind. What decides is arithmetic of 127 and of 400 bits.
 #[derive(Parser)]
 #[command(name = "accuracy", max_term_width = 110)]
 struct Arguments {

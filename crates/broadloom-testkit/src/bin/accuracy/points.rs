@@ -1,8 +1,8 @@
 //! Where a function is measured: blocks of arguments, by number.
 //!
-//! A block depends on its number and the seed only, so that threads may take any. float16 functions, and float32 functions of
-//! one argument, get their whole format, in order, each block opening with the last point of the one before. Pairs of wider
-//! formats are drawn in kinds, and around the worst pairs that these had.
+//! A block depends on its number and the seed only, so that threads may take any. float16 and float32 functions of one
+//! argument get their whole format, in order, each block opening with the last point of the one before. Pairs of formats
+//! wider than float16 are drawn in kinds, and around the worst pairs that these had.
 
 mod draw;
 mod hard;
@@ -63,7 +63,7 @@ impl Points {
             // An odd stride goes through all patterns of low bits.
             (1, DType::Float32) => Bulk::Places(thin | 1),
             (2, DType::Float16) => {
-                let stride = (thin as f64).sqrt() as usize | 1;
+                let stride = (5.0 * (thin as f64).sqrt()) as usize | 1;
                 let side = (0..1 << 16).step_by(stride).map(|place| at_place(format, place));
                 Bulk::Pairs(side.collect())
             }
