@@ -21,7 +21,7 @@ use broadloom_core::DType;
 
 pub use declaration::{Edition, Special};
 use functions::Quick;
-pub use functions::{Function, Model, Symmetry};
+pub use functions::{Function, Libraries, Model, Symmetry};
 pub use multiples::near_multiples_of_half_pi;
 pub use near_one::nearest_to_one;
 pub use near_ties::near_ties;

@@ -71,7 +71,8 @@ fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
     Split { f, low, d, head, tail }
 }
 
-/// log(1 + t) for a sum from 0 to 1, rounded at about 2^−59 of itself.
+/// log(1 + t) for a sum t from 0 to 1, within 2^−56.9 of itself: the cube's term, a hundredth of the whole, has five roundings,
+/// and the series is good to 2^−59.4.
 #[inline(always)]
 fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let Split { f, low, d, head, tail } = split(o, t);
@@ -101,7 +102,8 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
 /// Results below this take the slow path: what e^−700 stands for is nothing beside others.
 const LEAST: f64 = 1e-270;
 
-/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k, l rounded at about 2^−59 of itself.
+/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. l is within 2^−56.2 of itself: 2^−57.2 by the exponential, the rest by the
+/// logarithm.
 #[inline(always)]
 fn full_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let t = exp_of_difference(o, m, k);
@@ -118,10 +120,11 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let (y, l) = full_sum(o, m, k);
-    // The errors count where the two terms nearly cancel. Infinities have become NaN.
+    // Where the two terms cancel, the error of l counts: a sum of at least l/4 is within 2^−54.2 of itself before it is rounded,
+    // which is less than 0.44 ulp. Infinities have become NaN.
     let magnitude = o.abs(y);
-    let sixteen = o.constant(16.0);
-    let scaled = o.fma_to_c(magnitude, sixteen, -16.0 * LEAST);
+    let four = o.constant(4.0);
+    let scaled = o.fma_to_c(magnitude, four, -4.0 * LEAST);
     let ordinary = o.cmp::<f64>(Cmp::Ge, scaled, l);
     let exceptional = o.mask_not::<f64>(ordinary);
     o.rare2::<Exceptional, f64>(exceptional, m, k, y)
@@ -143,7 +146,7 @@ impl Rare2<f64> for Exceptional {
         }
         // The exponential is its own logarithm where it is that small.
         let is_small = m >= 0.0 || k - m < -600.0;
-        let ((y, l), digits) = if is_small { (small_sum(m, k), 16.0) } else { (precise_sum(m, k), 64.0) };
+        let ((y, l), digits) = if is_small { (small_sum(m, k), 4.0) } else { (precise_sum(m, k), 64.0) };
         if m >= 0.0 || y.abs() * digits >= l {
             return y;
         }
@@ -182,7 +185,8 @@ fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + l.lo), l.hi)
 }
 
-/// m + t and t = e^(k−m), which may be subnormal; without digits where the terms cancel.
+/// m + t and t = e^(k−m), within 2^−57.2 of itself or, where a part of it is subnormal, 2^−1074 · 3/4; without digits where the terms
+/// cancel.
 fn small_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let reduced = reduce::<_, Full>(o, k - m);

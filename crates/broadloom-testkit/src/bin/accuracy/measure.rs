@@ -12,6 +12,7 @@ use broadloom_testkit::reference::{
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
+use crate::climb::{self, Leaders, OF_BLOCK};
 use crate::exact;
 use crate::executor::{Accuracy, Executor, Which};
 use crate::filter::{Filter, MARGIN};
@@ -42,6 +43,11 @@ impl Case {
             |show: &dyn Fn(f64) -> String| arguments.iter().map(|&x| show(x)).collect::<Vec<_>>().join(", ");
         let shown = list(&|x| decimal(format, x));
         format!("{}({}) = {} ({shown})", function.name(), list(&hex), hex(self.got))
+    }
+
+    /// The order of the arguments.
+    pub fn order(&self, other: &Case) -> Ordering {
+        self.at[0].total_cmp(&other.at[0]).then(self.at[1].total_cmp(&other.at[1]))
     }
 }
 
@@ -82,7 +88,8 @@ impl Tally {
         }
     }
 
-    fn merge(mut self, other: Tally) -> Tally {
+    /// Both together.
+    pub fn merge(mut self, other: Tally) -> Tally {
         self.points += other.points;
         self.not_nearest += other.not_nearest;
         self.wrong += other.wrong;
@@ -98,19 +105,15 @@ impl Tally {
     }
 }
 
-fn order(a: &Case, b: &Case) -> Ordering {
-    a.at[0].total_cmp(&b.at[0]).then(a.at[1].total_cmp(&b.at[1]))
-}
-
 /// The case of the greater error; of the lesser argument where they are the same.
 fn greater(a: Case, b: Case) -> Case {
-    let b_is = b.ulps.total_cmp(&a.ulps).then(order(&a, &b)).is_gt();
+    let b_is = b.ulps.total_cmp(&a.ulps).then(a.order(&b)).is_gt();
     if b_is { b } else { a }
 }
 
 fn earlier(a: Option<Case>, b: Option<Case>) -> Option<Case> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(if order(&b, &a).is_lt() { b } else { a }),
+        (Some(a), Some(b)) => Some(if b.order(&a).is_lt() { b } else { a }),
         (a, b) => a.or(b),
     }
 }
@@ -129,11 +132,45 @@ pub struct Run {
     pub accuracy: Accuracy,
 }
 
+/// What was found, by kinds of points.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// A tally for each kind; one alone where all points are of one kind.
+    kinds: Vec<Tally>,
+    /// Of logaddexp, the points at which its terms cancel, whatever their kind.
+    cancelling: Tally,
+    /// The worst pairs of each kind, and of those at which terms cancel.
+    pub leaders: Vec<Leaders>,
+}
+
+impl Found {
+    /// Nothing, of so many kinds.
+    pub fn of(kinds: usize) -> Found {
+        let kinds = kinds.max(1);
+        Found {
+            kinds: vec![Tally::default(); kinds],
+            cancelling: Tally::default(),
+            leaders: vec![Leaders::default(); kinds + 1],
+        }
+    }
+
+    /// Both together.
+    pub fn merge(self, other: Found) -> Found {
+        Found {
+            kinds: self.kinds.into_iter().zip(other.kinds).map(|(a, b)| a.merge(b)).collect(),
+            cancelling: self.cancelling.merge(other.cancelling),
+            leaders: climb::merge(self.leaders, other.leaders),
+        }
+    }
+}
+
 /// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// All points, but for those in `cancelling`.
     pub main: Tally,
+    /// The points of `main` by their kinds; nothing where all are of one kind.
+    pub kinds: Vec<(&'static str, Tally)>,
     /// Of logaddexp, the points at which its terms cancel.
     pub cancelling: Tally,
     /// Cases with exact values, and those that were missed.
@@ -152,39 +189,21 @@ impl Run {
     pub fn measure(&self, progress: &ProgressBar) -> Result<Outcome, String> {
         let executor = || Executor::new(self.which, self.accuracy, self.function, self.format.dtype);
         let (exact, missed) = self.exact_cases(&mut executor()?);
-        let filter = Filter::new(self.function).filter(|_| self.format == Format::FLOAT32);
-        let record = AtomicU64::new(0);
-        let blocks = 0..self.points.blocks();
-        let [main, cancelling] = blocks
-            .into_par_iter()
-            .map_init(
-                || {
-                    (
-                        executor().expect("prepared before"),
-                        vec![Vec::new(); self.function.arity()],
-                        Vec::new(),
-                    )
-                },
-                |(executor, columns, results), block| {
-                    let block = self.points.fill(block, columns);
-                    executor.run(columns, results);
-                    let tallies = match filter.filter(|_| self.accuracy == Accuracy::Nearest) {
-                        None => self.judge(&block, columns, results, filter, &record),
-                        Some(filter) => {
-                            [self.verify(&block, columns, results, filter, executor), Tally::default()]
-                        }
-                    };
-                    progress.inc(results.len() as u64);
-                    tallies
-                },
-            )
-            .reduce(Default::default, |[a, b], [c, d]| [a.merge(c), b.merge(d)]);
-        if main.unsound > 0 {
+        let filter = Filter::new(self.function, self.format);
+        let kinds = self.points.kinds();
+        let mut found = self.measure_blocks(filter, progress, executor);
+        self.climb(&mut found, filter, || executor().expect("prepared before"));
+        let main = found.kinds.iter().cloned().fold(Tally::default(), Tally::merge);
+        if main.unsound + found.cancelling.unsound > 0 {
             return Err(format!("{}: the filter was out at {} points", self.function.name(), main.unsound));
         }
+        let named = kinds.into_iter().zip(found.kinds);
         let outcome = Outcome {
             main: self.confirmed(main)?,
-            cancelling: self.confirmed(cancelling)?,
+            kinds: named
+                .map(|(name, tally)| Ok((name, self.confirmed(tally)?)))
+                .collect::<Result<_, String>>()?,
+            cancelling: self.confirmed(found.cancelling)?,
             exact,
             missed_count: missed.len() as u64,
             missed: missed.into_iter().take(5).collect(),
@@ -193,21 +212,58 @@ impl Run {
         Ok(outcome)
     }
 
-    /// Judges the results of a block: the tally of most points, and that of those at which terms cancel.
-    fn judge(
+    /// Measures all blocks, in any order.
+    fn measure_blocks(
+        &self,
+        filter: Option<Filter>,
+        progress: &ProgressBar,
+        executor: impl Fn() -> Result<Executor, String> + Sync,
+    ) -> Found {
+        let kinds = self.points.kinds().len();
+        // What is searched around may not depend on which block comes first.
+        let record = (kinds == 0).then(|| AtomicU64::new(0));
+        let is_verified = self.function.arity() == 1 && self.accuracy == Accuracy::Nearest;
+        let columns = || vec![Vec::new(); self.function.arity()];
+        let blocks = (0..self.points.blocks()).into_par_iter().map_init(
+            || (executor().expect("prepared before"), columns(), Vec::new()),
+            |(executor, columns, results), block| {
+                let block = self.points.fill(block, columns);
+                executor.run(columns, results);
+                let found = match filter.filter(|_| is_verified) {
+                    None => self.judge(&block, columns, results, filter, record.as_ref(), OF_BLOCK),
+                    Some(filter) => {
+                        let tally = self.verify(&block, columns, results, filter, executor);
+                        Found { kinds: vec![tally], ..Found::of(1) }
+                    }
+                };
+                progress.inc(results.len() as u64);
+                found
+            },
+        );
+        blocks.reduce(|| Found::of(kinds), Found::merge)
+    }
+
+    /// Judges the results of a block. Nothing that the filter finds below the worst `leaders` of its kind, or below the `record`
+    /// of all blocks, is judged by the reference.
+    pub fn judge(
         &self,
         block: &Block,
         columns: &[Vec<f64>],
         results: &[f64],
         filter: Option<Filter>,
-        record: &AtomicU64,
-    ) -> [Tally; 2] {
-        let mut tallies = <[Tally; 2]>::default();
+        record: Option<&AtomicU64>,
+        leaders: usize,
+    ) -> Found {
+        let mut found = Found::of(self.points.kinds().len());
         let direction = self.function.model().order.filter(|_| block.ordered);
         for i in block.overlap..results.len() {
             let at = [columns[0][i], columns.get(1).map_or(0.0, |column| column[i])];
             let got = results[i];
-            let tally = &mut tallies[usize::from(self.cancels(at))];
+            let (tally, worst) = match self.points.kind(block, i) {
+                _ if self.cancels(at) => (&mut found.cancelling, found.leaders.last_mut()),
+                kind => (&mut found.kinds[kind], found.leaders.get_mut(kind)),
+            };
+            let worst = worst.expect("leaders of each kind");
             tally.points += 1;
             if let Some(direction) = direction
                 && i > 0
@@ -216,9 +272,13 @@ impl Run {
                 tally.breaks += 1;
                 tally.first_break.get_or_insert(Case { at, got, ulps: 0.0 });
             }
-            let claimed = filter.and_then(|filter| filter.error(at[0], got));
+            let claimed = filter.and_then(|filter| filter.error(at, got));
             if let Some(claimed) = claimed {
-                let beaten = claimed + MARGIN < f64::from_bits(record.load(Memory::Relaxed));
+                let bar = record.map_or_else(
+                    || worst.bar(leaders),
+                    |record| f64::from_bits(record.load(Memory::Relaxed)),
+                );
+                let beaten = claimed + MARGIN < bar || claimed == 0.0 && bar >= 0.0;
                 let clear = (claimed - 0.5).abs() > MARGIN;
                 if beaten && clear && i % AUDIT != 0 {
                     tally.not_nearest += u64::from(claimed > 0.5);
@@ -232,8 +292,11 @@ impl Run {
                 Judgement::Wrong => f64::INFINITY,
             };
             if ulps.is_finite() {
-                // Errors are not negative, so their bits are in order.
-                record.fetch_max(ulps.to_bits(), Memory::Relaxed);
+                match record {
+                    // Errors are not negative, so their bits are in order.
+                    Some(record) => _ = record.fetch_max(ulps.to_bits(), Memory::Relaxed),
+                    None => worst.add(Case { at, got, ulps }, leaders),
+                }
             }
             // Next to a power of two, the filter counts in the lesser ulp.
             if claimed.is_some_and(|claimed| {
@@ -242,7 +305,7 @@ impl Run {
                 tally.unsound += 1;
             }
         }
-        tallies
+        found
     }
 
     fn cancels(&self, at: [f64; 2]) -> bool {
@@ -327,8 +390,8 @@ mod tests {
             // The target's functions give any NaN.
             let canonical = |y: f32| if y.is_nan() { f64::NAN } else { f64::from(y) };
             let results: Vec<f64> = columns[0].iter().map(|&x| canonical(compute(x as f32))).collect();
-            let [tally, _] = run.judge(&block, &columns, &results, filter, &record);
-            tally
+            let found = run.judge(&block, &columns, &results, filter, Some(&record), 1);
+            found.kinds.into_iter().fold(Tally::default(), Tally::merge)
         });
         blocks.fold(Tally::default(), Tally::merge)
     }
@@ -346,7 +409,7 @@ mod tests {
         ];
         for (function, compute) in functions {
             let run = run(function, 65_537);
-            let filtered = tally(&run, Filter::new(function), compute);
+            let filtered = tally(&run, Filter::new(function, Format::FLOAT32), compute);
             assert_eq!(filtered, tally(&run, None, compute), "{function:?}");
             assert!(filtered.points == 65_536 && filtered.worst.is_some_and(|worst| worst.ulps > 0.4));
         }
@@ -355,9 +418,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_counted() {
         let run = run(Function::Exp, 1 << 20);
-        let wrong = tally(&run, Filter::new(Function::Exp), |x| if x > 10.0 { f32::NAN } else { x.exp() });
+        let wrong = tally(&run, Filter::new(Function::Exp, Format::FLOAT32), |x| {
+            if x > 10.0 { f32::NAN } else { x.exp() }
+        });
         assert!(wrong.wrong > 400 && wrong.first_wrong.is_some_and(|case| case.at[0] > 10.0), "{wrong:?}");
-        let falling = tally(&run, Filter::new(Function::Exp), |x| if x < -0.5 { 1.0 } else { x.exp() });
+        let falling =
+            tally(
+                &run,
+                Filter::new(Function::Exp, Format::FLOAT32),
+                |x| if x < -0.5 { 1.0 } else { x.exp() },
+            );
         assert_eq!(falling.breaks, 1, "{falling:?}");
         assert!(falling.worst.is_some_and(|worst| worst.ulps > 1e30), "{falling:?}");
     }

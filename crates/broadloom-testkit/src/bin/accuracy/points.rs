@@ -1,7 +1,8 @@
 //! Where a function is measured: blocks of arguments, by number.
 //!
 //! A block depends on its number and the seed only, so that threads may take any. float16 and float32 functions of one
-//! argument get their whole format, in order, each block opening with the last point of the one before.
+//! argument get their whole format, in order, each block opening with the last point of the one before. Pairs of formats
+//! wider than float16 are drawn in kinds, and around the worst pairs that these had.
 
 mod draw;
 mod hard;
@@ -15,6 +16,7 @@ use broadloom_testkit::reference::{Format, Function};
 use crate::format::{at_place, width};
 
 pub use hard::edge_cases;
+use two::Kind;
 
 /// Points of a block.
 const BLOCK: u64 = 1 << 15;
@@ -27,7 +29,12 @@ enum Bulk {
     Random(u64),
     /// All pairs of these.
     Pairs(Vec<f64>),
+    /// Pairs drawn in kinds, this many; the kinds' numbers take turns in this order.
+    Kinds { count: u64, kinds: Vec<Kind>, turns: Vec<usize> },
 }
+
+/// The names of the two kinds of pairs that are not drawn at random.
+const NOT_DRAWN: [&str; 2] = ["listed", "around the worst of each kind"];
 
 /// The points of a run.
 pub struct Points {
@@ -44,6 +51,8 @@ pub struct Block {
     pub overlap: usize,
     /// Whether the arguments don't fall.
     pub ordered: bool,
+    /// The kind of all its points, if they have one.
+    pub kind: Option<usize>,
 }
 
 impl Points {
@@ -54,24 +63,52 @@ impl Points {
             // An odd stride goes through all patterns of low bits.
             (1, DType::Float32) => Bulk::Places(thin | 1),
             (2, DType::Float16) => {
-                let stride = (5.0 * (thin as f64).sqrt()) as u64 | 1;
-                let side = (0..1 << 16).step_by(stride as usize).map(|place| at_place(format, place));
+                let stride = (5.0 * (thin as f64).sqrt()) as usize | 1;
+                let side = (0..1 << 16).step_by(stride).map(|place| at_place(format, place));
                 Bulk::Pairs(side.collect())
+            }
+            (2, _) => {
+                let kinds = two::kinds(function, format);
+                let most = kinds.iter().map(|kind| kind.weight).max().unwrap_or(1);
+                // Every kind has its turns evenly among the others'.
+                let turn = |at: usize, weight: usize| (at + 1) * weight / most > at * weight / most;
+                let turns = (0..most).flat_map(|at| {
+                    (0..kinds.len()).filter(|&kind| turn(at, kinds[kind].weight)).collect::<Vec<_>>()
+                });
+                let turns = turns.collect();
+                Bulk::Kinds { count: (points / thin).max(1), kinds, turns }
             }
             _ => Bulk::Random((points / thin).max(1)),
         };
         Points { function, format, seed, hard: hard::list(function, format), bulk }
     }
 
-    /// How many points there are.
+    /// How many points there are, besides those that a search adds.
     pub fn count(&self) -> u64 {
         self.hard.len() as u64 + self.bulk_count()
+    }
+
+    /// The names of the kinds of points, the last of which are the listed ones and those of a search; nothing where all points
+    /// are of one kind.
+    pub fn kinds(&self) -> Vec<&'static str> {
+        match &self.bulk {
+            Bulk::Kinds { kinds, .. } => kinds.iter().map(|kind| kind.name).chain(NOT_DRAWN).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The number of a point's kind; 0 where all are of one kind.
+    pub fn kind(&self, block: &Block, i: usize) -> usize {
+        match &self.bulk {
+            Bulk::Kinds { turns, .. } => block.kind.unwrap_or(turns[i % turns.len()]),
+            _ => 0,
+        }
     }
 
     fn bulk_count(&self) -> u64 {
         match &self.bulk {
             Bulk::Places(every) => (1_u64 << width(self.format)).div_ceil(*every),
-            Bulk::Random(count) => *count,
+            Bulk::Random(count) | Bulk::Kinds { count, .. } => *count,
             Bulk::Pairs(side) => (side.len() * side.len()) as u64,
         }
     }
@@ -82,7 +119,9 @@ impl Points {
             Bulk::Places(1) => "all".to_string(),
             Bulk::Places(every) => format!("every {every}th"),
             Bulk::Random(_) => "random and hard".to_string(),
+            Bulk::Pairs(side) if side.len() == 1 << width(self.format) => "all".to_string(),
             Bulk::Pairs(side) => format!("pairs of {}", side.len()),
+            Bulk::Kinds { .. } => format!("of {} kinds", self.kinds().len()),
         }
     }
 
@@ -110,39 +149,42 @@ impl Points {
             let start = (block * BLOCK) as usize;
             let end = (start + BLOCK as usize).min(self.hard.len());
             self.hard[start..end].iter().for_each(|&point| push(point));
-            return Block { overlap: 0, ordered: false };
+            let kind = self.kinds().len().checked_sub(NOT_DRAWN.len());
+            return Block { overlap: 0, ordered: false, kind };
         };
         let range = block * BLOCK..((block + 1) * BLOCK).min(self.bulk_count());
         match &self.bulk {
             Bulk::Places(every) => {
                 let start = range.start.saturating_sub(1);
                 (start..range.end).for_each(|i| push([at_place(self.format, i * every), 0.0]));
-                Block { overlap: (range.start - start) as usize, ordered: true }
+                Block { overlap: (range.start - start) as usize, ordered: true, kind: None }
             }
             Bulk::Pairs(side) => {
                 let n = side.len() as u64;
                 range.for_each(|i| push([side[(i / n) as usize], side[(i % n) as usize]]));
-                Block { overlap: 0, ordered: false }
+                Block { overlap: 0, ordered: false, kind: None }
             }
             Bulk::Random(_) => {
                 let mut rng = self.rng(block);
-                for _ in range {
-                    push(if self.function.arity() == 1 {
-                        [one::draw(self.function, &mut rng), 0.0]
-                    } else {
-                        two::draw(self.function, self.format, &mut rng)
-                    });
-                }
+                range.for_each(|_| push([one::draw(self.function, &mut rng), 0.0]));
                 let ordered = self.function.model().order.is_some();
                 if ordered {
                     columns[0].sort_unstable_by(f64::total_cmp);
                 }
-                Block { overlap: 0, ordered }
+                Block { overlap: 0, ordered, kind: None }
+            }
+            Bulk::Kinds { kinds, turns, .. } => {
+                let mut rng = self.rng(block);
+                for i in 0..(range.end - range.start) as usize {
+                    push(kinds[turns[i % turns.len()]].pair(self.function, self.format, &mut rng));
+                }
+                Block { overlap: 0, ordered: false, kind: None }
             }
         }
     }
 
-    fn rng(&self, block: u64) -> Rng {
+    /// Random numbers for a block.
+    pub fn rng(&self, block: u64) -> Rng {
         let mut seeds =
             Rng::new(self.seed ^ (self.function as u64) << 56 ^ u64::from(width(self.format)) << 48);
         Rng::new(seeds.next() ^ block.wrapping_mul(0xd1b5_4a32_d192_ed03))
@@ -167,7 +209,7 @@ mod tests {
             let mut columns = vec![Vec::new(); function.arity()];
             let mut count = 0;
             for block in 0..points.blocks() {
-                let Block { overlap, ordered } = points.fill(block, &mut columns);
+                let Block { overlap, ordered, .. } = points.fill(block, &mut columns);
                 count += (columns[0].len() - overlap) as u64;
                 assert!(columns.iter().all(|c| c.len() == columns[0].len()));
                 for column in &columns {

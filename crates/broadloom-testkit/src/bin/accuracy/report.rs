@@ -28,8 +28,42 @@ pub fn page(rows: &[Row]) -> String {
         page.push_str("| function | points | largest error, ulps | at | result there | not the nearest | order | exact cases |\n");
         page.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
         of_dtype.iter().for_each(|row| page.push_str(&line(row)));
+        page.push_str(&kinds(&of_dtype));
     }
     page
+}
+
+/// The maximum of each kind of pairs, a column for each function of two operands; nothing where there are no kinds.
+fn kinds(rows: &[&Row]) -> String {
+    let rows: Vec<&&Row> = rows.iter().filter(|row| !row.kinds.is_empty()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for kind in rows.iter().flat_map(|row| &row.kinds) {
+        if !names.contains(&kind.name.as_str()) {
+            names.push(&kind.name);
+        }
+    }
+    // What is no kind of random pairs comes last, as it does in each row.
+    let last =
+        |name: &&str| rows.iter().any(|row| row.kinds.iter().rev().take(2).any(|kind| kind.name == *name));
+    names.sort_by_key(last);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table =
+        String::from("\nPairs by kind: the largest error, and how many pairs it rests on.\n\n| pairs |");
+    rows.iter().for_each(|row| table.extend([" ", &row.function, " |"]));
+    table.extend(["\n| --- |", &" --- |".repeat(rows.len()), "\n"]);
+    for name in names {
+        table.extend(["| ", name, " |"]);
+        for row in &rows {
+            match row.kinds.iter().find(|kind| kind.name == name) {
+                Some(kind) => table.extend([" ", &ulps(kind.ulps), " of ", &count(kind.points), " |"]),
+                None => table.push_str(" – |"),
+            }
+        }
+        table.push('\n');
+    }
+    table
 }
 
 fn line(row: &Row) -> String {
@@ -87,7 +121,7 @@ fn count(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results;
+    use crate::results::{self, KindRow};
 
     fn row() -> Row {
         Row {
@@ -107,6 +141,7 @@ mod tests {
             missed: 0,
             executor: "interpreter".into(),
             accuracy: "fast".into(),
+            kinds: Vec::new(),
         }
     }
 
@@ -125,6 +160,49 @@ mod tests {
         assert_eq!(results::parse(&results::print(&rows)).expect("rows"), rows);
         let better = Row { ulps: 0.5, ..row() };
         assert_eq!(results::merge(rows, vec![better.clone()]), [other, better]);
+    }
+
+    fn kind(name: &str, ulps: f64) -> KindRow {
+        KindRow { name: name.into(), points: 1234, ulps, at: vec!["0x1p+0".into(), "0x1p+1".into()] }
+    }
+
+    #[test]
+    fn kinds_of_pairs_have_a_table() {
+        let hypot = Row {
+            function: "hypot".into(),
+            kinds: vec![
+                kind("any bits", 0.5),
+                kind("small", 0.25),
+                kind("listed", 0.75),
+                kind("around", 0.8),
+            ],
+            ..row()
+        };
+        let pow = Row {
+            function: "pow".into(),
+            kinds: vec![kind("any bits", 0.5), kind("large", 0.7), kind("listed", 0.6), kind("around", 0.8)],
+            ..row()
+        };
+        assert_eq!(results::parse(&results::print(&[hypot.clone()])).expect("rows"), [hypot.clone()]);
+        let table = kinds(&[&hypot, &row(), &pow]);
+        let expected = "\n| pairs | hypot | pow |\n| --- | --- | --- |\n\
+            | any bits | 0.5000 of 1 234 | 0.5000 of 1 234 |\n\
+            | small | 0.2500 of 1 234 | – |\n\
+            | large | – | 0.7000 of 1 234 |\n\
+            | listed | 0.7500 of 1 234 | 0.6000 of 1 234 |\n\
+            | around | 0.8000 of 1 234 | 0.8000 of 1 234 |\n";
+        assert!(table.ends_with(expected), "{table}");
+        assert_eq!(kinds(&[&row()]), "");
+    }
+
+    #[test]
+    fn an_error_above_the_stated_maximum_is_told() {
+        let stated = [row()];
+        assert_eq!(row().exceeds(&stated), None);
+        let above = Row { ulps: 0.6, ..row() };
+        let told = "exp of float32: 0.6 ulps at 0x1p+0, where 0.50001 are stated";
+        assert_eq!(above.exceeds(&stated).as_deref(), Some(told));
+        assert_eq!(Row { dtype: "float64".into(), ..above }.exceeds(&stated), None);
     }
 
     #[test]

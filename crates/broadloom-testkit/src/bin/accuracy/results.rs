@@ -15,6 +15,19 @@ use crate::measure::{Case, Outcome, Run, Tally};
 /// Which points a row is about.
 pub const CANCELLING: &str = "cancelling";
 
+/// The maximum error over the pairs of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KindRow {
+    /// The kind's name.
+    pub name: String,
+    /// How many pairs there are.
+    pub points: u64,
+    /// The maximum error in ulps.
+    pub ulps: f64,
+    /// The arguments of that error, as hexadecimal floats.
+    pub at: Vec<String>,
+}
+
 /// What was found for one function of one dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -50,6 +63,34 @@ pub struct Row {
     pub executor: String,
     /// Which of the functions of that name.
     pub accuracy: String,
+    /// The same points by their kinds; nothing where all are of one kind.
+    pub kinds: Vec<KindRow>,
+}
+
+impl KindRow {
+    fn new(run: &Run, name: &str, tally: &Tally) -> KindRow {
+        let worst = tally.worst.unwrap_or(Case { at: [0.0; 2], got: 0.0, ulps: 0.0 });
+        let at = worst.at[..run.function.arity()].iter().map(|&x| hex(x)).collect();
+        KindRow { name: name.to_string(), points: tally.points, ulps: worst.ulps, at }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "name": self.name, "points": self.points, "ulps": self.ulps, "at": self.at })
+    }
+
+    fn from_json(value: &Value) -> Option<KindRow> {
+        Some(KindRow {
+            name: value.get("name")?.as_str()?.to_string(),
+            points: value.get("points")?.as_u64()?,
+            ulps: value.get("ulps")?.as_f64()?,
+            at: texts(value.get("at")?)?,
+        })
+    }
+}
+
+/// A list of texts.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|item| Some(item.as_str()?.to_string())).collect()
 }
 
 impl Row {
@@ -82,6 +123,12 @@ impl Row {
             missed: outcome.missed_count,
             executor: format!("{:?}", run.which).to_lowercase(),
             accuracy: run.accuracy.name().to_string(),
+            kinds: outcome
+                .kinds
+                .iter()
+                .filter(|_| part.is_empty())
+                .map(|(name, tally)| KindRow::new(run, name, tally))
+                .collect(),
         }
     }
 
@@ -90,7 +137,7 @@ impl Row {
     }
 
     fn to_json(&self) -> Value {
-        json!({
+        let mut value = json!({
             "function": self.function,
             "dtype": self.dtype,
             "part": self.part,
@@ -107,16 +154,17 @@ impl Row {
             "missed": self.missed,
             "executor": self.executor,
             "accuracy": self.accuracy,
-        })
+        });
+        if !self.kinds.is_empty() {
+            value["kinds"] = self.kinds.iter().map(KindRow::to_json).collect();
+        }
+        value
     }
 
     fn from_json(value: &Value) -> Option<Row> {
         let text = |name: &str| Some(value.get(name)?.as_str()?.to_string());
         let count = |name: &str| value.get(name)?.as_u64();
-        let list = |name: &str| {
-            let items = value.get(name)?.as_array()?.iter();
-            items.map(|item| Some(item.as_str()?.to_string())).collect::<Option<Vec<String>>>()
-        };
+        let list = |name: &str| texts(value.get(name)?);
         Some(Row {
             function: text("function")?,
             dtype: text("dtype")?,
@@ -135,6 +183,10 @@ impl Row {
             executor: text("executor")?,
             // Rows that were measured before there was a choice.
             accuracy: text("accuracy").unwrap_or_else(|| Accuracy::Fast.name().to_string()),
+            kinds: match value.get("kinds") {
+                Some(kinds) => kinds.as_array()?.iter().map(KindRow::from_json).collect::<Option<_>>()?,
+                None => Vec::new(),
+            },
         })
     }
 
@@ -157,6 +209,18 @@ impl Row {
             hold(self.breaks.unwrap_or(0) == 0, &format!("out of order {} times", self.breaks.unwrap_or(0)));
         }
         broken
+    }
+
+    /// A maximum above the one that is stated of the same function, dtype and kind of point; nothing if there is none.
+    pub fn exceeds(&self, stated: &[Row]) -> Option<String> {
+        let stated = stated.iter().find(|row| row.key() == self.key())?;
+        let (ulps, most) = (self.ulps, stated.ulps);
+        let told = || {
+            let (function, dtype, part, at) =
+                (&self.function, &self.dtype, self.of_part(), self.at.join(", "));
+            format!("{function} of {dtype}{part}: {ulps} ulps at {at}, where {most} are stated")
+        };
+        (ulps > most).then(told)
     }
 
     fn of_part(&self) -> String {

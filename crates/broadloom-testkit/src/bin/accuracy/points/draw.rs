@@ -1,5 +1,5 @@
-//! Random numbers of a floating format: uniform ones, any exponents, neighbours of a number, any bits, subnormals. The
-//! points of functions of one and of two arguments are drawn from these.
+//! Random numbers of a floating format: uniform ones, any exponents, neighbours of a number, any bits, few bits, subnormals.
+//! The points of functions of one and of two arguments are drawn from these.
 
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::Format;
@@ -34,4 +34,21 @@ pub fn any(rng: &mut Rng, format: Format) -> f64 {
 pub fn least(rng: &mut Rng, format: Format) -> f64 {
     let count = 2_u64 << (format.precision - 1);
     step(format, 0.0, (rng.next() % (2 * count)) as i64 - count as i64)
+}
+
+/// A subnormal number whose exponent is any as likely as another, so that most have few bits.
+pub fn tiny(rng: &mut Rng, format: Format) -> f64 {
+    scaled(rng, format.least - format.precision + 1, format.least - 1)
+}
+
+/// The first bits of a number, one to `bits` of them.
+pub fn keep_bits(rng: &mut Rng, x: f64, bits: i32) -> f64 {
+    let kept = 1 + rng.below(bits as usize);
+    f64::from_bits(x.to_bits() & !((1 << (53 - kept)) - 1))
+}
+
+/// A number of one to `bits` bits whose exponent is any in [low, high] as likely as another, of either sign.
+pub fn few_bits(rng: &mut Rng, bits: i32, low: i32, high: i32) -> f64 {
+    let x = scaled(rng, low, high);
+    keep_bits(rng, x, bits)
 }
