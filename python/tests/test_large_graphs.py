@@ -1,8 +1,12 @@
-"""Graphs of very many nodes: they are built, evaluated, printed, copied, pickled and dropped without recursion."""
+"""Graphs of very many nodes: they are built, evaluated, printed, copied, pickled and dropped without recursion.
+
+`BROADLOOM_NODES` says how many; 20 000 by default.
+"""
 
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -18,7 +22,7 @@ from broadloom import _core
 from broadloom._array import Array
 from broadloom._core import Handle
 
-NODES = 20_000
+NODES = int(os.environ.get("BROADLOOM_NODES", "20000"))
 
 F8 = np.dtype("f8")
 
