@@ -106,6 +106,10 @@ pub struct EvalArgs {
     /// The most memory that a chunk of the evaluation takes, such as 150M or 2G: parts of inputs, temporaries, results.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size, alias = "chunk-bytes")]
     pub max_bytes: NonZeroUsize,
+
+    /// The most seconds that the command takes, such as 10 or 0.5; then it ends with the status 124 [default: no limit].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub max_time: Option<Duration>,
 }
 
 impl EvalArgs {

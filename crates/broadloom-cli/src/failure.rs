@@ -1,7 +1,7 @@
 //! Errors of the command: how each is reported, and its exit status.
 //!
 //! The status is 2 if the command line or the expression is wrong whatever the files hold, 1 if the work failed with
-//! these files or on this machine, and 128 and the signal's number after an interrupt. Colours are used only on a terminal, and never where
+//! these files or on this machine, 128 and the signal's number after an interrupt, and 124 at the end of `--max-time`. Colours are used only on a terminal, and never where
 //! `NO_COLOR` is set.
 
 use std::fmt::Display;
@@ -36,7 +36,7 @@ pub enum Failure {
     Stdout(io::Error),
     /// Standard output, by a reader that has seen enough: no failure of the command.
     Closed,
-    /// The process received SIGINT, SIGTERM or SIGHUP.
+    /// The process received SIGINT, SIGTERM or SIGHUP, or its time was over.
     Interrupted,
 }
 
