@@ -21,7 +21,7 @@ from broadloom import (
     linalg,
 )
 from broadloom._array import Array
-from broadloom._core import CancelledError, Kernel, LimitError, TextError
+from broadloom._core import CancelledError, Kernel, LimitError, TextError, TimeLimitError
 from broadloom._creation import *
 from broadloom._dlpack import *
 from broadloom._dtypes import *
@@ -56,6 +56,7 @@ __all__ = [
     "Kernel",
     "LimitError",
     "TextError",
+    "TimeLimitError",
     "TracerError",
     "__array_api_version__",
     "__array_namespace_info__",

@@ -30,13 +30,14 @@ def evaluate(
     exception that it raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed,
     else a line of text.
 
-    An interrupt (Ctrl-C) cancels a long run within some tens of milliseconds. After an error, an exception of
-    `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
+    Signals are served during a run, about every 50 ms: an exception of their handlers, such as KeyboardInterrupt for Ctrl-C, cancels
+    it. In a thread, so does an exception that another one has asked for (`PyThreadState_SetAsyncExc`). After an error, an exception
+    of `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
 
     The options: `threads` (at most so many; in a worker thread of Dask 1, unless another number is given), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
     bits), `int_division` ("zero", or "error": a ZeroDivisionError), `accuracy` ("fast", or "nearest": the nearest float32
     of functions such as `exp`), `contract` (True: products that are added are rounded once, with their sum), `max_bytes`
-    (a limit, beyond which a LimitError is raised).
+    and `max_time` (limits in bytes and in seconds, beyond which a LimitError and a TimeLimitError are raised).
 
     Raises TypeError and ValueError where `out` has another dtype or shape, or an option is none.
 
@@ -93,7 +94,7 @@ def _evaluate_into(
     # One pass over what the results have in common is worth the copies.
     made = _core.evaluate_many([x._handle for x in arrays], watch, **options)
     for values, to in zip(made, outs, strict=True):
-        np.copyto(to, values.to_numpy())
+        values.evaluate_into(to, **options)
 
 
 class _Watch:

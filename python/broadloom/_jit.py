@@ -6,7 +6,6 @@ into the kernel without a look at Python, unless the signature is new, or argume
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -24,7 +23,7 @@ from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
 from broadloom._scalars import Recorded, Scalar, Tape
 from broadloom._structure import Piece, Structure, mapped, taken_apart
-from broadloom._tracing import ExtentNeeded, TracerError, converted, tracing
+from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tracing
 
 #: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
@@ -353,6 +352,7 @@ def jit(
     executor: str | None = None,
     vector_width: int | None = None,
     max_bytes: int | None = None,
+    max_time: float | None = None,
 ) -> JitFunction: ...
 @overload
 def jit(
@@ -365,6 +365,7 @@ def jit(
     executor: str | None = None,
     vector_width: int | None = None,
     max_bytes: int | None = None,
+    max_time: float | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     function: Callable[..., Any] | None = None,
@@ -378,6 +379,7 @@ def jit(
     executor: str | None = None,
     vector_width: int | None = None,
     max_bytes: int | None = None,
+    max_time: float | None = None,
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Compiles a function over arrays: `jit(f)`, or `@jit`, or `@jit(threads=1)`.
 
@@ -404,7 +406,8 @@ def jit(
     Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
 
     `threads` (in a worker thread of Dask 1, unless another number is given), `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
-    rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width` and `max_bytes` are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
+    rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width`, `max_bytes` and `max_time`
+    (seconds, beyond which a run raises TimeLimitError) are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
     has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
 
     >>> @bl.jit
@@ -427,6 +430,7 @@ def jit(
         "executor": executor,
         "vector_width": vector_width,
         "max_bytes": max_bytes,
+        "max_time": max_time,
     }
     options = {name: value for name, value in named.items() if value is not None}
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
@@ -477,11 +481,12 @@ def _traced(owner: JitFunction, form: Form, signature: Signature, shapes: list[t
     if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
         try:
             return _trace(owner, form, signature, None)
-        except TracerError:
-            raise
-        except (ExtentNeeded, Exception):
-            # With the extents, it works, or its error is one that the caller understands.
+        except ExtentNeeded:
             pass
+        except Exception as error:
+            # With the extents, what the package refused works, or its error is one that the caller understands.
+            if isinstance(error, TracerError) or not is_own(error):
+                raise
     return _trace(owner, form, signature, tuple(shapes))
 
 
@@ -529,9 +534,7 @@ def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[t
         structure = taken_apart(result, leaf)
         outputs = [_core.capture(handle) for handle in outputs]
     except BaseException:
-        # What was captured is of no use, and neither is what can't be computed of it.
-        with contextlib.suppress(Exception):
-            _core.end_trace()
+        _core.abandon_trace()
         raise
     else:
         captured = _core.end_trace()

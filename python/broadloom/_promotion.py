@@ -8,6 +8,9 @@ what would be an error by the standard has NumPy's result.
 
 from __future__ import annotations
 
+import dis
+import sys
+import types
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -61,9 +64,33 @@ def _set(by_numpy: bool) -> None:
             function()
 
 
+#: Whether promotion is NumPy's; accuracy and contraction.
+Settings = tuple[bool, tuple[Any, bool]]
+
+
+def _settings() -> Settings:
+    return _by_numpy, _core.set_semantics()
+
+
+#: The instructions by which a block after `with` is entered, in CPython 3.10, from 3.11 and from 3.14 on; and those that may come before.
+_ENTERING = frozenset(("SETUP_WITH", "BEFORE_WITH", "LOAD_SPECIAL"))
+_BETWEEN = frozenset(("CACHE", "COPY", "NOP"))
+
+
+def _is_entered_next(frame: types.FrameType | None) -> bool:
+    """Whether a frame enters a block with the result of the call that it is in: the instruction after the call tells. A context that
+    is kept in a variable, or given to `ExitStack`, counts as a statement."""
+    if frame is None:
+        return False
+    code = frame.f_code.co_code
+    following = (dis.opname[code[at]] for at in range(frame.f_lasti + 2, len(code), 2))
+    return next((name for name in following if name not in _BETWEEN), "") in _ENTERING
+
+
 class set_options:  # noqa: N801  a function to its callers, and a context
     """Sets how dtypes promote, and what evaluations of arrays mean, for the whole process: as a statement from now on, after
-    `with` for a block. What is not given stays as it is.
+    `with` for a block. What is not given stays as it is. After `with` it acts when the block is entered, so that an interrupt
+    before that changes nothing.
 
     `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
     floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
@@ -96,14 +123,33 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     ) -> None:
         if promotion not in ("strict", "numpy", None):
             raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")
-        self._before = _by_numpy
-        self._semantics = _core.set_semantics(accuracy, contract)
+        if accuracy not in ("fast", "nearest", None):
+            raise ValueError(f'accuracy is "{accuracy}", expected "fast" or "nearest"')
+        self._wanted = (promotion, accuracy, contract)
+        #: What holds outside of each block that was entered; for the first one what held before a statement.
+        self._outside: list[Settings] = []
+        self._before: Settings | None = None
+        if not _is_entered_next(sys._getframe().f_back):
+            self._before = _settings()
+            self._act()
+
+    def _act(self) -> None:
+        promotion, accuracy, contract = self._wanted
+        _core.set_semantics(accuracy, contract)
         if promotion is not None:
             _set(promotion == "numpy")
 
     def __enter__(self) -> None:
-        return None
+        self._outside.append(self._before or _settings())
+        self._before = None
+        try:
+            self._act()
+        except BaseException:
+            # The handler of a signal has raised, and Python does not call `__exit__` of a block that was not entered.
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: Any) -> None:
-        _core.set_semantics(*self._semantics)
-        _set(self._before)
+        promotion, semantics = self._outside.pop()
+        _core.set_semantics(*semantics)
+        _set(promotion)

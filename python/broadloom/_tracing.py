@@ -134,6 +134,25 @@ def converted(error: Exception) -> TracerError | None:
     return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None)
 
 
+def is_own(error: BaseException) -> bool:
+    """Whether the package raised an error, or one that this was raised for: and not the traced function, nor the handler of a signal
+    that came meanwhile."""
+    known: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is None or id(current) in known:
+            continue
+        known.add(id(current))
+        at = current.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        if at is not None and at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            return isinstance(current, (TypeError, ValueError, LookupError, NotImplementedError))
+        pending += (current.__cause__, current.__context__)
+    return False
+
+
 def _error(what: str, file: str, line: int, scalar: str | None) -> TracerError:
     what = "a branch, or bool," if what == "bool" else what
     code = linecache.getline(file, line).strip()

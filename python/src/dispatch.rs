@@ -19,7 +19,7 @@ use crate::entry::{Argument, Entry, Source, shapes_of};
 use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::{Results, given_results, results, writeable};
-use crate::memory::{NumpyMemory, broadcast_elements, changed};
+use crate::memory::{NumpyMemory, changed};
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 
@@ -316,7 +316,6 @@ impl Known {
                 is_plain &= memory.is_row_major;
             }
         }
-        let elements = broadcast_elements(shapes_of(arguments));
         let is_short = is_plain && bytes <= SHORT;
         let (mut scratch, given) = self.inputs(arguments, args, is_short)?;
         let call =
@@ -359,10 +358,7 @@ impl Known {
             false => unsafe { memory.output() },
         });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
-        compute(py, elements.saturating_mul(kernel.operations() + 1), None, |control| match control {
-            Some(control) => call.run_with(&inputs, outputs, control),
-            None => call.run(&inputs, outputs),
-        })?;
+        compute(py, None, |control| call.run_with(&inputs, outputs, control))?;
         drop(shapes);
         Ok((made, call))
     }

@@ -4,12 +4,14 @@ use broadloom::text::TextError as RustTextError;
 use broadloom::{Error, ErrorKind};
 use pyo3::create_exception;
 use pyo3::exceptions::{
-    PyMemoryError, PyOSError, PyRuntimeError, PySyntaxError, PyTypeError, PyValueError, PyZeroDivisionError,
+    PyMemoryError, PyOSError, PyRuntimeError, PySyntaxError, PyTimeoutError, PyTypeError, PyValueError,
+    PyZeroDivisionError,
 };
 use pyo3::prelude::*;
 
 create_exception!(broadloom, LimitError, PyMemoryError, "A limit was exceeded, or memory refused.");
 create_exception!(broadloom, CancelledError, PyRuntimeError, "An evaluation was cancelled.");
+create_exception!(broadloom, TimeLimitError, PyTimeoutError, "An evaluation took longer than `max_time`.");
 create_exception!(
     broadloom,
     TextError,
@@ -25,6 +27,7 @@ pub fn exception(error: &Error) -> PyErr {
         ErrorKind::ZeroDivision => PyZeroDivisionError::new_err(message),
         ErrorKind::Limit => LimitError::new_err(message),
         ErrorKind::Cancelled => CancelledError::new_err(message),
+        ErrorKind::TimeLimit => TimeLimitError::new_err(message),
         ErrorKind::Io => PyOSError::new_err(message),
         ErrorKind::Internal | ErrorKind::Host => PyRuntimeError::new_err(message),
         _ => PyValueError::new_err(message),

@@ -73,8 +73,7 @@ impl Handle {
             let _ = parameter.alone();
         }
         let origin = self.origin.joined(&self.origin);
-        let work = self.work.then(array.len(), None);
-        Handle { array, work, origin }
+        Handle { array, work: self.work.then(), origin }
     }
 
     /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
@@ -93,10 +92,7 @@ impl Handle {
     ) -> PyResult<Array<'static>> {
         let options = of_evaluation(options)?;
         self.check_lenders(py)?;
-        compute(py, self.work.operations, progress, |control| match control {
-            Some(control) => self.array.eval_watched(&options, control),
-            None => self.array.eval_with(&options),
-        })
+        compute(py, progress, |control| self.array.eval_watched(&options, control))
     }
 }
 
@@ -150,8 +146,7 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
         Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
     })?;
     let origin = if is_traced { Origin::Traced } else { origin };
-    let work = work.then(array.len(), Some(op));
-    Ok(Handle { array, work, origin })
+    Ok(Handle { array, work: work.then(), origin })
 }
 
 /// Several handles evaluated in one pass.
@@ -164,15 +159,11 @@ pub fn evaluate_many(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Handle>> {
     let options = of_evaluation(options)?;
-    let operations = handles.iter().fold(0usize, |sum, handle| sum.saturating_add(handle.work.operations));
     let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
     handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
     drop(handles);
     let roots: Vec<&Array<'_>> = arrays.iter().collect();
-    let made = compute(py, operations, progress, |control| match control {
-        Some(control) => broadloom::eval_many_watched(&roots, &options, control),
-        None => broadloom::eval_many_with(&roots, &options),
-    })?;
+    let made = compute(py, progress, |control| broadloom::eval_many_watched(&roots, &options, control))?;
     Ok(made.into_iter().map(Handle::of_memory).collect())
 }
 
@@ -439,8 +430,7 @@ impl Handle {
         let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
         let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
         let origin = if is_traced { Origin::Traced } else { origin };
-        let work = before.then(self.array.len().max(array.len()), None);
-        Ok(Handle { array, work, origin })
+        Ok(Handle { array, work: before.then(), origin })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
@@ -517,9 +507,7 @@ impl Handle {
         self.check_lenders(py)?;
         // SAFETY: `out` is borrowed for as long as the view is used, and writeable.
         let view = unsafe { memory.view_mut() }?;
-        compute(py, self.work.operations, progress, |control| {
-            self.array.eval_into_view(view, &options, control)
-        })
+        compute(py, progress, |control| self.array.eval_into_view(view, &options, Some(control)))
     }
 
     /// The values as an array of NumPy's over memory of ours, without a copy: read-only if this handle has that memory too.

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::dtype;
 use crate::error::{OrRaise, text_exception};
 use crate::handle::Handle;
-use crate::memory::{self, NumpyMemory, broadcast_elements, changed};
+use crate::memory::{self, NumpyMemory, changed};
 use crate::options::of_keywords;
 use crate::run::compute;
 
@@ -21,8 +21,6 @@ pub struct Kernel {
     text: String,
     /// The options that it was built with, as keywords.
     keywords: Option<Py<PyDict>>,
-    /// Operations on an element, on the longest way from an input to an output; an approximate function counts as several.
-    operations: usize,
 }
 
 /// What a run writes.
@@ -32,11 +30,6 @@ impl Kernel {
     /// The kernel.
     pub fn kernel(&self) -> &RustKernel {
         &self.kernel
-    }
-
-    /// Operations on an element, on the longest way from an input to an output; an approximate function counts as several.
-    pub fn operations(&self) -> usize {
-        self.operations
     }
 }
 
@@ -105,8 +98,7 @@ impl Kernel {
         let inputs = inputs.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
         let kernel = RustKernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
         let text = with_inputs(kernel.inputs(), &broadloom::text::print(&named).or_raise()?);
-        let operations = outputs.iter().map(|(_, handle)| handle.work().operations).max().unwrap_or(0);
-        Ok(Kernel { kernel, text, keywords, operations })
+        Ok(Kernel { kernel, text, keywords })
     }
 
     /// A kernel of a program in broadloom's language.
@@ -116,8 +108,7 @@ impl Kernel {
         let keywords = copied(options)?;
         let options = of_keywords(options)?;
         let kernel = RustKernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
-        // Each operation has at least a character, and a function a name.
-        Ok(Kernel { kernel, text: text.to_owned(), keywords, operations: text.len() })
+        Ok(Kernel { kernel, text: text.to_owned(), keywords })
     }
 
     /// Runs on arrays, in the order of the inputs; the results in their order.
@@ -141,15 +132,11 @@ impl Kernel {
         // SAFETY: `made` keeps them alive until the run is over, and they are writeable.
         let outputs = written.iter().map(|memory| unsafe { memory.output() });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
-        let elements = broadcast_elements(memory.iter().chain(&written).map(|memory| &memory.shape[..]));
         // Planning and allocating may have run functions of Python's.
         if !memory.iter().zip(&arrays).all(|(memory, array)| memory.is_of(array)) {
             return Err(changed());
         }
-        compute(py, elements.saturating_mul(self.operations + 1), None, |control| match control {
-            Some(control) => call.run_with(&inputs, outputs, control),
-            None => call.run(&inputs, outputs),
-        })?;
+        compute(py, None, |control| call.run_with(&inputs, outputs, control))?;
         PyList::new(py, made)
     }
 

@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::entry::Entry;
     #[pymodule_export]
-    use super::error::{CancelledError, LimitError, TextError};
+    use super::error::{CancelledError, LimitError, TextError, TimeLimitError};
     #[pymodule_export]
     use super::handle::{Handle, apply, evaluate_many, input_names};
     #[pymodule_export]
@@ -52,5 +52,5 @@ mod _core {
     #[pymodule_export]
     use super::options::{engine_info, set_semantics};
     #[pymodule_export]
-    use super::trace::{begin_trace, capture, end_trace};
+    use super::trace::{abandon_trace, begin_trace, capture, end_trace};
 }

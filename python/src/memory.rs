@@ -464,13 +464,3 @@ pub fn changed() -> PyErr {
         "an array was resized, or changed its dtype, while a call was made ready that uses it",
     )
 }
-
-/// How many elements shapes broadcast to: the work of an operation on all of them.
-pub fn broadcast_elements<'a>(shapes: impl Iterator<Item = &'a [usize]> + Clone) -> usize {
-    let rank = shapes.clone().map(<[usize]>::len).max().unwrap_or(0);
-    let extent = |position: usize| {
-        let at = |shape: &[usize]| shape.len().checked_sub(position + 1).map_or(1, |axis| shape[axis]);
-        shapes.clone().map(at).max().unwrap_or(1)
-    };
-    (0..rank).map(extent).fold(1, usize::saturating_mul)
-}

@@ -2,6 +2,7 @@
 
 use broadloom::{Accuracy, IntDivision, Promotion};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use broadloom::{Engine, Executor, Options, VectorWidth};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -109,9 +110,12 @@ fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> 
                 }
             }
             "max_bytes" => options.max_bytes = number(&name, &value)?,
+            "max_time" => {
+                let limit = Duration::try_from_secs_f64(value.extract::<f64>()?);
+                options.max_time = Some(limit.map_err(|_| wrong("a number of seconds"))?);
+            }
             _ => {
-                let all =
-                    "threads, executor, vector_width, int_division, accuracy, contract, promotion, max_bytes";
+                let all = "threads, executor, vector_width, int_division, accuracy, contract, promotion, max_bytes, max_time";
                 return Err(PyTypeError::new_err(format!("there is no option `{name}`; there are {all}")));
             }
         }

@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use broadloom::{Call, DType, In, Literal, Out, Region};
 use numpy::npyffi::{
@@ -23,7 +24,7 @@ use crate::entry::{Argument, Entry, Source, only, shapes_of};
 use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::Results;
-use crate::memory::{self, Axes, broadcast_elements};
+use crate::memory::{self, Axes};
 use crate::run::compute;
 
 /// Inputs up to so many words of 8 bytes in all are copied.
@@ -32,10 +33,9 @@ pub const SHORT_WORDS: usize = 512;
 /// Results of a short call have so many bytes at most.
 const SHORT_RESULT: usize = 1 << 14;
 
-/// Up to so many operations on elements a short call keeps the GIL, as NumPy's own functions do up to 500 elements: such a call takes
-/// some microseconds at most. To release and to take it again costs 20 ns, a tenth of the shortest call; but where another
+/// A short call that is estimated to take no longer keeps the GIL, as NumPy's own functions do up to 500 elements. To release and to take it again costs 20 ns, a tenth of the shortest call; but where another
 /// thread runs Python, calls that release it took 40 µs each, where those that keep it took 4 µs (ten elements, CPython 3.11).
-const KEEPS_GIL: usize = 4096;
+const KEEPS_GIL: Duration = Duration::from_micros(8);
 
 /// What an argument has to be.
 enum Like {
@@ -72,7 +72,8 @@ struct Repeat {
     made: SmallVec<[Made; 2]>,
     /// Inputs are copied, and results are NumPy's.
     is_short: bool,
-    operations: usize,
+    /// It runs without releasing the GIL, and soon ends.
+    keeps_gil: bool,
     call: Call,
     /// The entry that it is of.
     entry: Py<Entry>,
@@ -117,7 +118,7 @@ impl Repeats {
                 None => Ok(made),
             }
         };
-        if repeat.keeps_gil() && !repeat.entry.get().is_rebuilt() {
+        if repeat.keeps_gil && !repeat.entry.get().is_rebuilt() {
             return Some(run(repeat).and_then(only));
         }
         let repeat = repeat.clone();
@@ -174,7 +175,6 @@ impl Repeat {
         arguments: &[Argument<'_>],
     ) -> PyResult<Option<Repeat>> {
         let (mut like, mut words) = (SmallVec::new(), 0);
-        let mut elements = broadcast_elements(shapes_of(arguments));
         for (i, argument) in arguments.iter().enumerate() {
             like.push(match argument {
                 Argument::Array(array, memory) => {
@@ -196,7 +196,6 @@ impl Repeat {
         let kernel = entry.get().kernel().kernel();
         let of_results = kernel.outputs().iter().zip(call.output_shapes());
         let made = of_results.map(|(port, shape)| {
-            elements = shape.iter().product::<usize>().max(elements);
             let descriptor = dtype::numpy(py, port.dtype)?.unbind();
             let bytes = shape.iter().product::<usize>() * port.dtype.size();
             Ok(Made { dtype: port.dtype, descriptor, shape: shape.into(), bytes })
@@ -231,14 +230,13 @@ impl Repeat {
         if copied.sum::<usize>() > SHORT_WORDS {
             return Ok(None);
         }
-        let operations = entry.get().kernel().operations();
         Ok(Some(Repeat {
             array_type: py.get_type::<PyUntypedArray>().into_any().unbind(),
             like,
             inputs,
             made,
             is_short,
-            operations: elements.saturating_mul(operations + 1),
+            keeps_gil: is_short && call.estimated_time() <= KEEPS_GIL,
             call: call.clone(),
             entry: entry.clone_ref(py),
             tag: 0,
@@ -320,12 +318,6 @@ impl Repeat {
         Ok(SmallVec::from_iter([out.cast::<PyUntypedArray>()?.clone()]))
     }
 
-    /// Whether it runs without releasing the GIL, and soon ends.
-    #[inline]
-    fn keeps_gil(&self) -> bool {
-        self.is_short && self.operations <= KEEPS_GIL
-    }
-
     /// Runs the kernel on arguments that [fit](Repeat::fits); what it returns is still to be rebuilt.
     #[inline]
     pub fn run<'py>(&self, py: Python<'py>, objects: &[Borrowed<'_, 'py, PyAny>]) -> PyResult<Results<'py>> {
@@ -391,13 +383,10 @@ impl Repeat {
                 }),
             });
         }
-        if self.keeps_gil() {
+        if self.keeps_gil {
             self.call.run(&inputs, outputs).or_raise()?;
         } else {
-            compute(py, self.operations, None, |control| match control {
-                Some(control) => self.call.run_with(&inputs, outputs, control),
-                None => self.call.run(&inputs, outputs),
-            })?;
+            compute(py, None, |control| self.call.run_with(&inputs, outputs, control))?;
         }
         Ok(results)
     }

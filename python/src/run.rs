@@ -1,62 +1,53 @@
 //! Computing without the GIL, so that signals and a caller's function for progress are served meanwhile.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::{Control, Error, Progress};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::error::exception;
 
-/// Element operations from which on a run is watched for signals: some tenths of a second. Shorter runs end before anyone
-/// presses a key, and are not cut into chunks.
-const LONG: usize = 1 << 28;
-
-/// How often a watched run takes the GIL.
-const INTERVAL: Duration = Duration::from_millis(50);
-
-/// Computes with the GIL released. A long run, or one with a function for progress, looks after signals: an exception that
-/// a signal handler or the function raises cancels the run and is raised in its place.
-///
-/// `operations` is the number of elements times that of the operations on them.
+/// Computes with the GIL released. A run of more than some milliseconds, or one with a function for progress, looks every 50 ms for
+/// what Python has for this thread: an exception that a signal handler, the function or another thread raises cancels the run
+/// and is raised in its place.
 pub fn compute<T: Send>(
     py: Python<'_>,
-    operations: usize,
     progress: Option<&Bound<'_, PyAny>>,
-    run: impl FnOnce(Option<&Control<'_>>) -> Result<T, Error> + Send,
+    run: impl FnOnce(&Control<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    if operations < LONG && progress.is_none() {
-        return py.detach(|| run(None)).map_err(|error| exception(&error));
-    }
     let progress = progress.map(|function| function.clone().unbind());
-    let cancel = AtomicBool::new(false);
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
-    let caller = std::thread::current().id();
-    let last = Mutex::new(Instant::now());
-    let total = AtomicUsize::new(0);
+    let (done, total) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let note = |made: Progress| {
+        done.fetch_max(made.done, Ordering::Relaxed);
         total.store(made.total, Ordering::Relaxed);
-        if std::thread::current().id() != caller {
-            return;
-        }
-        let Ok(mut last) = last.lock() else { return };
-        if last.elapsed() < INTERVAL {
-            return;
-        }
-        *last = Instant::now();
-        let outcome = Python::attach(|py| {
-            py.check_signals()?;
-            progress.as_ref().map_or(Ok(()), |function| function.call1(py, (made.done, made.total)).map(drop))
-        });
-        if let Err(error) = outcome {
-            if let Ok(mut raised) = raised.lock() {
-                raised.get_or_insert(error);
+    };
+    let poll = || {
+        let outcome = Python::try_attach(|py| {
+            serve(py)?;
+            let reached = (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
+            match &progress {
+                Some(function) if reached.1 > 0 => function.call1(py, reached).map(drop),
+                _ => Ok(()),
             }
-            cancel.store(true, Ordering::Relaxed);
+        });
+        match outcome {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                if let Ok(mut raised) = raised.lock() {
+                    raised.get_or_insert(error);
+                }
+                false
+            }
+            // The interpreter is shutting down, and the result is not needed.
+            None => false,
         }
     };
-    let result = py.detach(|| run(Some(&Control { cancel: Some(&cancel), progress: Some(&note) })));
+    let told: Option<&(dyn Fn(Progress) + Sync)> = if progress.is_some() { Some(&note) } else { None };
+    let control = Control { progress: told, poll: Some(&poll), ..Control::default() };
+    let result = py.detach(|| run(&control));
     if let Ok(Some(error)) = raised.into_inner() {
         return Err(error);
     }
@@ -66,4 +57,13 @@ pub fn compute<T: Send>(
         function.call1(py, (total, total))?;
     }
     Ok(value)
+}
+
+/// Runs what is pending for this thread: the handlers of signals in the main thread, and in any an exception that another thread
+/// has asked for (`PyThreadState_SetAsyncExc`), which is raised where Python code begins to run.
+fn serve(py: Python<'_>) -> PyResult<()> {
+    static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    py.check_signals()?;
+    let nothing = NOTHING.get_or_try_init(py, || py.eval(c"lambda: None", None, None).map(Bound::unbind))?;
+    nothing.call0(py).map(drop)
 }

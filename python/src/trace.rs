@@ -26,6 +26,12 @@ pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
     bound.collect()
 }
 
+/// Ends the innermost trace of this thread, which has failed: nothing is evaluated, and nothing can fail.
+#[pyfunction]
+pub fn abandon_trace() {
+    drop(origin::end());
+}
+
 /// The handle as it stands in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
 #[pyfunction]
 pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 
 import broadloom as bl
+from broadloom import _core
 
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
 
@@ -65,3 +67,49 @@ def test_the_namespace_has_numpys_other_functions() -> None:
     assert bl.lib is np.lib
     for name in ("ndarray", "complex64", "random", "nothing", "_core_of_nothing"):
         assert not hasattr(bl, name)
+
+
+def test_a_block_of_options_acts_when_it_is_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = bl.asarray(np.array([1, 2]))
+    entered = []
+
+    def interrupted(self: Any) -> None:
+        # As an interrupt that comes between the call and the block.
+        entered.append(_core.set_semantics())
+        with pytest.raises(TypeError):
+            x * 2.5
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bl.set_options, "__enter__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            with bl.set_options(promotion="numpy", accuracy="nearest", contract=True):
+                pytest.fail("entered")
+        with pytest.raises(KeyboardInterrupt), bl.set_options(promotion="numpy") as _, bl.set_options():
+            pytest.fail("entered")
+    assert entered == [("fast", False)] * 2 == [_core.set_semantics()] * 2
+    with pytest.raises(TypeError):
+        x * 2.5
+
+
+def test_options_are_given_back_however_a_block_is_entered() -> None:
+    x = bl.asarray(np.array([1, 2]))
+
+    def of_a_function() -> Any:
+        return bl.set_options(promotion="numpy", contract=True)
+
+    with of_a_function():
+        assert (x * 2.5).tolist() == [2.5, 5.0] and _core.set_semantics()[1]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(bl.set_options(promotion="numpy", contract=True))
+        assert (x * 2.5).tolist() == [2.5, 5.0] and _core.set_semantics()[1]
+    with bl.set_options(promotion="numpy"):
+        with bl.set_options(promotion="strict"), pytest.raises(TypeError):
+            x * 2.5
+        assert (x * 2.5).tolist() == [2.5, 5.0]
+    for wrong in ({"accuracy": "high"}, {"promotion": "loose"}):
+        with pytest.raises(ValueError, match="expected"):
+            bl.set_options(contract=True, **wrong)
+    assert _core.set_semantics() == ("fast", False)
+    with pytest.raises(TypeError):
+        x * 2.5

@@ -234,6 +234,8 @@ enum bl_status
   BL_INTERNAL = 18,
   // A host function failed; the outputs are unspecified.
   BL_HOST = 19,
+  // The run took longer than `max_time`; the outputs are unspecified.
+  BL_TIME_LIMIT = 20,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -274,6 +276,8 @@ typedef struct bl_options {
   uint32_t accuracy;
   // Whether products that are added are rounded once, with their sum: 0 or 1.
   uint32_t contract;
+  // The maximum time of a run in seconds, beyond which it returns BL_TIME_LIMIT; 0 for none.
+  double max_time;
 } bl_options;
 
 // A function of the application over elements that lie side by side: it reads `elements` elements of each of the `inputs`
@@ -446,7 +450,7 @@ typedef struct bl_call {
 } bl_call;
 
 // Every status.
-#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, }
+#define bl_status_ALL { BL_OK, BL_NULL, BL_MISALIGNED, BL_HANDLE, BL_ARGUMENT, BL_UTF8, BL_TOO_SMALL, BL_DTYPE, BL_SHAPE, BL_LITERAL, BL_NAME, BL_ARITY, BL_SYNTAX, BL_ZERO_DIVISION, BL_LIMIT, BL_MEMORY, BL_CANCELLED, BL_IO, BL_INTERNAL, BL_HOST, BL_TIME_LIMIT, }
 
 #ifdef __cplusplus
 extern "C" {

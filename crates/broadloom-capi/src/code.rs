@@ -5,6 +5,7 @@
 use std::ffi::{CStr, c_char};
 
 use std::mem::offset_of;
+use std::time::Duration;
 
 use broadloom::{Accuracy, DType, Executor, IntDivision, Options, Promotion, VectorWidth};
 
@@ -130,10 +131,12 @@ pub struct bl_options {
     pub accuracy: u32,
     /// Whether products that are added are rounded once, with their sum: 0 or 1.
     pub contract: u32,
+    /// The maximum time of a run in seconds, beyond which it returns BL_TIME_LIMIT; 0 for none.
+    pub max_time: f64,
 }
 
-// SAFETY: the struct is `repr(C)`, begins with `size: usize`, and all of its fields are integers, for which every bit
-// pattern is valid.
+// SAFETY: the struct is `repr(C)`, begins with `size: usize`, and all of its fields are integers and a double, for which every
+// bit pattern is valid.
 unsafe impl Versioned for bl_options {
     const MIN_SIZE: usize = offset_of!(bl_options, accuracy);
 
@@ -153,6 +156,7 @@ unsafe impl Versioned for bl_options {
             max_compiled_cost: options.max_compiled_cost,
             accuracy: BL_ACCURACY_FAST,
             contract: 0,
+            max_time: 0.0,
         }
     }
 }
@@ -211,6 +215,13 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
             width => width,
         },
     };
+    let max_time = match Duration::try_from_secs_f64(given.max_time) {
+        Ok(time) => Some(time).filter(|_| given.max_time != 0.0),
+        Err(_) => {
+            let why = format!("{} seconds are no time limit", given.max_time);
+            return Err(Failure::new(BL_ARGUMENT, why));
+        }
+    };
     Ok(Options {
         executor,
         vector_width,
@@ -220,6 +231,7 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
         contract,
         threads: (given.threads != 0).then_some(given.threads),
         max_bytes: given.max_bytes,
+        max_time,
         max_nodes: given.max_nodes,
         max_depth: given.max_depth,
         max_rank: given.max_rank,
@@ -246,6 +258,25 @@ mod tests {
         given.size -= 8;
         // SAFETY: as above.
         assert!(unsafe { options(&given) }.is_err(), "no version was that short");
+    }
+
+    #[test]
+    fn a_time_limit_in_seconds() {
+        let read = |max_time| {
+            let given = bl_options { max_time, ..bl_options::defaults() };
+            // SAFETY: the pointer is to a `bl_options` with its own size.
+            unsafe { options(&given) }.ok().map(|read| read.max_time)
+        };
+        assert_eq!(read(0.0), Some(None));
+        assert_eq!(read(1.5), Some(Some(Duration::from_millis(1500))));
+        for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        // The options of an application that was compiled with the struct that ended with `contract`.
+        let mut given = bl_options { max_time: -1.0, ..bl_options::defaults() };
+        given.size = offset_of!(bl_options, max_time);
+        // SAFETY: the pointer is to a `bl_options`, which has more bytes than its size says.
+        assert_eq!(unsafe { options(&given) }.ok(), Some(Options::default()));
     }
 
     #[test]

@@ -59,3 +59,85 @@ pub extern "C" fn bl_flag_lower(handle: bl_flag) -> bl_status {
 pub extern "C" fn bl_flag_release(handle: bl_flag) -> bl_status {
     answer(|| FLAGS.release(handle.id).map_err(refused))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::argument::BL_NUL_TERMINATED;
+    use crate::call::{bl_call, bl_call_release, bl_call_run, bl_call_run_with, bl_kernel_bind};
+    use crate::code::{BL_DTYPE_FLOAT64, bl_options};
+    use crate::kernel::{bl_control, bl_kernel, bl_kernel_parse, bl_kernel_release, bl_kernel_run};
+    use crate::memory::bl_view;
+    use crate::status::bl_status::{BL_CANCELLED, BL_OK, BL_TIME_LIMIT};
+
+    /// A kernel that would run for hours, on five elements.
+    fn endless(options: &bl_options) -> bl_kernel {
+        let text = c"a: float64[5]; return s = sum(broadcast_to(a, [1000000000000, 5]))";
+        let mut kernel = bl_kernel { id: 0 };
+        // SAFETY: a text that ends with a zero, options of their own size, and a kernel to write.
+        let parsed = unsafe { bl_kernel_parse(text.as_ptr(), BL_NUL_TERMINATED, options, &mut kernel) };
+        assert_eq!(parsed, BL_OK);
+        kernel
+    }
+
+    /// Runs it in both ways.
+    fn runs(kernel: bl_kernel, control: &bl_control) -> [bl_status; 2] {
+        let (mut a, mut sum, shape) = ([1.0_f64; 5], 0.0_f64, 5_usize);
+        let (from, to) = (a.as_mut_ptr().cast::<c_void>(), (&raw mut sum).cast::<c_void>());
+        let view = |data, shape, rank| bl_view {
+            data,
+            shape,
+            strides: std::ptr::null(),
+            rank,
+            dtype: BL_DTYPE_FLOAT64,
+        };
+        let (input, output) = (view(from, &shape, 1), view(to, std::ptr::null(), 0));
+        let mut call = bl_call { id: 0 };
+        // SAFETY: the views and pointers are those of five doubles and one, which live until the calls return.
+        unsafe {
+            assert_eq!(bl_kernel_bind(kernel, std::ptr::null(), 0, &mut call), BL_OK);
+            let inputs = [from.cast_const()];
+            let run = bl_kernel_run(kernel, &input, 1, &output, 1, control);
+            let called = bl_call_run_with(call, inputs.as_ptr(), 1, &to, 1, control);
+            assert_eq!(bl_call_release(call), BL_OK);
+            [run, called]
+        }
+    }
+
+    #[test]
+    fn a_raised_flag_ends_a_reduction_that_has_begun() {
+        let kernel = endless(&<bl_options as crate::argument::Versioned>::defaults());
+        let mut flag = bl_flag { id: 0 };
+        // SAFETY: a flag to write.
+        assert_eq!(unsafe { bl_flag_new(&mut flag) }, BL_OK);
+        let control = bl_control { cancel: flag, ..<bl_control as crate::argument::Versioned>::defaults() };
+        let raise = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            bl_flag_raise(flag)
+        });
+        assert_eq!(runs(kernel, &control), [BL_CANCELLED; 2]);
+        assert_eq!(raise.join().expect("no panic"), BL_OK);
+        assert_eq!((bl_flag_release(flag), bl_kernel_release(kernel)), (BL_OK, BL_OK));
+    }
+
+    #[test]
+    fn a_time_limit_ends_a_reduction_that_has_begun() {
+        let defaults = <bl_options as crate::argument::Versioned>::defaults();
+        let kernel = endless(&bl_options { max_time: 0.06, ..defaults });
+        let control = <bl_control as crate::argument::Versioned>::defaults();
+        assert_eq!(runs(kernel, &control), [BL_TIME_LIMIT; 2]);
+        // A run without a control has the limit as well.
+        let (a, mut sum, mut call) = ([1.0_f64; 5], 0.0_f64, bl_call { id: 0 });
+        let (inputs, output) = ([a.as_ptr().cast::<c_void>()], (&raw mut sum).cast::<c_void>());
+        // SAFETY: the pointers are to five doubles and one, which live until the call returns.
+        let run = unsafe {
+            assert_eq!(bl_kernel_bind(kernel, std::ptr::null(), 0, &mut call), BL_OK);
+            bl_call_run(call, inputs.as_ptr(), 1, &output, 1)
+        };
+        assert_eq!(run, BL_TIME_LIMIT);
+        assert_eq!((bl_call_release(call), bl_kernel_release(kernel)), (BL_OK, BL_OK));
+    }
+}

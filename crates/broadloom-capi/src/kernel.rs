@@ -359,7 +359,7 @@ pub(crate) unsafe fn controlled<T>(
     let listener = given.progress.map(|function| Listener { function, context: given.context });
     let tell = listener.as_ref().map(|listener| move |progress| listener.tell(progress));
     let progress = tell.as_ref().map(|tell| tell as &(dyn Fn(Progress) + Sync));
-    work(Some(&Control { cancel: flag.as_deref(), progress }))
+    work(Some(&Control { cancel: flag.as_deref(), progress, ..Control::default() }))
 }
 
 /// Runs a kernel on memory with shapes: one view for each input and each output, in their order.

@@ -60,12 +60,14 @@ pub enum bl_status {
     BL_INTERNAL = 18,
     /// A host function failed; the outputs are unspecified.
     BL_HOST = 19,
+    /// The run took longer than `max_time`; the outputs are unspecified.
+    BL_TIME_LIMIT = 20,
 }
 use bl_status::*;
 
 impl bl_status {
     /// Every status.
-    pub const ALL: [bl_status; 20] = [
+    pub const ALL: [bl_status; 21] = [
         BL_OK,
         BL_NULL,
         BL_MISALIGNED,
@@ -86,6 +88,7 @@ impl bl_status {
         BL_IO,
         BL_INTERNAL,
         BL_HOST,
+        BL_TIME_LIMIT,
     ];
 
     fn name(self) -> &'static CStr {
@@ -110,6 +113,7 @@ impl bl_status {
             BL_IO => c"input or output failed",
             BL_INTERNAL => c"internal error",
             BL_HOST => c"host function failed",
+            BL_TIME_LIMIT => c"time limit exceeded",
         }
     }
 }
@@ -159,6 +163,7 @@ impl From<Error> for Failure {
             ErrorKind::Memory => BL_MEMORY,
             ErrorKind::Host => BL_HOST,
             ErrorKind::Cancelled => BL_CANCELLED,
+            ErrorKind::TimeLimit => BL_TIME_LIMIT,
             ErrorKind::Io => BL_IO,
             _ => BL_INTERNAL,
         };
@@ -286,6 +291,6 @@ mod tests {
         assert_eq!(names.len(), bl_status::ALL.len());
         // SAFETY: `bl_status_name` returns a C string literal, which is zero-terminated and lives forever.
         let name = |status| unsafe { CStr::from_ptr(bl_status_name(status)) };
-        assert_eq!((name(0), name(20), name(-1)), (c"ok", c"unknown status", c"unknown status"));
+        assert_eq!((name(0), name(21), name(-1)), (c"ok", c"unknown status", c"unknown status"));
     }
 }

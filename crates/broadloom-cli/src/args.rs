@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use broadloom::{Accuracy, Executor, IntDivision, Promotion, VectorWidth};
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -101,6 +102,10 @@ pub struct EvalArgs {
     /// The most memory that a chunk of the evaluation takes, such as 150M or 2G: parts of inputs, temporaries, results.
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size, alias = "chunk-bytes")]
     pub max_bytes: NonZeroUsize,
+
+    /// The most seconds that the command takes, such as 10 or 0.5; then it ends with the status 124 [default: no limit].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub max_time: Option<Duration>,
 }
 
 impl EvalArgs {
@@ -119,6 +124,11 @@ impl EvalArgs {
         bindings.extend(self.inputs.iter().cloned());
         Ok(bindings)
     }
+}
+
+fn seconds(word: &str) -> Result<Duration, String> {
+    let seconds: f64 = word.parse().map_err(|_| "not a number of seconds")?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 fn threads(word: &str) -> Result<NonZeroUsize, String> {

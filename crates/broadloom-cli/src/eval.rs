@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use broadloom::text::{ParseOptions, Program};
+use broadloom::{Error, ErrorKind};
 
 use crate::args::EvalArgs;
 use crate::failure::{Failure, warn};
@@ -17,6 +18,7 @@ use crate::job::Job;
 use crate::output::Outputs;
 use crate::request::requests;
 use crate::run::Settings;
+use crate::signals;
 use crate::source::{STREAM, is_stream};
 use crate::stdout::print;
 use crate::target::Target;
@@ -24,6 +26,11 @@ use crate::text::Text;
 
 /// Evaluates the expression of a command line; reports a failure, and returns the exit status.
 pub fn eval(args: &EvalArgs) -> Result<(), u8> {
+    if let Some(time) = args.max_time {
+        let refused =
+            |error| Failure::Eval(Error::new(ErrorKind::Limit, format!("a thread for --max-time: {error}")));
+        signals::limit(time).map_err(|error| refused(error).report(&Text::default()))?;
+    }
     let text = read(args).map_err(|failure| failure.report(&Text::default()))?;
     run(args, &text).map_err(|failure| mistaken(failure, &text).report(&text))
 }

@@ -1,7 +1,7 @@
-//! SIGINT, SIGTERM and SIGHUP: what the command was doing ends, nothing is left behind, and the exit status tells which
-//! signal it was.
+//! SIGINT, SIGTERM, SIGHUP and the time limit: what the command was doing ends, nothing is left behind, and the exit status tells
+//! why.
 //!
-//! A thread waits for the signals. The first one asks the work to stop, which it does between two pieces; work that has
+//! A thread waits for the signals, and another one for the end of the time. The first that comes asks the work to stop, which it does between two pieces; work that has
 //! not stopped after [`GRACE`] is abandoned, and the process ends. Temporary files that have a name are listed in a
 //! [`Names`], whose lock is held wherever such a file comes to be or is renamed, so that none is missed. A signal that
 //! the command inherited as ignored (`nohup`) stays ignored, and a file beyond the limit of `ulimit -f` is an error of
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
 /// How long work may take to stop by itself.
@@ -19,6 +19,13 @@ const GRACE: Duration = Duration::from_millis(60);
 
 /// The signal that the process received, 0 for none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// The number in [`RECEIVED`] for the end of the time, and its exit status, as of coreutils' `timeout`.
+const TIME: i32 = -1;
+const TIME_STATUS: u8 = 124;
+
+/// The time limit, once it has passed.
+static LIMIT: OnceLock<Duration> = OnceLock::new();
 
 /// Whether the end of the process was announced on standard error.
 static ANNOUNCED: AtomicBool = AtomicBool::new(false);
@@ -47,20 +54,21 @@ impl Names {
     }
 }
 
-/// The exit status after a signal, 128 and its number; none if there was none.
+/// The exit status after a signal, 128 and its number, or after the end of the time; none if there was neither.
 pub fn status() -> Option<u8> {
     match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
+        TIME => Some(TIME_STATUS),
         signal => u8::try_from(128 + signal).ok().or(Some(130)),
     }
 }
 
-/// Whether the process received a signal that ends it.
+/// Whether the process received a signal that ends it, or its time is over.
 pub fn interrupted() -> bool {
     RECEIVED.load(Ordering::Relaxed) != 0
 }
 
-/// Says once that the command was interrupted; whoever comes second waits for the end of the process.
+/// Reports once that the command was interrupted or took too long; whoever comes second waits for the end of the process.
 pub fn announce() {
     if ANNOUNCED.swap(true, Ordering::AcqRel) {
         loop {
@@ -70,18 +78,40 @@ pub fn announce() {
     let mut err = io::stderr();
     // What is left of a bar is erased first. If standard error is closed, nothing can be reported.
     let erase = if err.is_terminal() { "\r\x1b[K" } else { "" };
-    let _ = err.write_all(format!("{erase}error: interrupted\n").as_bytes());
+    let why = match LIMIT.get() {
+        Some(limit) if status() == Some(TIME_STATUS) => {
+            format!("the evaluation exceeds the time limit of {limit:?}; --max-time sets the limit")
+        }
+        _ => "interrupted".to_owned(),
+    };
+    let _ = err.write_all(format!("{erase}error: {why}\n").as_bytes());
 }
 
-/// Ends the process as the signal asks for, once the work had its time to stop.
+/// Ends the process as the signal asks for, once the work had its time to stop. What comes second has no effect.
 fn end(signal: i32) {
-    RECEIVED.store(signal, Ordering::Relaxed);
+    if RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return;
+    }
     std::thread::sleep(GRACE);
     let mut names = Names::lock();
     names.remove_all();
     announce();
     // The lock is never released: no file comes to be any more.
     std::process::exit(status().unwrap_or(130).into());
+}
+
+/// Ends the process as a signal does once this time has passed.
+///
+/// # Errors
+/// If the system refuses a thread.
+pub fn limit(time: Duration) -> io::Result<()> {
+    let wait = move || {
+        std::thread::sleep(time);
+        // Before the others hear of it.
+        let _ = LIMIT.set(time);
+        end(TIME);
+    };
+    std::thread::Builder::new().name("time limit".into()).stack_size(128 << 10).spawn(wait).map(drop)
 }
 
 /// From now on signals are handled as this module says. If the system refuses, they end the process at once.

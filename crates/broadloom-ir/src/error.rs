@@ -36,6 +36,8 @@ pub enum ErrorKind {
     Host,
     /// The caller stopped the run.
     Cancelled,
+    /// The run took longer than its time limit.
+    TimeLimit,
     /// An error of the operating system.
     Io,
     /// A defect of broadloom: please report it.

@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 /// The bit of [`SharedJob::state`] that is set once nobody may begin; the number above it counts the threads in the closure.
 const CLOSED: usize = 1;
@@ -118,8 +119,24 @@ impl SharedJob {
         self.state.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Lets nobody in any more, and waits until all are out.
+    /// Closes the job, and waits until all are out, as [`lend`] does in the end. Meanwhile it calls a function again and again, that
+    /// often at least; the owner calls it, on its thread.
+    ///
+    /// # Errors
+    /// Those of [`lend`].
+    pub fn wait(&self, patience: Duration, mut meanwhile: impl FnMut()) -> Result<(), Forked> {
+        self.close_and(|| {
+            thread::park_timeout(patience);
+            meanwhile();
+        })
+    }
+
     fn close(&self) -> Result<(), Forked> {
+        self.close_and(thread::park)
+    }
+
+    /// Lets nobody in any more, and waits until all are out: soon by sleeping, which an unpark ends.
+    fn close_and(&self, mut sleep: impl FnMut()) -> Result<(), Forked> {
         // What the others wrote is seen: the load that finds none inside acquires what each has released by leaving.
         let mut state = self.state.fetch_or(CLOSED, Ordering::Acquire) | CLOSED;
         let mut spins = 0;
@@ -134,7 +151,7 @@ impl SharedJob {
                 return Err(Forked);
             } else {
                 // Whoever leaves last unparks this thread, before or after it sleeps; it may wake for another reason.
-                thread::park();
+                sleep();
             }
             state = self.state.load(Ordering::Acquire);
         }
@@ -218,6 +235,33 @@ mod tests {
         );
         let panicked = receiver.recv().expect("a thread").join();
         assert_eq!(panicked.ok(), Some(true));
+    }
+
+    /// The owner goes on with something else while it waits, until whoever has begun is out.
+    #[test]
+    fn the_owner_is_called_while_it_waits() {
+        let (begun, enough) = (Barrier::new(2), AtomicBool::new(false));
+        let work = || {
+            begun.wait();
+            while !enough.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        let mut calls = 0;
+        let runner = lend(&work, |job| {
+            let runner = job.clone();
+            let runner = thread::spawn(move || runner.run());
+            begun.wait();
+            let waited = job.wait(Duration::from_millis(1), || {
+                calls += 1;
+                enough.store(calls >= 3, Ordering::Relaxed);
+            });
+            assert_eq!(waited, Ok(()));
+            assert!(job.is_closed() && !job.run());
+            runner
+        });
+        assert_eq!(runner.expect("not forked").join().ok(), Some(true));
+        assert!(calls >= 3);
     }
 
     /// Threads that come and go while jobs open and close: each call is within its job's time.

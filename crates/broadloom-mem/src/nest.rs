@@ -141,6 +141,13 @@ impl<'a> Nest<'a> {
         self.operands[..self.plan.inputs()][input].aliased
     }
 
+    /// Makes units of about so many elements, if that is less than they have: for parts that take no longer than the caller can wait.
+    pub fn cut_finer(&mut self, elements: usize) {
+        if elements < LoopPlan::UNIT {
+            self.plan = Cow::Owned(self.plan.in_units_of(elements));
+        }
+    }
+
     /// Divides the work into at most `max_parts` parts of about the same size; none if there are no elements.
     pub fn split(&mut self, max_parts: usize, policy: AliasPolicy) -> Parts<'_> {
         let plan: &LoopPlan = &self.plan;

@@ -71,7 +71,7 @@ fn many(
     control: Option<&Control<'_>>,
 ) -> Result<Vec<Array<'static>>> {
     // Also where there is nothing to compute.
-    control.map_or(Ok(()), |control| Watch::new(control).check())?;
+    Watch::begin(control, options)?;
     let settled: SmallVec<[Option<Array<'static>>; 2]> = arrays.iter().map(|x| x.settled()).collect();
     let open: SmallVec<[&Array<'_>; 2]> =
         arrays.iter().zip(&settled).filter(|(_, s)| s.is_none()).map(|(x, _)| *x).collect();
@@ -126,7 +126,7 @@ impl Array<'_> {
     /// let x = Array::from_vec(vec![0.5_f64; 1_000_000]);
     /// let stop = AtomicBool::new(false); // any thread's or a signal handler's to set
     /// let half = |progress: Progress| stop.store(2 * progress.done >= progress.total, Ordering::Relaxed);
-    /// let control = Control { cancel: Some(&stop), progress: Some(&half) };
+    /// let control = Control { cancel: Some(&stop), progress: Some(&half), ..Control::default() };
     /// let e = x.exp().eval_watched(&Options::default(), &control).unwrap_err();
     /// assert_eq!(e.kind(), ErrorKind::Cancelled);
     /// # Ok::<(), Error>(())

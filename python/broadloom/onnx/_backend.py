@@ -183,7 +183,7 @@ class Backend(base.Backend):
         """A model that is ready to run. Nothing is computed.
 
         The options are those of `broadloom.evaluate`: `threads`, `executor`, `vector_width`, `int_division`, `accuracy`,
-        `contract`, `max_bytes`.
+        `contract`, `max_bytes`, `max_time`.
 
         Raises UnsupportedModelError, which lists each operator and type that is not supported; InvalidModelError for a
         model that breaks a rule of ONNX; LimitError for one of more than a million operators; ValueError for another

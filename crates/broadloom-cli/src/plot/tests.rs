@@ -172,7 +172,7 @@ fn each_element_is_asked_for_once_in_order() -> Result<(), PlotError> {
             place as f64
         };
         let bytes = draw(&Picture { title: "x", shape, values: &values })?;
-        assert_eq!(next.get(), shape.iter().product());
+        assert_eq!(next.get(), shape.iter().product::<usize>());
         let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
         assert!(reader.info().width >= 460 && reader.info().height >= 100);
     }

@@ -142,6 +142,32 @@ fn evaluations_end_and_leave_nothing() {
     assert_eq!(fs::read(dir.path("there.npy")).expect("a file"), b"as it was");
 }
 
+/// What takes too long ends as by a signal, with a status and a message of its own.
+#[test]
+fn a_time_limit_ends_evaluations_and_leaves_nothing() {
+    let dir = Dir::new();
+    sparse(&dir, "x.npy", &[1 << 28]);
+    fs::write(dir.path("there.npy"), "as it was").expect("a file");
+    let plain = &*heavy("x");
+    let (sum, centred) = (&*format!("sum({plain})"), &*format!("y = {plain}; y - mean(y)"));
+    let before = dir.names();
+    for args in [
+        &["eval", plain, "x=x.npy", "-o", "out.npy"][..],
+        &["eval", plain, "x=x.npy", "-o", "there.npy", "--force"],
+        &["eval", sum, "x=x.npy"],
+        &["eval", centred, "x=x.npy", "-o", "out.csv"],
+        &["eval", "sum(broadcast_to(x[:5], [1000000000000, 5]))", "x=x.npy"],
+    ] {
+        let child = start(&dir, &[args, &["--max-time", "0.4"]].concat());
+        let said = "error: the evaluation exceeds the time limit of 400ms; --max-time sets the limit\n";
+        assert_eq!(ended(child), (Some(124), said.to_owned()), "{args:?}");
+        assert_eq!(dir.names(), before, "{args:?}");
+    }
+    assert_eq!(fs::read(dir.path("there.npy")).expect("a file"), b"as it was");
+    let child = start(&dir, &["eval", "sum(x[:5])", "x=x.npy", "--max-time", "1000"]);
+    assert_eq!(ended(child), (Some(0), String::new()), "a limit that is kept");
+}
+
 /// Work that waits for somebody else ends as well.
 #[test]
 fn who_waits_is_interrupted() {

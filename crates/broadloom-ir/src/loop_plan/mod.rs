@@ -16,8 +16,6 @@ mod tiles;
 
 use smallvec::SmallVec;
 
-/// Elements of a unit of work, about: some microseconds for a short body.
-const UNIT: usize = 16 << 10;
 /// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
 const TILE: usize = 4096;
 
@@ -249,6 +247,8 @@ pub struct LoopPlan {
 impl LoopPlan {
     /// Rows shorter than this are put together to longer ones, by default.
     pub const MIN_ROW: usize = 32;
+    /// Elements of a unit of work by default, about: some microseconds for a short body.
+    pub const UNIT: usize = 16 << 10;
 
     /// Plans the loops over `extents` for operands of that shape, `inputs` inputs and then the outputs; rows of fewer
     /// than `min_row` elements are put together.
@@ -278,7 +278,7 @@ impl LoopPlan {
             operands: SmallVec::new(),
             inputs,
             elements: 0,
-            unit: UNIT,
+            unit: LoopPlan::UNIT,
             units: 0,
             tile: (1, TILE),
             mode: LoopMode::Direct,

@@ -116,9 +116,13 @@ fn units_cover_the_space() {
     ];
     for (extents, strides) in shapes {
         let plan = plan(extents, 1, &strides).expect("a plan");
-        let ends: Vec<usize> = (0..=plan.units()).map(|unit| plan.elements_before(unit)).collect();
-        assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
-        assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
+        for plan in [plan.clone(), plan.in_units_of(1000), plan.in_units_of(1)] {
+            let ends: Vec<usize> = (0..=plan.units()).map(|unit| plan.elements_before(unit)).collect();
+            assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
+            assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
+        }
+        assert!(plan.in_units_of(1000).units() > plan.units(), "{extents:?}");
+        assert_eq!(plan.in_units_of(1 << 20).units(), plan.units());
     }
 }
 

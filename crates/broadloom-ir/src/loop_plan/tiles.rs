@@ -3,10 +3,8 @@
 //! A unit is a few thousand elements, so that threads have shares of the same size; a tile is what its packed operands
 //! leave room for in a first-level cache. The sizes come from measurements, which stand beside them.
 
-use super::{LoopMode, LoopOperand, LoopPlan, TILE, UNIT};
+use super::{LoopMode, LoopOperand, LoopPlan, TILE};
 
-/// Rows up to this length are not cut in direct mode.
-const LONG_ROW: usize = 32 << 10;
 /// Bytes of a packed operand in a tile whose rows are as long as can be. Measured on sums of every second element, of
 /// reversed ones and of every third, float32 and float64: 4 to 8 KiB, so that the tile and what it meets stay in a
 /// first-level cache of 48 KiB, are up to 1.3 × faster than 16 to 32 KiB; 2 KiB is slower again.
@@ -37,19 +35,42 @@ impl LoopPlan {
             let transposed = self.choose_rows();
             self.cut_tiles(transposed);
         } else {
-            self.cut_rows();
+            let cols = self.rows_and_cols().1;
+            if cols < TILE {
+                self.tile = (TILE / cols, cols);
+            }
         }
+        self.cut_units(LoopPlan::UNIT);
     }
 
-    fn cut_rows(&mut self) {
-        let cols = self.rows_and_cols().1;
-        if self.dims.len() > 1 && cols <= LONG_ROW {
-            self.unit = cols * (UNIT / cols).max(1);
+    /// Cuts the space into units of about so many elements: whole tiles, and whole rows unless they are longer than two units.
+    fn cut_units(&mut self, about: usize) {
+        let ((rows, cols), (high, wide)) = (self.rows_and_cols(), self.tile);
+        (self.unit, self.units) = match self.mode {
+            LoopMode::Direct => {
+                let has_rows = self.dims.len() > 1 && cols <= 2 * about;
+                let unit = if has_rows { cols * (about / cols).max(1) } else { about };
+                (unit, if self.elements <= unit { 1 } else { self.elements.div_ceil(unit) })
+            }
+            LoopMode::Flat => {
+                let unit = wide * (about / wide).max(1);
+                (unit, self.elements.div_ceil(unit))
+            }
+            LoopMode::Tiled => {
+                let unit = wide * (about / (high * wide)).max(1);
+                (unit, self.elements / (rows * cols) * rows.div_ceil(high) * cols.div_ceil(unit))
+            }
+        };
+    }
+
+    /// These loops in units of about so many elements, if units are larger by default; a unit has at least a tile.
+    #[must_use]
+    pub fn in_units_of(&self, elements: usize) -> LoopPlan {
+        let mut plan = self.clone();
+        if elements < LoopPlan::UNIT && plan.elements > 0 {
+            plan.cut_units(elements.max(1));
         }
-        self.units = if self.elements <= self.unit { 1 } else { self.elements.div_ceil(self.unit) };
-        if cols < TILE {
-            self.tile = (TILE / cols, cols);
-        }
+        plan
     }
 
     fn cut_flat(&mut self) {
@@ -65,8 +86,6 @@ impl LoopPlan {
         let most = (FLAT_TILE / tile).max(1);
         tile *= most - most % LINES.min(1 << most.ilog2());
         self.tile = (1, tile.min(self.elements));
-        self.unit = tile * (UNIT / tile).max(1);
-        self.units = self.elements.div_ceil(self.unit);
     }
 
     /// Makes the second last dimension the one along which the first operand that is packed from memory and has such a dimension steps
@@ -112,8 +131,6 @@ impl LoopPlan {
         let wide = cols.div_ceil(pieces).next_multiple_of(16).min(cols);
         let high = if transposed.is_some() { high } else { rows.min((elements / wide).max(high)) };
         self.tile = (high, wide);
-        self.unit = wide * (UNIT / (high * wide)).max(1);
-        self.units = self.elements / (rows * cols) * rows.div_ceil(high) * cols.div_ceil(self.unit);
     }
 
     /// Rows and columns of a tile; in flat mode elements, in one row; in direct mode of the copies of inputs that are

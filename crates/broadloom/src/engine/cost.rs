@@ -246,6 +246,46 @@ impl RunCost {
     }
 }
 
+/// Nanoseconds that an element of an operand takes where each comes from memory alone.
+const MISS: f64 = 10.0;
+/// Nanoseconds that an instruction takes at most for an element, where it has a slow path and where it has none; functions of so
+/// many vector instructions may have one.
+const SLOW_PATH: f64 = 300.0;
+const FAST: f64 = 1.0;
+const FUNCTION: u32 = 8;
+/// What is assumed of a host function, whose cost is the application's guess.
+const HOST: f64 = 10_000.0;
+/// Nanoseconds between two checks for cancellation at most, in the slowest case: the usual one is a hundred times as fast.
+const PAUSE: f64 = 50e6;
+/// Elements between two such checks. The most are some 20 µs of a cheap body.
+const PAUSES: (f64, f64) = (256.0, (1 << 17) as f64);
+
+/// How many elements a thread computes between two checks for cancellation.
+pub fn pause(kernel: &Kernel) -> usize {
+    let of_inst = |code: Code| match code {
+        Code::Host(_) => HOST,
+        code if code.cost() >= FUNCTION => SLOW_PATH,
+        _ => FAST,
+    };
+    let operands = (kernel.inputs.len() + kernel.outputs.len()) as f64;
+    let element = operands * MISS + kernel.body.iter().map(|inst| of_inst(inst.code)).sum::<f64>();
+    (PAUSE / element).clamp(PAUSES.0, PAUSES.1) as usize
+}
+
+/// Nanoseconds that an element of an operand counts for at least, in an estimate that decides whether a run is watched.
+const READ: f64 = 1.0;
+
+/// The nanoseconds that a run over so many elements takes on one thread, rather too many than too few; infinitely many with host
+/// functions, of which nothing is known.
+pub fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traffic) -> f64 {
+    if !kernel.functions.is_empty() {
+        return f64::INFINITY;
+    }
+    let cost = RunCost::of(estimate, VectorWidth::target(), elements, traffic);
+    let operands = (kernel.inputs.len() + kernel.outputs.len()) as f64;
+    cost.interpreted.max(cost.compiled).max(elements as f64 * operands * READ)
+}
+
 /// Whether machine code is done with so many elements before a second thread would help.
 pub fn is_short(estimate: &Estimate, width: VectorWidth, elements: usize) -> bool {
     threads(elements as f64 * estimate.at[width as usize].fused, usize::MAX) == 1

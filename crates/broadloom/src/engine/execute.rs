@@ -172,13 +172,23 @@ impl PreparedStage {
         let threads = workers::threads(request.options, time);
         // More parts than threads, since some threads come late or are slower.
         let parts = if threads > 1 { threads * 4 } else { 1 };
-        let chunks = watch.map_or(1, |_| Watch::chunks(self.stage.shape.elements(), time));
+        let chunks = self.chunks(nest, watch.is_some());
         let parts = nest.split(parts.max(chunks), policy).shared();
         outcome.share(threads, &|| job.work(&parts))?;
         if let (Some(since), State::Trial(_)) = (since, choice.state) {
             self.note(request, matches!(&runner, Runner::Jit(_)), since);
         }
         self.check(outcome.faults())
+    }
+
+    /// How many parts a run that is watched has at least, of which each ends soon.
+    fn chunks(&self, nest: &mut Nest<'_>, is_watched: bool) -> usize {
+        let elements = nest.plan().elements();
+        if !is_watched || elements <= self.pause {
+            return 1;
+        }
+        nest.cut_finer(self.pause);
+        elements.div_ceil(self.pause)
     }
 
     /// Runs a part of the stage over bound memory, here and now, by what was chosen for the whole.
@@ -190,8 +200,12 @@ impl PreparedStage {
         outcome: &Outcome<'_>,
     ) -> Result<()> {
         let job = Job { runner, stores: self.traffic.stores(), params, outcome, can_fail: self.can_fail };
-        let mut parts = nest.split(1, alias_policy(runner));
-        parts.try_for_each(|part| with_workspace(|scratch, tiles| job.blocks(part, scratch, tiles)))
+        let chunks = self.chunks(nest, outcome.is_watched());
+        let mut parts = nest.split(chunks, alias_policy(runner));
+        parts.try_for_each(|part| {
+            outcome.go_on()?;
+            with_workspace(|scratch, tiles| job.blocks(part, scratch, tiles))
+        })
     }
 
     /// The first fault site that was met, whoever met it.

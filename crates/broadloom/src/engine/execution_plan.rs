@@ -18,6 +18,7 @@ use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::{Blocks, Folding};
 use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
+use crate::engine::watch::{Watch, Work};
 
 /// See the module's head.
 pub(crate) struct ExecutionPlan {
@@ -32,6 +33,7 @@ pub(crate) struct ExecutionPlan {
     last_read: Vec<usize>,
     /// Bytes of roots and temporaries.
     bytes: usize,
+    work: Work,
 }
 
 impl ExecutionPlan {
@@ -54,7 +56,17 @@ impl ExecutionPlan {
                 stages[member.stage].traffic.stays = true;
             }
         }
-        Ok(ExecutionPlan { stages, temps: plan.temps, roots: plan.roots, steps, apart, last_read, bytes })
+        let work = stages.iter().map(PreparedStage::work).fold(Work::default(), Work::and);
+        Ok(ExecutionPlan {
+            stages,
+            temps: plan.temps,
+            roots: plan.roots,
+            steps,
+            apart,
+            last_read,
+            bytes,
+            work,
+        })
     }
 
     /// The one stage of a plan that writes the roots, in their order, and nothing else.
@@ -91,9 +103,9 @@ impl ExecutionPlan {
         self.stages.iter().map(|prepared| prepared.vector_width(request)).collect()
     }
 
-    /// Elements that its loops compute.
-    pub(crate) fn elements(&self) -> usize {
-        self.stages.iter().map(|prepared| prepared.stage.shape.elements()).sum()
+    /// What its loops compute, and how long that takes at most, about.
+    pub(crate) fn work(&self) -> Work {
+        self.work
     }
 
     /// Compiles every loop whose inputs are linear, as far as machine code is wanted and available.
@@ -210,7 +222,7 @@ impl PlanRun<'_> {
             }
             let done = self.attempt(prepared, temps, views, &params);
             if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?)?;
+                copy_all(&fresh, outputs(roots, stage, &mut written)?, self.watch)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -240,7 +252,7 @@ impl PlanRun<'_> {
             let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
             drop(slices);
             if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?)?;
+                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, self.watch)?;
             }
             fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
             done?;
@@ -307,10 +319,14 @@ fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
 }
 
 /// Copies buffers to a stage's outputs.
-fn copy_all(fresh: &[(Buffer, DType)], outputs: SmallVec<[ViewMut<'_>; 4]>) -> Result<()> {
+fn copy_all(
+    fresh: &[(Buffer, DType)],
+    outputs: SmallVec<[ViewMut<'_>; 4]>,
+    watch: Option<&Watch<'_>>,
+) -> Result<()> {
     fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
         // The output's own shape may have kept the axes that were reduced.
         let layout = Layout::contiguous(Shape::new(out.shape())?);
-        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out)
+        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out, watch)
     })
 }

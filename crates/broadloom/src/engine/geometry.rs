@@ -10,6 +10,8 @@ use broadloom_core::fuse::{Action, Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
+use crate::engine::cost;
+
 /// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
 const TILE_BYTES: usize = 16 << 10;
 /// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
@@ -18,12 +20,12 @@ const ACROSS_BYTES: usize = 4096;
 const ACROSS_COMPUTED: usize = 64;
 /// The least number of elements that are folded from memory at a time, and not copied first.
 const LONG_RUN: usize = 64;
-/// Elements that are folded from memory before anything else is looked at.
+/// Elements of short rows that are folded from memory at a time.
 const STRETCH: usize = 1 << 16;
 /// Rows of a panel: an input that is contiguous along them is read by whole cache lines.
 const PANEL: usize = 128;
 /// Elements of a panel that are computed at a time: they stay in a second-level cache.
-pub const PANEL_TILE: usize = 32 << 10;
+const PANEL_TILE: usize = 32 << 10;
 
 /// A dimension: its extent, and the distance of neighbours for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +75,9 @@ pub struct Geometry {
     pub results: usize,
     /// How many elements are combined to one.
     pub count: usize,
-    /// The elements that are computed at a time, about.
+    /// The elements that are computed at a time, about; and those of a panel.
     pub tile: usize,
+    pub panel: usize,
     pub form: Form,
     /// Whether elements are folded where they are in memory: the kernel computes nothing, and they follow each other.
     pub direct: bool,
@@ -107,6 +110,8 @@ impl Geometry {
         };
         let (kept, reduced) = (of(false), of(true));
         let widest = stage.kernel.output_dtypes().map(|dtype| dtype.size()).max().unwrap_or(8);
+        // Between two tiles a run can be cancelled.
+        let pause = cost::pause(&stage.kernel);
         let elements = |dims: &[Dim]| dims.iter().map(|dim| dim.extent).product::<usize>();
         let mut geometry = Geometry {
             results: elements(&kept),
@@ -114,7 +119,8 @@ impl Geometry {
             kept,
             reduced,
             offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
-            tile: TILE_BYTES / widest,
+            tile: (TILE_BYTES / widest).min(pause),
+            panel: PANEL_TILE.min(pause),
             form: Form::Rows { results: 1 },
             direct: false,
             plain: false,

@@ -164,6 +164,7 @@ mod tests {
     use broadloom_core::{Error, ErrorKind};
 
     use super::*;
+    use crate::engine::options::Options;
     use crate::engine::watch::Control;
 
     const WAIT: Meanwhile<'static> = Meanwhile::Wait(None);
@@ -245,10 +246,11 @@ mod tests {
         with_others(first, |values| {
             let never = || -> Result<u32> { unreachable!("another thread is at it") };
             assert_eq!(ask(values, Meanwhile::Leave, never), Ok(None));
-            let stop = AtomicBool::new(true);
+            let stop = AtomicBool::new(false);
             let control = Control { cancel: Some(&stop), ..Control::default() };
-            let watch = Watch::new(&control);
-            let cancelled = ask(values, Meanwhile::Wait(Some(&watch)), never);
+            let watch = Watch::begin(Some(&control), &Options::default()).expect("not cancelled yet");
+            stop.store(true, Ordering::Relaxed);
+            let cancelled = ask(values, Meanwhile::Wait(watch.as_ref()), never);
             assert_eq!(cancelled.map_err(|e| e.kind()), Err(ErrorKind::Cancelled));
             left.wait();
         });

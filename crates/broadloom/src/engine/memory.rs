@@ -7,8 +7,10 @@ use std::ops::ControlFlow;
 
 use broadloom_core::fuse::{Action, InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
-use broadloom_mem::{AliasPolicy, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
+use broadloom_mem::{AliasPolicy, Block, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
+
+use crate::engine::watch::Watch;
 
 /// Where a root's values go.
 pub(crate) enum Destination<'d> {
@@ -211,14 +213,19 @@ pub(super) fn contiguous_mut<'v>(buffer: &'v mut Buffer, dtype: DType, shape: &S
     contiguous_view(buffer.as_bytes_mut().ok_or_else(internal)?, dtype, shape)
 }
 
+/// Elements that are copied between two looks whether the run was cancelled.
+const COPIED: usize = 1 << 20;
+
 /// Copies elements, of one shape.
-pub(crate) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
+///
+/// Errors: also that the run was cancelled.
+pub(crate) fn copy(from: View<'_>, to: ViewMut<'_>, watch: Option<&Watch<'_>>) -> Result<()> {
     let shape: SmallVec<[usize; 6]> = from.shape().into();
     let item = from.item();
     let mut nest =
         Nest::new(&shape, &[from], [to]).map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))?;
     let mut scratch = Scratch::new();
-    let _ = nest.run(AliasPolicy::Copy, &mut scratch, &mut |block| {
+    let mut body = |block: &mut Block<'_>| {
         for row in 0..block.rows() {
             let (inputs, mut outputs) = block.row(row);
             macro_rules! copy_row {
@@ -238,7 +245,14 @@ pub(crate) fn copy(from: View<'_>, to: ViewMut<'_>) -> Result<()> {
             }
         }
         ControlFlow::Continue(())
-    });
+    };
+    let parts = watch.map_or(1, |_| nest.plan().elements().div_ceil(COPIED));
+    for part in nest.split(parts, AliasPolicy::Copy) {
+        watch.map_or(Ok(()), Watch::check)?;
+        if part.run(&mut scratch, &mut body).is_break() {
+            break;
+        }
+    }
     match scratch.take_refusal() {
         Some(refused) => Err(Error::new(ErrorKind::Limit, refused.to_string())),
         None => Ok(()),

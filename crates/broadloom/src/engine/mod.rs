@@ -59,8 +59,8 @@ use reduce::Blocks;
 pub(crate) use reduce::Folding;
 pub(crate) use runtime::Request;
 use runtime::Runtime;
-pub(crate) use watch::Watch;
 pub use watch::{Control, Progress};
+pub(crate) use watch::{Watch, is_long};
 
 /// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
 ///
@@ -187,8 +187,8 @@ impl Engine {
     /// The values of arrays, computed together: roots of one shape share one loop.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for memory beyond the options' limit or the machine's; [`ErrorKind::ZeroDivision`] under
-    /// that option.
+    /// [`ErrorKind::Limit`] for memory beyond the options' limit or the machine's; [`ErrorKind::TimeLimit`] beyond their limit of
+    /// time; [`ErrorKind::ZeroDivision`] under that option.
     pub fn eval_many(&self, roots: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
         self.eval_many_controlled(roots, options, None)
     }
@@ -196,7 +196,7 @@ impl Engine {
     /// [`Engine::eval_many`], watched: it can be cancelled, and says how far it is.
     ///
     /// # Errors
-    /// Those of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    /// Those of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll says no.
     pub fn eval_many_watched(
         &self,
         roots: &[&Array<'_>],
@@ -324,13 +324,10 @@ impl Engine {
         destinations: SmallVec<[Destination<'_>; 2]>,
         control: Option<&Control<'_>>,
     ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        let mut watch = control.map(Watch::new);
-        watch.as_ref().map_or(Ok(()), Watch::check)?;
+        let watch = Watch::begin(control, options)?;
         let lowered = Lowered::new(roots, options.size_limits())?;
         let plan = self.execution_plan(lowered.expression(), options, watch.as_ref())?;
-        if let Some(watch) = &mut watch {
-            watch.total = plan.elements();
-        }
+        let watch = Watch::over(watch, plan.work())?;
         let slots: SmallVec<[Region<'_>; 8]> =
             lowered.slots().iter().map(|data| data.storage.region()).collect();
         self.run(&plan, &slots, lowered.literals(), options, destinations, watch.as_ref())
@@ -365,13 +362,10 @@ impl Engine {
         options: &Options,
         control: Option<&Control<'_>>,
     ) -> Result<Option<Vec<Blocks>>> {
-        let mut watch = control.map(Watch::new);
-        watch.as_ref().map_or(Ok(()), Watch::check)?;
+        let watch = Watch::begin(control, options)?;
         let lowered = Lowered::new(roots, options.size_limits())?;
         let plan = self.execution_plan(lowered.expression(), options, watch.as_ref())?;
-        if let Some(watch) = &mut watch {
-            watch.total = plan.elements();
-        }
+        let watch = Watch::over(watch, plan.work())?;
         let slots: SmallVec<[Region<'_>; 8]> =
             lowered.slots().iter().map(|data| data.storage.region()).collect();
         let (request, literals) = (self.request(options), lowered.literals());

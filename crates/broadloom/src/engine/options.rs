@@ -2,6 +2,8 @@
 //!
 //! No choice changes the bits of a result, except those that are part of the meaning ([`Semantics`]).
 
+use std::time::Duration;
+
 use broadloom_core::Promotion;
 use broadloom_core::graph::{Accuracy, IntDivision, MAX_NODES, Semantics};
 use broadloom_core::rewrite::Rules;
@@ -77,6 +79,10 @@ pub struct Options {
     pub promotion: Promotion,
     /// The most bytes that results and temporaries may take; by default as many as can be addressed.
     pub max_bytes: usize,
+    /// How long an evaluation, or a run of a kernel, may take, its planning included; by default as long as it takes. Beyond it the
+    /// call ends with an error of kind [`TimeLimit`](broadloom_core::ErrorKind::TimeLimit). The clock is looked at where
+    /// [`Control::cancel`](crate::Control::cancel) is, and not in runs that are estimated to take less than a sixteenth of the limit.
+    pub max_time: Option<Duration>,
     /// The most nodes that all roots together may have: operations, conversions, views, arrays and literals, each
     /// counted once however often it is used. 2^28 by default, and never more.
     pub max_nodes: usize,
@@ -105,6 +111,7 @@ impl Default for Options {
             contract: false,
             promotion: Promotion::Strict,
             max_bytes: isize::MAX as usize,
+            max_time: None,
             max_nodes: MAX_NODES,
             max_depth: MAX_NODES,
             max_rank: MAX_RANK,

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use broadloom_core::{Error, Result};
+use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, catch_failure};
 use smallvec::SmallVec;
 
@@ -26,8 +26,19 @@ pub(super) struct Outcome<'o> {
     /// The first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     watch: Option<&'o Watch<'o>>,
+    /// Whether the watch counts what is done.
+    counts: bool,
     /// Whether a host function may fail.
     can_fail: bool,
+}
+
+/// How far a thread is, which looks whether to go on each time that it has gone through so many elements.
+pub struct Pace<'p> {
+    outcome: &'p Outcome<'p>,
+    every: usize,
+    /// Elements since the last look, and those of them that count as progress.
+    since: usize,
+    done: usize,
 }
 
 impl<'o> Outcome<'o> {
@@ -39,8 +50,14 @@ impl<'o> Outcome<'o> {
             failure: OnceLock::new(),
             panic: Mutex::new(None),
             watch,
+            counts: true,
             can_fail,
         }
+    }
+
+    /// The outcome of work whose elements another outcome counts.
+    pub fn uncounted(self) -> Outcome<'o> {
+        Outcome { counts: false, ..self }
     }
 
     /// Runs work, which takes part after part until there are none, here and on up to `threads` - 1 others.
@@ -48,7 +65,10 @@ impl<'o> Outcome<'o> {
     /// Errors: the first failure.
     pub fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
         if threads > 1 {
-            workers::share(threads, &|| self.beside_others(work))?;
+            // The caller alone can hear that the run is cancelled, if it is polled.
+            let look = || self.beside_others(&|| self.go_on().unwrap_or_else(|error| self.fail(error)));
+            let meanwhile = self.watch.map(|_| &look as &dyn Fn());
+            workers::share(threads, &|| self.beside_others(work), meanwhile)?;
         } else {
             work();
         }
@@ -69,27 +89,48 @@ impl<'o> Outcome<'o> {
 
     /// Whether no further part is to be begun.
     pub fn has_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.stopped.load(Ordering::Acquire)
     }
 
     /// Ends the work of all threads.
     pub fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
-        self.stopped.store(true, Ordering::Relaxed);
+        // A thread that sees the flag also sees the failure.
+        self.stopped.store(true, Ordering::Release);
     }
 
     /// Runs a part of so many elements, unless the run was cancelled.
     pub fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
-        if let Some(watch) = self.watch
-            && let Err(cancelled) = watch.check()
-        {
-            return self.fail(cancelled);
-        }
+        let run = || {
+            self.go_on()?;
+            run()
+        };
         if let Err(failure) = if self.can_fail { failing(run) } else { run() } {
             self.fail(failure);
         }
+        self.count(elements);
+    }
+
+    /// Whether the run is watched.
+    pub fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Whether to go on: an error once the run was cancelled, or another thread has failed.
+    pub fn go_on(&self) -> Result<()> {
+        let Some(watch) = self.watch else { return Ok(()) };
+        if self.has_stopped() {
+            // The failure that stopped the others is the one that is told of.
+            return Err(Error::new(ErrorKind::Cancelled, "another part failed"));
+        }
+        watch.check()
+    }
+
+    /// Counts elements that are done, if they are counted here.
+    pub fn count(&self, elements: usize) {
         // Not after another thread's panic, which the application is to hear of once.
         if let Some(watch) = self.watch
+            && self.counts
             && !self.has_stopped()
         {
             watch.done(elements);
@@ -113,6 +154,37 @@ impl<'o> Outcome<'o> {
     /// How many divisions are checked.
     pub fn sites(&self) -> usize {
         self.faults.len()
+    }
+}
+
+impl<'p> Pace<'p> {
+    /// Looks whether to go on after every so many elements.
+    pub fn new(outcome: &'p Outcome<'p>, every: usize) -> Pace<'p> {
+        Pace { outcome, every, since: 0, done: 0 }
+    }
+
+    /// Counts elements as done, and looks whether to go on if it is time.
+    #[inline]
+    pub fn pass(&mut self, elements: usize) -> Result<()> {
+        self.done += elements;
+        self.again(elements)
+    }
+
+    /// [`Pace::pass`] for work on elements that count once for all of it.
+    #[inline]
+    pub fn again(&mut self, elements: usize) -> Result<()> {
+        self.since += elements;
+        if self.since < self.every {
+            return Ok(());
+        }
+        self.end();
+        self.outcome.go_on()
+    }
+
+    /// Counts what was passed since the last look.
+    pub fn end(&mut self) {
+        self.since = 0;
+        self.outcome.count(std::mem::take(&mut self.done));
     }
 }
 

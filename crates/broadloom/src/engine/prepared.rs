@@ -23,7 +23,7 @@ use crate::engine::geometry::Geometry;
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
-use crate::engine::watch::Watch;
+use crate::engine::watch::{Watch, Work};
 use crate::jit::{self, Compiled};
 
 /// See the module's head.
@@ -46,6 +46,8 @@ pub struct PreparedStage {
     cost: usize,
     /// What its operands move.
     pub traffic: Traffic,
+    /// How many elements a thread computes between two checks for cancellation.
+    pub pause: usize,
     /// How many of its divisions are checked.
     pub sites: usize,
     /// Whether a host function that it calls can fail.
@@ -155,6 +157,7 @@ impl PreparedStage {
             linear,
             estimate,
             cost: stage.kernel.cost() as usize,
+            pause: cost::pause(&stage.kernel),
             traffic: Traffic {
                 stays: geometry.is_some(),
                 ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
@@ -201,6 +204,12 @@ impl PreparedStage {
             kept,
             kept.states[request.width as usize][request.threads as usize],
         )
+    }
+
+    /// What a run computes, and how long that takes at most, about.
+    pub fn work(&self) -> Work {
+        let elements = self.stage.shape.elements();
+        Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
     }
 
     /// What a run on one thread is expected to take.

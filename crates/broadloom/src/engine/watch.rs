@@ -1,11 +1,16 @@
-//! Progress and cancellation of a run.
+//! Progress, cancellation and time limits of a run.
 //!
-//! A run that is watched is cut into chunks of a bounded size, which look at the caller's flag before they begin, and report
-//! when they end. A chunk that has begun is finished; nothing is held or borrowed while the caller's function runs.
+//! Everything that can run long goes through [`Watch::check`] at intervals of bounded time: between the parts of a stage, between
+//! tiles and stretches of a reduction, while another thread makes what this one waits for. A time limit is a cancellation with
+//! another cause. Nothing is held or borrowed while a function of the caller's runs.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 use broadloom_core::{Error, ErrorKind, Result};
+
+use crate::engine::options::Options;
 
 /// How a run of a kernel, or an evaluation of arrays, can be watched and stopped.
 ///
@@ -31,19 +36,38 @@ use broadloom_core::{Error, ErrorKind, Result};
 #[derive(Clone, Copy, Default)]
 pub struct Control<'c> {
     /// Once it is true, the run ends with an error of kind [`Cancelled`](ErrorKind::Cancelled). It is looked at before
-    /// anything is planned and before each chunk, which is 131 072 elements at most, and fewer (down to some 16 384) where
-    /// they are estimated to take more than two milliseconds; also while another thread compiles what this one waits for.
-    /// Any thread may set it, and a signal handler.
+    /// anything is planned, while another thread compiles what this one waits for, and before each chunk: of 131 072 elements at
+    /// most, and of fewer (down to 256) where functions are computed. A run without `progress` and without host functions that is
+    /// estimated to take less than 10 ms on one thread is one chunk. Any thread may set it, and a signal handler.
     pub cancel: Option<&'c AtomicBool>,
     /// Called after each chunk, from the thread that computed it: on several threads at once, and not in order. The
     /// floating-point environment is the IEEE default. A panic of it ends the run, as soon as the chunks that have begun
     /// are done, and goes on in the thread that runs or evaluates.
     pub progress: Option<&'c (dyn Fn(Progress) + Sync)>,
+    /// Asks whether to go on: called where `cancel` is looked at, but by the thread alone that runs or evaluates, and every 50 ms at
+    /// most. Once it is false, the run ends as by `cancel`. It is for applications that have to look for themselves, such as the
+    /// interpreter of a language for its signals.
+    pub poll: Option<&'c (dyn Fn() -> bool + Sync)>,
 }
 
 impl std::fmt::Debug for Control<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Control {{ cancel: {:?}, progress: {} }}", self.cancel, self.progress.is_some())
+        let (progress, poll) = (self.progress.is_some(), self.poll.is_some());
+        write!(f, "Control {{ cancel: {:?}, progress: {progress}, poll: {poll} }}", self.cancel)
+    }
+}
+
+impl Control<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+
+    /// Whether to go on, of a call that has not begun.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.is_cancelled() {
+            true => Err(Error::new(ErrorKind::Cancelled, "the run was cancelled before it began")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -57,54 +81,161 @@ pub struct Progress {
     pub total: usize,
 }
 
-impl Control<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+/// The elements that a plan reads and computes, and an estimate of the time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// Elements of all loops, those that are reduced included.
+    pub elements: usize,
+    /// The nanoseconds that they take on one thread, estimated rather too high than too low; infinite with host functions, of
+    /// which nothing is known.
+    pub time: f64,
+}
+
+impl Work {
+    /// Both together.
+    pub fn and(self, other: Work) -> Work {
+        Work { elements: self.elements.saturating_add(other.elements), time: self.time + other.time }
     }
 }
 
-/// A run that is watched.
+/// Nanoseconds of estimated work from which on a run is watched.
+const LONG: f64 = 10e6;
+/// A run is watched too if its estimate is at least its time limit over this.
+const MARGIN: f64 = 16.0;
+/// How often [`Control::poll`] is called at most.
+const POLL: Duration = Duration::from_millis(50);
+
+/// A call that is watched.
 pub(crate) struct Watch<'w> {
-    control: &'w Control<'w>,
+    control: Control<'w>,
+    began: Instant,
+    limit: Option<Duration>,
+    /// The thread that runs or evaluates.
+    caller: ThreadId,
+    /// When it polled last, in nanoseconds from the beginning.
+    polled: AtomicU64,
+    /// Whether the poll has said no.
+    refused: AtomicBool,
     done: AtomicUsize,
     /// Elements of all loops; 0 before they are planned.
-    pub total: usize,
+    total: usize,
 }
 
 impl<'w> Watch<'w> {
-    /// Elements of a chunk, at most: some 20 µs of a cheap body.
-    pub(super) const CHUNK: usize = 1 << 17;
-    /// Estimated nanoseconds of a chunk, at most.
-    const CHUNK_TIME: f64 = 2e6;
-
-    /// How many chunks a loop over so many elements is cut into, which takes so many nanoseconds on one thread.
-    pub(super) fn chunks(elements: usize, time: f64) -> usize {
-        let by_time = (time / Watch::CHUNK_TIME) as usize + 1;
-        elements.div_ceil(Watch::CHUNK).max(by_time).min(elements)
+    /// The watch of a call that begins now; none without a control and a time limit.
+    ///
+    /// Errors: that the call was cancelled already.
+    pub fn begin(control: Option<&Control<'w>>, options: &Options) -> Result<Option<Watch<'w>>> {
+        if control.is_none() && options.max_time.is_none() {
+            return Ok(None);
+        }
+        let watch = Watch {
+            control: control.copied().unwrap_or_default(),
+            began: Instant::now(),
+            limit: options.max_time,
+            caller: std::thread::current().id(),
+            polled: AtomicU64::new(0),
+            refused: AtomicBool::new(false),
+            done: AtomicUsize::new(0),
+            total: 0,
+        };
+        watch.check().map(|()| Some(watch))
     }
 
-    pub fn new(control: &'w Control<'w>) -> Watch<'w> {
-        Watch { control, done: AtomicUsize::new(0), total: 0 }
+    /// The watch of a call, once its work is known; none where that ends before anyone would stop it.
+    ///
+    /// Errors: those of [`Watch::check`].
+    pub fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
+        let Some(mut watch) = watch else { return Ok(None) };
+        watch.check()?;
+        watch.total = work.elements;
+        Ok(is_long(Some(&watch.control), watch.limit, work).then_some(watch))
     }
 
     /// Whether to go on.
     pub fn check(&self) -> Result<()> {
-        if !self.control.is_cancelled() {
+        let control = &self.control;
+        if control.is_cancelled() || self.refused.load(Ordering::Relaxed) {
+            return Err(self.error(ErrorKind::Cancelled, "the run was cancelled"));
+        }
+        if self.limit.is_none() && control.poll.is_none() {
             return Ok(());
         }
-        let (done, total) = (self.done.load(Ordering::Relaxed), self.total);
-        let why = match total {
-            0 => "the run was cancelled before it began".to_owned(),
-            _ => format!("the run was cancelled after {done} of {total} elements"),
-        };
-        Err(Error::new(ErrorKind::Cancelled, why))
+        let now = self.began.elapsed();
+        if let Some(limit) = self.limit
+            && now >= limit
+        {
+            let why = format!("the run was stopped by its time limit of {limit:?}");
+            return Err(self
+                .error(ErrorKind::TimeLimit, &why)
+                .with_help("the option max_time sets the limit"));
+        }
+        match control.poll {
+            Some(poll) if !self.poll(poll, now) => {
+                self.refused.store(true, Ordering::Relaxed);
+                Err(self.error(ErrorKind::Cancelled, "the run was cancelled"))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Notes that a chunk is done.
+    /// Asks the caller, on its thread, if it was not asked just now.
+    fn poll(&self, poll: &(dyn Fn() -> bool + Sync), now: Duration) -> bool {
+        let now = now.as_nanos() as u64;
+        let is_due = now.saturating_sub(self.polled.load(Ordering::Relaxed)) >= POLL.as_nanos() as u64;
+        if !is_due || std::thread::current().id() != self.caller {
+            return true;
+        }
+        self.polled.store(now, Ordering::Relaxed);
+        poll()
+    }
+
+    #[cold]
+    fn error(&self, kind: ErrorKind, what: &str) -> Error {
+        let (done, total) = (self.done.load(Ordering::Relaxed), self.total);
+        match total {
+            0 => Error::new(kind, format!("{what} before it began")),
+            _ => Error::new(kind, format!("{what} after {done} of {total} elements")),
+        }
+    }
+
+    /// Notes that elements are done.
     pub(super) fn done(&self, elements: usize) {
+        if elements == 0 {
+            return;
+        }
         let done = self.done.fetch_add(elements, Ordering::Relaxed) + elements;
         if let Some(progress) = self.control.progress {
             progress(Progress { done, total: self.total });
         }
+    }
+}
+
+/// Whether a run is to be watched.
+pub(crate) fn is_long(control: Option<&Control<'_>>, limit: Option<Duration>, work: Work) -> bool {
+    if control.is_none() && limit.is_none() {
+        return false;
+    }
+    let least = limit.map_or(LONG, |limit| (limit.as_secs_f64() * 1e9 / MARGIN).min(LONG));
+    work.time >= least || control.is_some_and(|control| control.progress.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_watched() {
+        let work = |time| Work { elements: 1, time };
+        let (flag, told) = (Control::default(), Control { progress: Some(&|_| ()), ..Control::default() });
+        let second = Some(Duration::from_secs(1));
+        // Without a control and a limit nothing can stop a run.
+        assert!(!is_long(None, None, work(f64::INFINITY)));
+        assert!(!is_long(Some(&flag), None, work(9e6)) && is_long(Some(&flag), None, work(11e6)));
+        assert!(is_long(Some(&told), None, work(1.0)) && is_long(Some(&flag), None, work(f64::INFINITY)));
+        assert!(!is_long(None, second, work(9e6)) && is_long(None, second, work(11e6)));
+        let short = Some(Duration::from_millis(16));
+        assert!(!is_long(None, short, work(0.9e6)) && is_long(None, short, work(1.1e6)));
+        assert!(is_long(None, Some(Duration::ZERO), work(0.0)));
     }
 }

@@ -30,6 +30,8 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 /// begins. Measured beside rayon's scope on two processors, 60 µs to 1 ms of work: no slower with any pause between two
 /// evaluations, while 32 lost to it after a pause of 20 µs.
 const YIELDS: usize = 64;
+/// How long the caller waits for the others before it looks for something else.
+const PATIENCE: Duration = Duration::from_millis(5);
 /// How many sleeping threads each that has found work wakes in turn: all of them soon, none by a long queue.
 const WAKES: usize = 2;
 
@@ -45,13 +47,17 @@ pub fn threads(options: &Options, time: f64) -> usize {
     1 + WORKERS.ensure(limit(options).min(useful) - 1)
 }
 
-/// Runs `work` on this thread and on up to `threads` - 1 others at the same time, which come as they find time, or not at all.
+/// Runs `work` on this thread and on up to `threads` - 1 others at the same time, which come as they find time, or not at all. While
+/// this thread has nothing to do but to wait for the others, it calls `meanwhile` now and then.
 ///
 /// Errors: the process was forked by `work`, while others had begun.
-pub fn share(threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
+pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
     let done = lend(work, |job| {
-        let _posted = WORKERS.post(job, threads - 1);
+        let posted = WORKERS.post(job, threads - 1);
         work();
+        drop(posted);
+        // That the process was forked is said in the end.
+        let _ = meanwhile.map(|meanwhile| job.wait(PATIENCE, meanwhile));
     });
     done.map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use broadloom_core::symbol::Binding;
 use broadloom_core::text::nearest;
@@ -201,6 +202,25 @@ impl Call {
     /// ([`Options::executor`](crate::Options::executor)), nothing happens.
     pub fn compile(&self) -> Result<()> {
         self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))
+    }
+
+    /// How long a run takes on one thread, estimated rather too high than too low; [`Duration::MAX`] for kernels with host functions, of
+    /// which nothing is known.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use broadloom::prelude::*;
+    /// use broadloom::{Kernel, Options};
+    ///
+    /// // An element is read, but a billion are added up.
+    /// let x = Array::input("x", DType::Float64, &[1.into()])?;
+    /// let sum = x.broadcast_to(&[1_000_000_000])?.sum(())?;
+    /// let call = Kernel::new(&[&sum], &[&x], &Options::default())?.bind(&[])?;
+    /// assert!(call.estimated_time() > Duration::from_millis(100));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn estimated_time(&self) -> Duration {
+        Duration::try_from_secs_f64(self.bound.plan().work().time * 1e-9).unwrap_or(Duration::MAX)
     }
 
     /// The kernel.

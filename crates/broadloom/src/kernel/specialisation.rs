@@ -11,7 +11,9 @@ use broadloom_ir::VectorWidth;
 use broadloom_mem::{Apart, Region, ViewMut, with_bools_as_bytes};
 use smallvec::SmallVec;
 
-use crate::engine::{self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, param};
+use crate::engine::{
+    self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, is_long, param,
+};
 use crate::kernel::memory::{In, Out, Place, outside};
 use crate::kernel::port::Port;
 use crate::lower::Template;
@@ -77,7 +79,7 @@ impl Specialisation {
         });
         let inputs = inputs.collect();
         let outputs = plan.roots().iter().map(|(d, shape)| Required::new(*d, shape.elements())).collect();
-        let fits = plan.bytes() <= options.max_bytes;
+        let fits = plan.bytes() <= options.max_bytes && !is_long(None, options.max_time, plan.work());
         let direct = if fits { Direct::new(&plan, &literals) } else { None };
         Ok(Specialisation { plan, inputs, outputs, literals, direct })
     }
@@ -110,6 +112,10 @@ impl Specialisation {
         outputs: impl IntoIterator<Item = Out<'o>>,
         control: Option<&Control<'_>>,
     ) -> Result<()> {
+        let control = match control {
+            Some(control) => self.watched(control, options)?,
+            None => None,
+        };
         count("inputs", inputs.len(), self.inputs.len())?;
         let mut are_slices = true;
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
@@ -148,6 +154,18 @@ impl Specialisation {
         }
         let outputs = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
         self.run_anywhere(options, inputs, outputs.collect(), control)
+    }
+
+    /// The control, unless the run ends before anyone would stop it.
+    ///
+    /// Errors: that the run was cancelled already.
+    fn watched<'c, 'w>(
+        &self,
+        control: &'c Control<'w>,
+        options: &Options,
+    ) -> Result<Option<&'c Control<'w>>> {
+        let is_long = is_long(Some(control), options.max_time, self.plan.work());
+        if is_long { Ok(Some(control)) } else { control.check().map(|()| None) }
     }
 
     /// Runs with outputs that are not all slices of bytes; the inputs are checked.
@@ -260,10 +278,7 @@ impl Specialisation {
             destinations.push(destination);
             later.push(left);
         }
-        let mut watch = control.map(Watch::new);
-        if let Some(watch) = &mut watch {
-            watch.total = self.plan.elements();
-        }
+        let watch = Watch::over(Watch::begin(control, options)?, self.plan.work())?;
         let made = Engine::global().run(
             &self.plan,
             &slots,
@@ -275,7 +290,11 @@ impl Specialisation {
         for ((buffer, view), (dtype, shape)) in made.into_iter().zip(later).zip(self.plan.roots()) {
             if let (Some(buffer), Some(view)) = (buffer, view) {
                 let layout = Layout::contiguous(shape.clone());
-                engine::copy(engine::view(buffer.as_bytes().into(), *dtype, &layout)?, *view)?;
+                engine::copy(
+                    engine::view(buffer.as_bytes().into(), *dtype, &layout)?,
+                    *view,
+                    watch.as_ref(),
+                )?;
             }
         }
         Ok(())

@@ -341,10 +341,11 @@ fn the_documented_defaults() {
         if is_power { format!("2^{}", n.ilog2()) } else { n.to_string() }
     };
     let broadloom::Limits { plans, plan_words, kernels, code_bytes, pool_bytes } = Default::default();
-    let Options { max_bytes, max_nodes, max_depth, max_rank, max_compiled_cost, .. } = Options::default();
+    let Options { max_bytes, max_time, max_nodes, max_depth, max_rank, max_compiled_cost, .. } =
+        Options::default();
     let parse = broadloom::text::ParseOptions::default();
-    assert_eq!(max_bytes, isize::MAX as usize);
-    let mut rows: Vec<(&str, String)> = vec![("max_bytes", "isize::MAX".into())];
+    assert_eq!((max_bytes, max_time), (isize::MAX as usize, None));
+    let mut rows: Vec<(&str, String)> = vec![("max_bytes", "isize::MAX".into()), ("max_time", "none".into())];
     rows.extend(
         [
             ("max_nodes", max_nodes),

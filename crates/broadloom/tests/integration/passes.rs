@@ -377,7 +377,7 @@ fn a_pass_can_be_cancelled() -> Result<()> {
             done.fetch_add(1, Ordering::Relaxed);
             stop.store(count == 1, Ordering::Relaxed);
         };
-        let control = Control { cancel: Some(&stop), progress: Some(&progress) };
+        let control = Control { cancel: Some(&stop), progress: Some(&progress), ..Control::default() };
         let outcome = chunk.fold_watched(&parts, &control);
         assert!(done.load(Ordering::Relaxed) > 0, "progress is told of");
         match count {

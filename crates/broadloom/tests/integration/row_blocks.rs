@@ -321,7 +321,7 @@ fn blocks_are_cancelled_and_report_what_is_done() -> Result<()> {
         assert!(seen.len() >= elements.div_ceil(1 << 17), "{} chunks", seen.len());
         let stop = AtomicBool::new(false);
         let half = |p: Progress| stop.store(2 * p.done >= p.total, Ordering::Relaxed);
-        let control = Control { cancel: Some(&stop), progress: Some(&half) };
+        let control = Control { cancel: Some(&stop), progress: Some(&half), ..Control::default() };
         let error = y.eval_watched(&options, &control).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert!(error.message().contains(&format!("of {elements} elements")), "{error}");

@@ -375,7 +375,7 @@ fn progress_adds_up_and_cancelling_stops() -> Result<()> {
             chunks.fetch_add(1, Ordering::Relaxed);
             stop.store(true, Ordering::Relaxed);
         };
-        let control = Control { cancel: Some(&stop), progress: Some(&cancel) };
+        let control = Control { cancel: Some(&stop), progress: Some(&cancel), ..Control::default() };
         let e = kernel.run_with(&[(&data).into()], [(&mut out).into()], &control).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Cancelled);
         assert!(chunks.into_inner() < seen.len(), "some chunk was left out");

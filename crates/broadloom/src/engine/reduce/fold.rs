@@ -82,9 +82,9 @@ impl<'f> Fold<'f> {
             .collect()
     }
 
-    /// Runs a part of so many elements, unless the run was cancelled.
-    pub fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
-        self.outcome.part(elements, run);
+    /// Runs a part, which counts its elements itself, unless the run was cancelled.
+    pub fn part(&self, run: impl FnOnce() -> Result<()>) {
+        self.outcome.part(0, run);
     }
 }
 

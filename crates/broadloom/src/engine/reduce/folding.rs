@@ -166,9 +166,10 @@ impl<'f> Fold<'f> {
                 && !self.outcome.has_stopped()
             {
                 let ((width, starts), range) = (&blocks[share / ranges], range(share));
-                self.part(width * range.len(), || {
+                self.part(|| {
                     let tiles = tiles.get_or_insert_with(|| Tiles::new(self));
                     let partials = self.range(starts, *width, range, tiles)?;
+                    tiles.pace.end();
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partials);
                     Ok(())
                 });

@@ -30,6 +30,8 @@ pub(crate) use folding::{Blocks, Folding};
 
 /// So many elements are folded from memory without a thought of threads.
 const SHORT: usize = 1 << 12;
+/// Bytes of results that are filled between two looks whether the run was cancelled.
+const FILLED: usize = 1 << 20;
 
 impl PreparedStage {
     /// Runs a stage that combines elements.
@@ -63,7 +65,7 @@ impl PreparedStage {
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
             let each = reductions.iter().zip(&dtypes).zip(outputs);
-            return { each }.try_for_each(|((reduction, &dtype), out)| fill(*reduction, dtype, out));
+            return { each }.try_for_each(|((reduction, &dtype), out)| fill(*reduction, dtype, out, watch));
         }
         if geometry.results == 0 {
             return Ok(());
@@ -90,7 +92,6 @@ impl PreparedStage {
         };
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
-        let elements = geometry.results * geometry.count;
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let mut fold = Fold {
             prepared: self,
@@ -113,8 +114,7 @@ impl PreparedStage {
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
-        let parts = parts(threads).max(watch.map_or(1, |_| Watch::chunks(elements, time)));
-        run(&fold, threads, parts)?;
+        run(&fold, threads, parts(threads))?;
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
         {
@@ -221,13 +221,16 @@ impl PreparedStage {
 }
 
 /// Writes what no elements are combined to.
-fn fill(reduction: Reduction, dtype: DType, out: &mut [u8]) -> Result<()> {
+fn fill(reduction: Reduction, dtype: DType, out: &mut [u8], watch: Option<&Watch<'_>>) -> Result<()> {
     if out.is_empty() {
         return Ok(());
     }
     let nothing = || Error::new(ErrorKind::Internal, format!("{reduction} of nothing was not refused"));
     let value = reduction.of_nothing(dtype).ok_or_else(nothing)?;
     let bytes = value.bits.to_le_bytes();
-    out.chunks_exact_mut(dtype.size()).for_each(|element| element.copy_from_slice(&bytes[..dtype.size()]));
-    Ok(())
+    out.chunks_mut(FILLED).try_for_each(|stretch| {
+        let elements = stretch.chunks_exact_mut(dtype.size());
+        elements.for_each(|element| element.copy_from_slice(&bytes[..dtype.size()]));
+        watch.map_or(Ok(()), Watch::check)
+    })
 }

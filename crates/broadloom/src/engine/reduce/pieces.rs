@@ -5,13 +5,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_mem::Caches;
 use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
 
 use super::fold::{Fold, Partials, Results, append};
 use super::tile::Tiles;
-use crate::engine::geometry::{self, Form, Geometry, PANEL_TILE, Run};
+use crate::engine::geometry::{self, Form, Geometry, Run};
+use crate::engine::outcome::Pace;
 use crate::jit::Compiled;
+
+/// Bytes that are folded from memory between two looks whether to go on, where the last-level cache is smaller or unknown.
+const LEAST_STRETCH: usize = 8 << 20;
 
 impl Fold<'_> {
     /// Runs the stage in about so many parts.
@@ -22,9 +27,7 @@ impl Fold<'_> {
             let done = Mutex::new(Some(results));
             return self.outcome.share(1, &|| {
                 let results = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.part(self.geometry.results * self.geometry.count, || {
-                    self.pieces(0..pieces, results.unwrap_or_default())
-                });
+                self.part(|| self.pieces(0..pieces, results.unwrap_or_default()));
             });
         }
         match self.geometry.has_ranges(parts) {
@@ -51,18 +54,16 @@ impl Fold<'_> {
                 *out = tail;
                 results.push(head);
             }
-            shares.push((Mutex::new(Some(results)), range, end - written));
+            shares.push((Mutex::new(Some(results)), range));
             written = end;
         }
         let next = AtomicUsize::new(0);
         self.outcome.share(threads, &|| {
-            while let Some((results, range, count)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
+            while let Some((results, range)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
                 && !self.outcome.has_stopped()
             {
                 let results = results.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.part(count * self.geometry.count, || {
-                    self.pieces(range.clone(), results.unwrap_or_default())
-                });
+                self.part(|| self.pieces(range.clone(), results.unwrap_or_default()));
             }
         })
     }
@@ -92,7 +93,7 @@ impl Fold<'_> {
             let mut of_piece = self.results_of(&mut results, range.start - first..range.end - first);
             match self.geometry.form {
                 Form::Rows { .. } if self.is_direct() => {
-                    self.fold_rows(&starts, range.len(), &mut of_piece)?
+                    self.fold_rows(&starts, range.len(), &mut of_piece, &mut tiles.pace)?
                 }
                 Form::Rows { results: 2.. } => self.rows(&starts, range.len(), &mut of_piece, &mut tiles)?,
                 Form::Across { .. } if self.geometry.count <= LANES => {
@@ -104,6 +105,7 @@ impl Fold<'_> {
                 }
             }
         }
+        tiles.pace.end();
         self.outcome.note_faults(&tiles.faults);
         Ok(())
     }
@@ -133,21 +135,22 @@ impl Fold<'_> {
         let Geometry { reduced, tile, .. } = self.geometry;
         let mut partials = self.partials(width, range.start)?;
         // Memory is folded row by row; a tile may have rows of several.
-        let limit = match self.is_direct() {
-            true => reduced[reduced.len() - 1].extent,
-            false => (tile / width).max(1),
-        };
+        let longest = reduced[reduced.len() - 1].extent;
+        let limit = if self.is_direct() { self.stretch(longest, width) } else { (tile / width).max(1) };
         let mut at = range.start;
         while at < range.end {
             if let Some((compiled, rows)) = self.leaves() {
-                let run = self.geometry.run(starts, at, range.end, reduced[reduced.len() - 1].extent);
+                let run = self.geometry.run(starts, at, range.end, longest);
                 self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
                 at += run.count;
                 continue;
             }
             let run = self.geometry.run(starts, at, range.end, limit);
             match self.is_direct() {
-                true => self.fold_memory(&run, width, &mut partials)?,
+                true => {
+                    tiles.pace.pass(run.count * width)?;
+                    self.fold_memory(&run, width, &mut partials)?;
+                }
                 false => {
                     tiles.compute(&run, Form::Across { width })?;
                     for (partial, tile) in partials.iter_mut().zip(tiles.elements(run.count * width)) {
@@ -201,6 +204,14 @@ impl Fold<'_> {
         Ok(())
     }
 
+    /// How many rows of so many elements, of so many that follow each other, are folded from memory between two looks whether to go
+    /// on. Long runs are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
+    fn stretch(&self, rows: usize, width: usize) -> usize {
+        let bytes = |rows: usize| rows.saturating_mul(width).saturating_mul(self.dtypes[0].size());
+        let whole = (bytes(rows) / Caches::of_target().last.max(LEAST_STRETCH)).max(1);
+        rows.div_ceil(whole)
+    }
+
     /// Folds elements where they are in memory.
     fn fold_memory(&self, run: &Run, width: usize, partials: &mut Partials) -> Result<()> {
         let reduced = &self.geometry.reduced[self.geometry.reduced.len() - 1];
@@ -242,7 +253,7 @@ impl Fold<'_> {
             let count = rows.min(last / length - row).min(height - row % height);
             let mut partials: Vec<Partials> =
                 (row..row + count).map(|row| self.partials(1, row * length)).collect::<Result<_>>()?;
-            let cols = (PANEL_TILE / count).max(LANES);
+            let cols = (self.geometry.panel / count).max(LANES);
             for col in (0..length).step_by(cols) {
                 let cols = cols.min(length - col);
                 let run = self.geometry.panel(starts, row, count, col, cols);
@@ -264,7 +275,13 @@ impl Fold<'_> {
     }
 
     /// Reduces results whose elements follow each other in memory, one after the other.
-    fn fold_rows(&self, starts: &[isize], count: usize, results: &mut Results<'_>) -> Result<()> {
+    fn fold_rows(
+        &self,
+        starts: &[isize],
+        count: usize,
+        results: &mut Results<'_>,
+        pace: &mut Pace<'_>,
+    ) -> Result<()> {
         let Geometry { kept, reduced, count: length, .. } = self.geometry;
         let (outer, inner) = (&kept[kept.len() - 1], &reduced[reduced.len() - 1]);
         let outputs = &self.prepared.stage.kernel.outputs;
@@ -274,7 +291,12 @@ impl Fold<'_> {
             let (input, item) = (outputs[i].index(), dtype.size());
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
             let elements = |start, count| self.elements(input, start, count).ok_or_else(outside);
-            if count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input) {
+            // The elements of several results of one kernel are the same.
+            let mut pass = |elements| if i == 0 { pace.pass(elements) } else { pace.again(elements) };
+            let stretch = self.stretch(inner.extent, 1);
+            let is_one = count == 1 && reduced.len() == 1 || self.geometry.is_neighbouring(input);
+            if is_one && stretch == inner.extent {
+                pass(count * length)?;
                 let all = elements(starts[input], count * length)?;
                 broadloom_reduce::reduce_each(reduction, dtype, *length, all, out)?;
                 continue;
@@ -285,7 +307,8 @@ impl Fold<'_> {
                 geometry::advance(&mut starts, outer, row);
                 let mut at = 0;
                 while at < *length {
-                    let run = self.geometry.run(&starts, at, *length, inner.extent);
+                    let run = self.geometry.run(&starts, at, *length, stretch);
+                    pass(run.count)?;
                     partial.push(elements(run.starts[input], run.count)?);
                     at += run.count;
                 }
@@ -323,6 +346,7 @@ impl Fold<'_> {
     ) -> Result<()> {
         let count = self.geometry.count;
         if self.is_direct() && self.geometry.reduced.len() == 1 {
+            tiles.pace.pass(count * width)?;
             let outputs = &self.prepared.stage.kernel.outputs;
             for (i, out) in results.iter_mut().enumerate() {
                 let input = outputs[i].index();

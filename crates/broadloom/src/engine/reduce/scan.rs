@@ -14,7 +14,7 @@ use broadloom_reduce::ScanState;
 use smallvec::SmallVec;
 
 use crate::engine::memory::read;
-use crate::engine::outcome::Outcome;
+use crate::engine::outcome::{Outcome, Pace};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
@@ -22,8 +22,10 @@ use crate::engine::workers;
 
 /// Nanoseconds to scan an element, about.
 const SCAN: f64 = 2.0;
-/// Bytes that are scanned between two looks at whether the run was cancelled.
+/// Bytes that are scanned between two looks at whether the run was cancelled. Longer rows are scanned in strips of their columns.
 const STRETCH: usize = 1 << 20;
+/// Bytes of short runs that a thread takes at a time.
+const SHARE: usize = 64 << 10;
 
 /// The runs that a stage scans.
 struct Runs {
@@ -65,16 +67,46 @@ impl Runs {
         ViewMut::new(out, self.dtype.size(), self.front, &stage.shape, &strides).map_err(|e| memory(&e))
     }
 
-    /// Scans the elements of a run in place.
-    fn scan(&self, run: &mut [u8], watch: Option<&Watch<'_>>) -> Result<()> {
+    /// Scans the elements of runs in place.
+    ///
+    /// Errors: also that the run was cancelled.
+    fn scan(&self, runs: &mut [u8], pace: &mut Pace<'_>) -> Result<()> {
         let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
         let first = self.scan.initial(self.dtype).bits.to_le_bytes();
-        let (head, elements) = run.split_at_mut(self.front);
-        head.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
-        let mut state = ScanState::new(self.scan, self.dtype, self.width)?;
-        for stretch in elements.chunks_mut(row * (STRETCH / row).max(1)) {
-            watch.map_or(Ok(()), Watch::check)?;
-            state.push_in_place(stretch);
+        let mut state = ScanState::new(self.scan, self.dtype, self.width.min(STRETCH / item))?;
+        for run in runs.chunks_exact_mut(self.bytes.max(1)) {
+            let (head, elements) = run.split_at_mut(self.front);
+            head.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
+            if row > STRETCH {
+                self.scan_strips(elements, &mut state, pace)?;
+                continue;
+            }
+            state.reset();
+            for stretch in elements.chunks_mut(row * (STRETCH / row)) {
+                pace.pass(stretch.len())?;
+                state.push_in_place(stretch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans a run of long rows in place: some columns of all rows, and then those beside them.
+    fn scan_strips(&self, elements: &mut [u8], state: &mut ScanState, pace: &mut Pace<'_>) -> Result<()> {
+        let row = self.width * self.dtype.size();
+        for from in (0..row).step_by(STRETCH) {
+            let columns = from..row.min(from + STRETCH);
+            let mut narrower;
+            let state = if columns.len() == STRETCH {
+                &mut *state
+            } else {
+                narrower = ScanState::new(self.scan, self.dtype, columns.len() / self.dtype.size())?;
+                &mut narrower
+            };
+            state.reset();
+            for row in elements.chunks_exact_mut(row) {
+                pace.pass(columns.len())?;
+                state.push_in_place(&mut row[columns.clone()]);
+            }
         }
         Ok(())
     }
@@ -111,30 +143,32 @@ impl PreparedStage {
             self.run_nest(request, &mut nest, params, self.clock(request), watch)?;
         }
         // The elements are those of the stage's loops, which have been counted.
-        let outcome = Outcome::new(0, false, None);
+        let outcome = Outcome::new(0, false, watch).uncounted();
         let threads = workers::threads(request.options, SCAN * shape.elements() as f64).min(runs.count);
-        let places: Vec<Mutex<&mut [u8]>> = out.chunks_exact_mut(runs.bytes).map(Mutex::new).collect();
+        let share = runs.bytes * (SHARE / runs.bytes).clamp(1, runs.count.div_ceil(threads));
+        let places: Vec<Mutex<&mut [u8]>> = out.chunks_mut(share).map(Mutex::new).collect();
         let next = AtomicUsize::new(0);
         outcome.share(threads, &|| {
-            while let Some(run) = places.get(next.fetch_add(1, Ordering::Relaxed))
+            while let Some(share) = places.get(next.fetch_add(1, Ordering::Relaxed))
                 && !outcome.has_stopped()
             {
-                let mut run = run.lock().unwrap_or_else(PoisonError::into_inner);
-                outcome.part(0, || runs.scan(&mut run, watch));
+                let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
+                outcome.part(0, || runs.scan(&mut share, &mut Pace::new(&outcome, STRETCH)));
             }
         })
     }
 
-    /// Scans a part of a stage, which is a stage itself, here and now; `store` runs its kernel.
-    pub fn scan_part(
+    /// Scans a part of a stage, which is a stage itself, here and now; `store` runs its kernel, and `outcome` says whether to go on.
+    pub(in crate::engine) fn scan_part(
         stage: &Stage,
         inputs: &[View<'_>],
         out: &mut [u8],
+        outcome: &Outcome<'_>,
         store: impl FnOnce(&mut Nest<'_>) -> Result<()>,
     ) -> Result<()> {
         let runs = Runs::of(stage)?;
         let to = runs.target(stage, out)?;
         store(&mut Nest::new(&stage.shape, inputs, [to]).map_err(|e| memory(&e))?)?;
-        out.chunks_exact_mut(runs.bytes.max(1)).try_for_each(|run| runs.scan(run, None))
+        runs.scan(out, &mut Pace::new(outcome, STRETCH))
     }
 }

@@ -17,7 +17,8 @@ use smallvec::SmallVec;
 
 use super::fold::Fold;
 use crate::engine::execute::with_workspace;
-use crate::engine::geometry::{Form, PANEL_TILE, Run};
+use crate::engine::geometry::{Form, Run};
+use crate::engine::outcome::Pace;
 use crate::engine::prepared::Runner;
 use crate::jit::Compiled;
 
@@ -43,6 +44,8 @@ pub struct Tiles<'f> {
     others: Vec<(Accesses, Runner)>,
     /// The divisions by zero that were met.
     pub faults: SmallVec<[u8; 8]>,
+    /// How far the thread is.
+    pub pace: Pace<'f>,
 }
 
 impl<'f> Fold<'f> {
@@ -58,7 +61,7 @@ impl<'f> Fold<'f> {
         let (form, limit) = match geometry.form {
             Form::Panel { rows } => {
                 let cols = geometry.reduced.last().map_or(1, |dim| dim.extent);
-                let run = geometry.panel(&starts, 0, rows, 0, cols.min((PANEL_TILE / rows).max(LANES)));
+                let run = geometry.panel(&starts, 0, rows, 0, cols.min((geometry.panel / rows).max(LANES)));
                 return (run, geometry.form);
             }
             Form::Rows { results: 2.. } => (Form::Rows { results: range.len() }, geometry.count),
@@ -169,7 +172,8 @@ impl TilePlan {
 impl<'f> Tiles<'f> {
     pub fn new<'a: 'f>(fold: &'f Fold<'a>) -> Tiles<'f> {
         let faults = SmallVec::from_elem(0, fold.outcome.sites());
-        Tiles { fold, buffers: SmallVec::new(), plans: Vec::new(), others: Vec::new(), faults }
+        let pace = Pace::new(fold.outcome, fold.prepared.pause);
+        Tiles { fold, buffers: SmallVec::new(), plans: Vec::new(), others: Vec::new(), faults, pace }
     }
 
     /// The first elements of each output's tile.
@@ -179,8 +183,11 @@ impl<'f> Tiles<'f> {
     }
 
     /// Computes the elements of a run, of these results: element by element, each for all results, or result by result.
+    ///
+    /// Errors: also that the run was cancelled.
     pub fn compute(&mut self, run: &Run, form: Form) -> Result<()> {
         let extents = extents(self.fold, run, form);
+        self.pace.pass(extents.iter().product())?;
         self.make_buffers(extents.iter().product())?;
         let is_whole = |(i, region): (usize, &Region<'_>)| !self.fold.is_generated(i) && !region.has_gaps();
         if !self.fold.inputs.iter().enumerate().all(is_whole) {
@@ -195,7 +202,7 @@ impl<'f> Tiles<'f> {
                 self.plans.len() - 1
             }
         };
-        let Tiles { fold, buffers, plans, others, faults } = self;
+        let Tiles { fold, buffers, plans, others, faults, .. } = self;
         let plan = &plans[known];
         let kernel = &fold.prepared.stage.kernel;
         let mut operands = Apart::default();
@@ -222,6 +229,7 @@ impl<'f> Tiles<'f> {
 
     /// Computes the leaves of blocks that follow each other: of so many rows one.
     pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, rows: usize) -> Result<()> {
+        self.pace.pass(run.count)?;
         self.make_buffers(run.count / rows)?;
         let Tiles { fold, buffers, faults, .. } = self;
         let mut operands = Apart::default();

@@ -10,12 +10,13 @@ use broadloom_core::{DType, Layout, Shape};
 use smallvec::SmallVec;
 
 use super::cut::Cut;
-use crate::engine::watch::Watch;
 
 /// The most bytes of a block of one row, where rows are long: some second-level caches, and shares of the last level.
 const LONGEST: usize = 4 * BLOCK_BYTES;
 /// Bytes that follow each other in memory, at least, of an operand whose rows lie across.
 const RUN: usize = 256;
+/// Elements of a block of one stage, at most.
+const MOST: usize = 1 << 17;
 /// Plans of more stages run one after the other; looking for groups takes the square of their number.
 const MOST_STAGES: usize = 64;
 
@@ -258,8 +259,7 @@ impl<'p> Draft<'p> {
             return Err(Apart::Long { bytes: one });
         }
         let elements = self.members().map(|stage| stage.shape.elements() / count).max().unwrap_or(1);
-        let most =
-            (BLOCK_BYTES.saturating_sub(bytes.any) / bytes.row.max(1)).min(Watch::CHUNK / elements.max(1));
+        let most = (BLOCK_BYTES.saturating_sub(bytes.any) / bytes.row.max(1)).min(MOST / elements.max(1));
         let cut = Cut::new(self.extents, most.max(1), bytes.row);
         match self.operands().any(|(_, dtype, layout)| lies_across(layout, dtype, &cut)) {
             true => Err(Apart::Across),

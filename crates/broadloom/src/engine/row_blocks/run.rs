@@ -129,7 +129,7 @@ impl RowBlocks {
             }
         };
         let params = prepared.stage.params.iter().map(|p| param(*p, run.literals)).collect();
-        let outcome = Outcome::new(prepared.sites, false, None);
+        let outcome = Outcome::new(prepared.sites, false, run.watch).uncounted();
         Ok((Chosen { runner, params, outcome, took }, time))
     }
 
@@ -408,14 +408,17 @@ impl OfPart<'_> {
             None => {
                 let views = self.views(&regions)?;
                 let out = slices.first_mut().map_or(&mut [][..], |out| &mut **out);
-                PreparedStage::scan_part(&self.part.stage, &views, out, |nest| self.run(nest, others))?;
+                let outcome = &self.chosen.outcome;
+                PreparedStage::scan_part(&self.part.stage, &views, out, outcome, |nest| {
+                    self.run(nest, others)
+                })?;
             }
         }
         drop(slices);
         for ((output, aside), (_, dtype)) in outputs.iter_mut().zip(aside).zip(self.sizes()) {
             if let (Held::View(view), Some(buffer)) = (output, aside) {
                 let layout = Layout::contiguous(Shape::new(view.shape())?);
-                memory::copy(memory::view(buffer.as_bytes().into(), dtype, &layout)?, view.reborrow())?;
+                memory::copy(memory::view(buffer.as_bytes().into(), dtype, &layout)?, view.reborrow(), None)?;
                 pool.give(buffer);
             }
         }
