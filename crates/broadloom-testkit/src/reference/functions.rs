@@ -637,7 +637,8 @@ fn special_logaddexp(x: f64, y: f64) -> Option<Special> {
 
 /// m + log1p(e^(k − m)) for the greater operand m, and that logarithm.
 fn sum_of_exponentials(x: f64, y: f64, exp: fn(f64) -> f64, log1p: fn(f64) -> f64) -> (f64, f64) {
-    let (m, k) = (x.max(y), x.min(y));
+    // A NaN is one of the two; `f64::max` would drop it.
+    let (m, k) = if x >= y { (x, y) } else { (y, x) };
     let l = log1p(exp(k - m));
     (m + l, l)
 }
