@@ -20,7 +20,7 @@ use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::entry::{Argument, Entry, Source, only, shapes_of};
+use crate::entry::{Argument, Entry, Source, only};
 use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::Results;

@@ -142,7 +142,6 @@ fn a_closed_standard_output_is_an_error() {
         "eval x x=x.npy -o x2.npy --explain",
         "ops",
         "completions bash",
-        "fuzz --programs 1",
         "--version",
         "eval --help",
     ] {

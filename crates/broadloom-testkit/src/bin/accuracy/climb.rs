@@ -1,4 +1,4 @@
-//! The worst pairs of each kind, and a search around them.
+//! A search around the worst pairs of each kind.
 //!
 //! The maximum of an error over pairs is rarely met by chance: it takes a place where the approximation is at its worst and
 //! roundings that all go the same way. So pairs that are steps away from the worst ones are measured, the worst of these
@@ -12,51 +12,14 @@ use rayon::prelude::*;
 use crate::executor::Executor;
 use crate::filter::Filter;
 use crate::format::{round, step, width};
-use crate::measure::{Case, Found, Run};
+use crate::leaders::{KEPT, Leaders};
+use crate::measure::{Found, Run};
 use crate::points::Block;
 
-/// The worst pairs of a kind that are kept from a block of random pairs.
-pub const OF_BLOCK: usize = 4;
-/// Those around which the search goes on.
-const KEPT: usize = 48;
 /// Rounds of the search.
 const ROUNDS: u64 = 160;
 /// The maximum number of pairs of a round.
 const MOST: u64 = 1 << 14;
-
-/// The cases of the greatest errors, in order; of equal errors that of the lesser arguments first.
-#[derive(Clone, Debug, Default)]
-pub struct Leaders(Vec<Case>);
-
-impl Leaders {
-    /// The error that a case has to exceed to be among the first `count`.
-    pub fn bar(&self, count: usize) -> f64 {
-        count.checked_sub(1).and_then(|last| self.0.get(last)).map_or(-1.0, |case| case.ulps)
-    }
-
-    /// Puts in a case, and keeps the first `count`.
-    pub fn add(&mut self, case: Case, count: usize) {
-        let order = |other: &Case| other.ulps.total_cmp(&case.ulps).reverse().then(other.order(&case));
-        match self.0.binary_search_by(order) {
-            Ok(_) => {}
-            Err(place) if place < count => {
-                self.0.insert(place, case);
-                self.0.truncate(count);
-            }
-            Err(_) => {}
-        }
-    }
-
-    fn merge(mut self, other: Leaders) -> Leaders {
-        other.0.into_iter().for_each(|case| self.add(case, KEPT));
-        self
-    }
-}
-
-/// Merges the leaders of each kind.
-pub fn merge(a: Vec<Leaders>, b: Vec<Leaders>) -> Vec<Leaders> {
-    a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()
-}
 
 /// A pair some steps away from another: of one operand or of both, at any distance as likely as at another; at times with a
 /// power of two or a sign changed first.
@@ -99,13 +62,13 @@ impl Run {
             let mut found = Found::of(kinds);
             let (mut columns, mut results) = (vec![Vec::new(); 2], Vec::new());
             for round in 0..ROUNDS {
-                if leaders.0.is_empty() {
+                if leaders.cases().is_empty() {
                     break;
                 }
                 let mut rng = self.points.rng(u64::MAX - (family as u64 * ROUNDS + round));
                 columns.iter_mut().for_each(Vec::clear);
                 for _ in 0..count {
-                    let from = leaders.0[rng.below(leaders.0.len())].at;
+                    let from = leaders.cases()[rng.below(leaders.cases().len())].at;
                     let pair = beside(self.function, self.format, &mut rng, from);
                     columns.iter_mut().zip(pair).for_each(|(column, x)| column.push(x));
                 }
@@ -121,26 +84,5 @@ impl Run {
         });
         let searched = searches.reduce(|| Found::of(kinds), Found::merge);
         *found = std::mem::take(found).merge(searched);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn case(x: f64, ulps: f64) -> Case {
-        Case { at: [x, 0.0], got: 0.0, ulps }
-    }
-
-    #[test]
-    fn leaders_are_the_same_in_any_order() {
-        let cases = [case(1.0, 0.5), case(2.0, 0.7), case(3.0, 0.5), case(4.0, 0.6), case(2.0, 0.7)];
-        let mut rng = Rng::new(1);
-        for _ in 0..100 {
-            let mut leaders = Leaders::default();
-            rng.permutation(cases.len()).into_iter().for_each(|i| leaders.add(cases[i], 3));
-            assert_eq!(leaders.0, [case(2.0, 0.7), case(4.0, 0.6), case(1.0, 0.5)]);
-            assert_eq!((leaders.bar(3), leaders.bar(4)), (0.5, -1.0));
-        }
     }
 }

@@ -10,6 +10,7 @@ mod exact;
 mod executor;
 mod filter;
 mod format;
+mod leaders;
 mod measure;
 mod nearest;
 mod points;

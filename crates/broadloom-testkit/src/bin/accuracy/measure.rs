@@ -3,7 +3,6 @@
 //! Every error that is reported was confirmed by the precise reference. The filter decides only what is clear of its
 //! margin, and the reference rechecks a share of those points, so that an unsound filter is noticed.
 
-use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use broadloom_testkit::reference::{
@@ -12,44 +11,16 @@ use broadloom_testkit::reference::{
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
-use crate::climb::{self, Leaders, OF_BLOCK};
 use crate::exact;
 use crate::executor::{Accuracy, Executor, Which};
 use crate::filter::{Filter, MARGIN};
-use crate::format::{decimal, hex};
+use crate::leaders::{self, Case, Leaders, OF_BLOCK};
 use crate::points::{Block, Points};
 
 /// Every so-manieth point that the filter decides is judged by the reference too.
 pub const AUDIT: usize = 1009;
 /// Points of a run at which the quick reference is held against the precise one.
 const SAMPLE: usize = 200;
-
-/// A result at a point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Case {
-    /// The arguments.
-    pub at: [f64; 2],
-    /// The result.
-    pub got: f64,
-    /// Its error.
-    pub ulps: f64,
-}
-
-impl Case {
-    /// As `f(x, y) = z`, exactly and in decimal.
-    pub fn describe(&self, function: Function, format: Format) -> String {
-        let arguments = &self.at[..function.arity()];
-        let list =
-            |show: &dyn Fn(f64) -> String| arguments.iter().map(|&x| show(x)).collect::<Vec<_>>().join(", ");
-        let shown = list(&|x| decimal(format, x));
-        format!("{}({}) = {} ({shown})", function.name(), list(&hex), hex(self.got))
-    }
-
-    /// The order of the arguments.
-    pub fn order(&self, other: &Case) -> Ordering {
-        self.at[0].total_cmp(&other.at[0]).then(self.at[1].total_cmp(&other.at[1]))
-    }
-}
 
 /// What was found at some points.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -159,7 +130,7 @@ impl Found {
         Found {
             kinds: self.kinds.into_iter().zip(other.kinds).map(|(a, b)| a.merge(b)).collect(),
             cancelling: self.cancelling.merge(other.cancelling),
-            leaders: climb::merge(self.leaders, other.leaders),
+            leaders: leaders::merge(self.leaders, other.leaders),
         }
     }
 }

@@ -8,7 +8,8 @@ use broadloom_testkit::reference::{Function, Symmetry, judge};
 
 use crate::executor::Executor;
 use crate::filter::Filter;
-use crate::measure::{AUDIT, Case, Run, Tally};
+use crate::leaders::Case;
+use crate::measure::{AUDIT, Run, Tally};
 use crate::points::Block;
 
 impl Run {

@@ -183,7 +183,8 @@ mod tests {
             kinds: vec![kind("any bits", 0.5), kind("large", 0.7), kind("listed", 0.6), kind("around", 0.8)],
             ..row()
         };
-        assert_eq!(results::parse(&results::print(&[hypot.clone()])).expect("rows"), [hypot.clone()]);
+        let printed = results::print(std::slice::from_ref(&hypot));
+        assert_eq!(results::parse(&printed).expect("rows"), std::slice::from_ref(&hypot));
         let table = kinds(&[&hypot, &row(), &pow]);
         let expected = "\n| pairs | hypot | pow |\n| --- | --- | --- |\n\
             | any bits | 0.5000 of 1 234 | 0.5000 of 1 234 |\n\

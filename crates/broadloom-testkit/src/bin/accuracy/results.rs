@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::executor::Accuracy;
 use crate::format::{decimal, hex};
-use crate::measure::{Case, Outcome, Run, Tally};
+use crate::leaders::Case;
+use crate::measure::{Outcome, Run, Tally};
 
 /// Which points a row is about.
 pub const CANCELLING: &str = "cancelling";

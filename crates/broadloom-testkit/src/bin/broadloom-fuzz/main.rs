@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use broadloom_core::printable;
 use broadloom_testkit::differential::{Finding, MOST_ELEMENTS, Search, program_of_seed};
 use broadloom_testkit::random::{Program, ProgramError, instance};
 use clap::Parser;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     match fuzz(&Arguments::parse(), &interrupted) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { status, message }) => {
-            eprintln!("error: {message}");
+            eprintln!("error: {}", printable(&message));
             ExitCode::from(status)
         }
     }
@@ -164,7 +165,7 @@ fn report(
             }
             // If the file can't be written, the finding is printed.
             Err(error) => {
-                eprintln!("warning: {}: {error}", path.display());
+                eprintln!("warning: {}: {error}", printable(&path.display().to_string()));
                 print(&text)
             }
         },
