@@ -1,6 +1,6 @@
 """Signals, exceptions from other threads and time limits end whatever computes, in each kind of stage and by each way into it.
 
-What is computed here would take minutes or hours: a run that goes on meets the time limit of the process.
+Each computation here would take minutes or hours: a run that goes on meets the time limit of the process.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def test_a_time_limit_that_is_kept() -> None:
 
 
 class Enough(Exception):
-    """What the handlers of signals raise here."""
+    """The exception that handlers of signals raise here."""
 
 
 @pytest.fixture

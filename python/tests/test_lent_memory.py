@@ -106,7 +106,7 @@ def test_what_reads_changed_memory_raises(name: str, change: Callable[[np.ndarra
     change(memory)
     with pytest.raises(ValueError, match="NumPy array"):
         READERS[name](x)
-    # What is known without the memory stays.
+    # Facts that are known without the memory stay.
     assert (x.dtype, x.shape, x.ndim, x.size, len(x)) == (np.dtype("f8"), (8,), 1, 8, 8)
 
 

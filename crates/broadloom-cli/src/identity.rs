@@ -104,7 +104,7 @@ mod system {
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
-    /// What the file system knows a file by.
+    /// The identity of a file on its file system.
     #[derive(Debug, PartialEq, Eq)]
     pub struct FileId {
         device: u64,
@@ -137,7 +137,7 @@ mod system {
 
     use same_file::Handle;
 
-    /// What the file system knows a file by.
+    /// The identity of a file on its file system.
     #[derive(Debug, PartialEq, Eq)]
     pub struct FileId(Handle);
 

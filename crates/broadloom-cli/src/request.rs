@@ -85,7 +85,7 @@ fn results(destination: &Destination, program: &Program, takes_all: bool) -> Res
 
 /// Checks that each file is written once, however it is spelled, and that standard output goes to another one.
 fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
-    // What has no place, such as a folder that is not there, is refused when the file is created.
+    // A file without a place, such as one in a missing folder, is refused when it is created.
     let placed = |path: &PathBuf| (path.clone(), Place::of(path).ok());
     let is_one = |(path, place): &(PathBuf, Option<Place>), (other, its): &(PathBuf, Option<Place>)| {
         path == other || place.as_ref().zip(its.as_ref()).is_some_and(|(place, other)| place.is(other))

@@ -42,7 +42,7 @@ impl Scratch {
         Ok(Scratch { file: file.map_err(why)?, directory: directory.into() })
     }
 
-    /// What was written, for reading.
+    /// The bytes that were written, for reading.
     pub fn into_file(self) -> File {
         self.file
     }

@@ -123,7 +123,7 @@ impl SharedJob {
     /// often at least; the owner calls it, on its thread.
     ///
     /// # Errors
-    /// Those of [`lend`].
+    /// As [`lend`].
     pub fn wait(&self, patience: Duration, mut meanwhile: impl FnMut()) -> Result<(), Forked> {
         self.close_and(|| {
             thread::park_timeout(patience);
@@ -135,7 +135,7 @@ impl SharedJob {
         self.close_and(thread::park)
     }
 
-    /// Lets nobody in any more, and waits until all are out: soon by sleeping, which an unpark ends.
+    /// Lets no thread in any more, and waits until all are out: soon by sleeping, which an unpark ends.
     fn close_and(&self, mut sleep: impl FnMut()) -> Result<(), Forked> {
         // What the others wrote is seen: the load that finds none inside acquires what each has released by leaving.
         let mut state = self.state.fetch_or(CLOSED, Ordering::Acquire) | CLOSED;

@@ -93,7 +93,7 @@ impl<'a> Storage<'a> {
         matches!(self.block, Block::Lent(..))
     }
 
-    /// The owner of memory that is lent.
+    /// The owner of borrowed memory.
     pub(crate) fn owner(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         match &self.block {
             Block::Lent(_, Owner(owner)) => Some(owner),

@@ -1,4 +1,4 @@
-"""What a model grows to when its functions are expanded, known before anything is expanded.
+"""The size of a model whose functions are expanded, known before anything is expanded.
 
 Functions that each call another one twice grow exponentially with the length of the model, so the number of operators is
 counted once per function, from those that it calls upwards. The calls are followed with a stack and without recursion.

@@ -93,7 +93,7 @@ fn bytes(dtype: DType, bits: &[u64]) -> Vec<u8> {
 #[test]
 fn random_programs_through_the_command_in_small_chunks() {
     let dir = Dir::new();
-    // Those of reductions and views of them first, which need passes.
+    // Programs of reductions and views of them come first, since they need passes.
     for text in [
         "s0: float64[2,3] = [1, 2, 3, 4, 5, 6]\ns1 = sum(s0, keepdims=true)\ns2 = s1[1:1]\ns3 = index_axis(s2, 1, 0)\nreturn s3, s1\n",
         "s0: uint8[5] = [1, 2, 3, 4, 5]\ns1 = max(s0, axis=())\ns2 = s1 << s0\ns3 = sum(s2)\nreturn s3, s2\n",

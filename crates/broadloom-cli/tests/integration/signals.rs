@@ -142,7 +142,7 @@ fn evaluations_end_and_leave_nothing() {
     assert_eq!(fs::read(dir.path("there.npy")).expect("a file"), b"as it was");
 }
 
-/// What takes too long ends as by a signal, with a status and a message of its own.
+/// An evaluation that takes too long ends as by a signal, with a status and a message of its own.
 #[test]
 fn a_time_limit_ends_evaluations_and_leaves_nothing() {
     let dir = Dir::new();

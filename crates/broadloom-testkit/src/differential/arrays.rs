@@ -1,4 +1,4 @@
-//! The arrays that the steps of a random program stand for.
+//! Arrays made from the steps of a random program.
 
 use broadloom::{Array, Range, Result, with_promotion};
 
@@ -6,7 +6,7 @@ use super::reductions;
 use crate::elements;
 use crate::random::{Arg, Program, Step, View};
 
-/// The arrays that a program's steps stand for, none of them evaluated.
+/// The arrays of a program's steps, none of them evaluated.
 ///
 /// # Errors
 /// The array functions' error for a program that does not type.
@@ -14,7 +14,7 @@ pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
     arrays_over(program, |_| None)
 }
 
-/// The arrays that a program's steps stand for, with others in the place of some steps.
+/// The arrays of a program's steps, with others in the place of some steps.
 pub(super) fn arrays_over(
     program: &Program,
     instead: impl Fn(usize) -> Option<Array<'static>>,
@@ -29,7 +29,7 @@ pub(super) fn arrays_over(
     })
 }
 
-/// The array that a step stands for after these, in this thread's promotion mode.
+/// The array of a step after these, in this thread's promotion mode.
 ///
 /// # Errors
 /// The array functions' error for a step that does not type.

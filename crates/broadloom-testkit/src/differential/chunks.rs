@@ -32,7 +32,7 @@ struct Files<'p> {
     /// The steps that they are.
     numbers: Vec<usize>,
     tensors: Vec<&'p Tensor>,
-    /// What stands for them in expressions.
+    /// Their symbols in expressions.
     inputs: Vec<Array<'static>>,
 }
 
@@ -50,7 +50,7 @@ impl<'p> Files<'p> {
         Ok(files)
     }
 
-    /// What stands for an input step.
+    /// The symbol of an input step.
     fn input(&self, number: usize) -> Option<Array<'static>> {
         let at = self.numbers.iter().position(|&other| other == number)?;
         Some(self.inputs[at].clone())

@@ -127,7 +127,7 @@ impl<'a> Passes<'a> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Passes::new`] that no limit changes.
+    /// The errors of [`Passes::new`] that no limit changes.
     pub fn least_bytes(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<usize> {
         let fits = |max_bytes: usize| {
             let options = Options { max_bytes, ..options.clone() };

@@ -253,7 +253,7 @@ const MISS: f64 = 10.0;
 const SLOW_PATH: f64 = 300.0;
 const FAST: f64 = 1.0;
 const FUNCTION: u32 = 8;
-/// What is assumed of a host function, whose cost is the application's guess.
+/// The cost that is assumed of a host function, whose cost is the application's guess.
 const HOST: f64 = 10_000.0;
 /// Nanoseconds between two checks for cancellation at most, in the slowest case: the usual one is a hundred times as fast.
 const PAUSE: f64 = 50e6;

@@ -103,7 +103,7 @@ impl ExecutionPlan {
         self.stages.iter().map(|prepared| prepared.vector_width(request)).collect()
     }
 
-    /// What its loops compute, and how long that takes at most, about.
+    /// The work of its loops, and about the longest time that it takes.
     pub(crate) fn work(&self) -> Work {
         self.work
     }

@@ -196,7 +196,7 @@ impl Engine {
     /// [`Engine::eval_many`], watched: it can be cancelled, and says how far it is.
     ///
     /// # Errors
-    /// Those of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll says no.
+    /// The errors of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll says no.
     pub fn eval_many_watched(
         &self,
         roots: &[&Array<'_>],

@@ -206,7 +206,7 @@ impl PreparedStage {
         )
     }
 
-    /// What a run computes, and how long that takes at most, about.
+    /// The work of a run, and about the longest time that it takes.
     pub fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }

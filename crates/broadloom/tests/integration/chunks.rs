@@ -152,7 +152,7 @@ fn chunks_are_parts_of_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// What has no elements reads nothing, however little memory there is for what is below it.
+/// A result without elements reads nothing, however little memory there is for what is below it.
 #[test]
 fn results_without_elements_read_no_input() -> Result<()> {
     let x = Array::input("x", DType::Float64, &[1000.into(), 1000.into()])?;

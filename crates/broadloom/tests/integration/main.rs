@@ -1,4 +1,4 @@
-//! What a user of arrays, kernels and texts sees, a module for each subject.
+//! Tests of arrays, kernels and texts as a user sees them, a module for each subject.
 //!
 //! One program, since linking the compiler into each of fifty took longer than compiling them. A test that changes the process it runs
 //! in starts a child of itself.

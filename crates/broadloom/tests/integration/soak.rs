@@ -16,7 +16,7 @@ const CHILD: &str = "BROADLOOM_TEST_SOAK";
 /// By so many bytes may a process grow: a leak of 16 bytes a call is 16 MB in a million calls.
 const MOST: usize = 8 << 20;
 
-/// What a child says when everything was right.
+/// The words of a child in which everything was right.
 const DONE: &str = "calls, grown by";
 
 /// Bytes of this process in memory.

@@ -34,7 +34,7 @@ fn beside(function: Function, format: Format, rng: &mut Rng, [x, y]: [f64; 2]) -
         2..4 => [x, stepped(rng, y)],
         4..6 => [stepped(rng, x), stepped(rng, y)],
         _ => match function {
-            // The same direction in the plane.
+            // A pair in one direction of the plane.
             Function::Atan2 | Function::Hypot => {
                 let by = 2_f64.powi(rng.below(2 * format.precision as usize) as i32 - format.precision);
                 let [x, y] = [x, y].map(|x| round(format, x * by));

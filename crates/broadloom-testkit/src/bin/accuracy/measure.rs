@@ -103,7 +103,7 @@ pub struct Run {
     pub accuracy: Accuracy,
 }
 
-/// What was found, by kinds of points.
+/// The findings of a run, by kinds of points.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// A tally for each kind; one alone where all points are of one kind.
@@ -191,7 +191,7 @@ impl Run {
         executor: impl Fn() -> Result<Executor, String> + Sync,
     ) -> Found {
         let kinds = self.points.kinds().len();
-        // What is searched around may not depend on which block comes first.
+        // The pairs that are searched around may not depend on which block comes first.
         let record = (kinds == 0).then(|| AtomicU64::new(0));
         let is_verified = self.function.arity() == 1 && self.accuracy == Accuracy::Nearest;
         let columns = || vec![Vec::new(); self.function.arity()];

@@ -64,7 +64,7 @@ pub struct Row {
     pub executor: String,
     /// Which of the functions of that name.
     pub accuracy: String,
-    /// The same points by their kinds; nothing where all are of one kind.
+    /// These points by their kinds; nothing where all are of one kind.
     pub kinds: Vec<KindRow>,
 }
 

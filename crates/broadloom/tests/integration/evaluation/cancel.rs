@@ -24,7 +24,7 @@ fn options(threads: Option<usize>) -> Options {
 
 const THREADS: [Option<usize>; 3] = [Some(1), Some(4), None];
 
-/// What is heard of an evaluation.
+/// The reports of an evaluation.
 fn watched<T>(evaluate: impl FnOnce(&Control<'_>) -> Result<T>) -> Result<(T, Vec<Progress>)> {
     let seen: Mutex<Vec<Progress>> = Mutex::default();
     let note = |progress| seen.lock().expect("nobody panicked").push(progress);
@@ -62,7 +62,7 @@ fn progress_adds_up_and_values_are_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Whoever hears of a chunk cancels: no further one begins, wherever the evaluation is.
+/// A listener cancels at its first chunk: no further one begins, wherever the evaluation is.
 #[test]
 fn cancelling_stops_in_any_stage() -> Result<()> {
     for (name, y, _) in expressions() {
@@ -360,7 +360,7 @@ fn the_caller_is_polled_while_it_waits() -> Result<()> {
     if BEGUN.load(Ordering::Relaxed) {
         assert!(POLLS.load(Ordering::Relaxed) >= 20, "{POLLS:?}");
     }
-    // A poll that says no ends the other thread's work, too: what waits sees it between two chunks.
+    // A poll that says no also ends the other thread's work: the waiting thread sees it between two chunks.
     let control = Control { poll: Some(&|| false), ..Control::default() };
     let long = (0..60).fold(Array::from_vec(vec![1.5_f64; 1 << 22]), |y, _| (y * 1e300).sin());
     let e = long.eval_watched(&options(Some(2)), &control).expect_err("it takes longer");
