@@ -442,8 +442,8 @@ impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
     }
 }
 
-/// The features that slow paths are compiled for: those of AVX2 where wider vectors are used, since a slow path computes
-/// one element at a time, and one instance for both halves what is compiled.
+/// The features that slow paths are compiled for: those of AVX2, also where wider vectors are used. A slow path computes one
+/// element at a time, so that one instance serves both widths and need not be compiled twice.
 fn slow_path_arch(arch: Arch) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if let Arch::V4(avx512) = arch {

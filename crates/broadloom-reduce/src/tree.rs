@@ -39,7 +39,7 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        // Not a second instance of a large function, which the level would be constant in.
+        // With the level as a constant, the compiler would make a second instance of this large function.
         self.push_nodes(state, 0, bytes);
     }
 
