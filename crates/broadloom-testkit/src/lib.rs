@@ -13,6 +13,7 @@ pub mod conformance;
 #[cfg(feature = "check")]
 pub mod differential;
 pub mod edge_cases;
+mod effort;
 #[cfg(feature = "check")]
 pub mod elements;
 pub mod oracle;
@@ -30,6 +31,7 @@ mod value;
 
 #[cfg(feature = "check")]
 pub use differential::check;
+pub use effort::one_of;
 #[cfg(feature = "check")]
 pub use runner::Runner;
 pub use value::{DTYPES, Value};

@@ -4,21 +4,22 @@
 use std::ops::Range;
 
 use broadloom_testkit::differential::Search;
+use broadloom_testkit::one_of;
 use broadloom_testkit::random::{self, Size};
 
-/// How many seeds are run by default: some ten seconds.
-const DEFAULT_SEEDS: u64 = 12_000;
+/// How many seeds are run, all of them where tests are thorough, if nothing else is asked for.
+const DEFAULT_SEEDS: usize = 12_000;
 
-/// The seeds to run, or one of some of them.
-fn seeds(one_of: u64) -> Range<u64> {
+/// The seeds to run, or one of so many of them.
+fn seeds(share: u64) -> Range<u64> {
     let number = |text: &str| text.trim().parse::<u64>().expect("BROADLOOM_SEEDS is N or A..B");
     let asked = std::env::var("BROADLOOM_SEEDS");
     let seeds = match asked.as_deref().map(|asked| asked.split_once("..").ok_or(asked)) {
         Ok(Ok((from, to))) => number(from)..number(to),
         Ok(Err(to)) => 0..number(to),
-        Err(_) => 0..DEFAULT_SEEDS,
+        Err(_) => 0..(DEFAULT_SEEDS / one_of(6)) as u64,
     };
-    seeds.start..seeds.start + (seeds.end - seeds.start).div_ceil(one_of)
+    seeds.start..seeds.start + (seeds.end - seeds.start).div_ceil(share)
 }
 
 fn check_all(seeds: Range<u64>, size: Size) {

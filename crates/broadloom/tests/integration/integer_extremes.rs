@@ -6,6 +6,7 @@ use broadloom::{ErrorKind, IntDivision, Op, Options};
 use broadloom_testkit::Runner;
 use broadloom_testkit::Value;
 use broadloom_testkit::elements;
+use broadloom_testkit::one_of;
 use broadloom_testkit::oracle::{self, Signature};
 
 /// Minimum and maximum, both sides of zero, and counts around the width, as bits.
@@ -84,7 +85,7 @@ fn no_operand_of_an_integer_function_raises_a_signal() {
                     got => assert!(may_fail && got.is_none(), "{name}"),
                 }
                 // A row at a time, as constants: folded where nothing can fail.
-                for (row, want) in rows.iter().zip(&want) {
+                for (row, want) in rows.iter().zip(&want).step_by(one_of(5)) {
                     let constants: Vec<_> = row
                         .iter()
                         .map(|&x| Array::scalar(elements::literal(dtype, x)).astype(dtype))

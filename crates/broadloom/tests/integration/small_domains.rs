@@ -9,6 +9,7 @@ use broadloom_core::{Scalar, fold};
 use broadloom_testkit::Runner;
 use broadloom_testkit::Value;
 use broadloom_testkit::elements;
+use broadloom_testkit::one_of;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 
 const BYTES: [DType; 2] = [DType::Int8, DType::UInt8];
@@ -227,7 +228,7 @@ fn every_float16_beside_some() {
     each(&all, |&(call, is_turned)| {
         let domain: Vec<u64> = (0..=0xffff).collect();
         let whole = elements::array(call.dtype, &[domain.len()], &domain);
-        for (i, x) in FLOAT16.into_iter().enumerate() {
+        for (i, x) in FLOAT16.into_iter().enumerate().skip(usize::from(is_turned)).step_by(one_of(6)) {
             let mut columns = [vec![x; domain.len()], domain.clone()];
             let mut operands = [literal(call.dtype, x), whole.clone()];
             if is_turned {
