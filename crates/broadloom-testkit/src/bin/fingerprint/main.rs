@@ -21,6 +21,7 @@ mod evaluate;
 mod functions;
 mod golden;
 mod hash;
+mod report;
 
 use evaluate::{Executors, hashes_of_program};
 use hash::Hash;
