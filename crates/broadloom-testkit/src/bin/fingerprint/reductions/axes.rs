@@ -6,21 +6,23 @@ use super::calls::{self, Call};
 use super::row::{Case, Contents, Operand, Row};
 
 /// Short and long rows and columns, below and above the extents at which another way of combining is taken.
-const MATRICES: &[[usize; 2]] = &[
-    [1, 257],
-    [257, 1],
-    [16, 16],
-    [33, 1040],
-    [1040, 33],
-    [500, 3],
-    [300, 15],
-    [7, 300],
-    [100, 100],
-    [17, 4097],
+const MATRICES: &[&[usize]] = &[
+    &[1, 257],
+    &[257, 1],
+    &[16, 16],
+    &[33, 1040],
+    &[1040, 33],
+    &[500, 3],
+    &[300, 15],
+    &[7, 300],
+    &[100, 100],
+    &[17, 4097],
 ];
-/// Few in the dtypes of which there are more.
-const FEW: usize = 4;
+/// Those of the dtypes that are not [`LARGE_DTYPES`].
+const FEW: std::ops::Range<usize> = 2..6;
+/// Arrays of more axes.
 const CUBES: &[&[usize]] = &[&[5, 47, 65], &[3, 5, 7, 33], &[2, 130, 17]];
+/// Arrays without elements.
 const EMPTY: &[&[usize]] = &[&[0, 3], &[3, 0], &[0, 0]];
 
 /// The functions, dtypes and extents of large arrays.
@@ -35,14 +37,9 @@ pub fn rows() -> Vec<Row> {
     for call in calls::all() {
         for &dtype in DType::ALL {
             let contents = Contents::of(dtype, call.moderate());
-            let is_main = LARGE_DTYPES.contains(&dtype);
-            let matrices: Vec<&[usize]> = MATRICES[if is_main { 0 } else { FEW - 2 }..]
-                .iter()
-                .map(|shape| &shape[..])
-                .take(if is_main { MATRICES.len() } else { FEW })
-                .collect();
+            let matrices = if LARGE_DTYPES.contains(&dtype) { MATRICES } else { &MATRICES[FEW] };
             for (axes, name) in [(&[0][..], "columns"), (&[-1], "rows"), (&[0, 1], "both axes")] {
-                rows.extend(row(&format!("{name} of matrices"), &call, dtype, &matrices, &[axes], &contents));
+                rows.extend(row(&format!("{name} of matrices"), &call, dtype, matrices, &[axes], &contents));
             }
             let (one, several): (Vec<_>, Vec<_>) = axes_of(4).into_iter().partition(|axes| axes.len() == 1);
             rows.extend(row("one of several axes", &call, dtype, CUBES, &borrowed(&one), &contents[..1]));
@@ -96,7 +93,7 @@ fn row(
             for &contents in contents {
                 let operands = ["x", "y"].map(|name| Operand::new(name, dtype, shape, contents)).into();
                 let case = Case { text: text.clone(), operands };
-                if case.is_typed() && (!shape.contains(&0) || case.results(&case.arrays()).is_ok()) {
+                if case.is_typed() && (!shape.contains(&0) || case.has_results()) {
                     cases.push(case);
                 }
             }

@@ -49,13 +49,10 @@ pub fn rows() -> Vec<Row> {
     }
     for (function, dtypes) in LONG {
         for call in calls::named(&[function]) {
-            let of = |&dtype: &DType| (12..17).filter_map(move |k| Some((dtype, k)));
-            rows.extend(
-                dtypes
-                    .iter()
-                    .flat_map(of)
-                    .filter_map(|(dtype, k)| row(&call, dtype, k..k + 1, &[call.moderate()])),
-            );
+            for &dtype in *dtypes {
+                let moderate = [call.moderate()];
+                rows.extend((12..17).filter_map(|k| row(&call, dtype, k..k + 1, &moderate)));
+            }
         }
     }
     rows.extend([DType::Int32, DType::Float32, DType::Float64].map(generated));
@@ -92,11 +89,6 @@ fn generated(dtype: DType) -> Row {
         operands: vec![Operand::new("x", dtype, &[length], Contents::Moderate)],
     };
     let all = lengths.into_iter().flat_map(|length| texts(length).map(|text| (length, text)));
-    let typed = all.map(case).filter(|case| length_matches(case)).collect();
-    Row { name: format!("lengths to 65551: generated numbers {dtype}"), cases: typed }
-}
-
-/// Whether the text has a meaning over its operands, which have the length that it names.
-fn length_matches(case: &Case) -> bool {
-    case.results(&case.arrays()).is_ok()
+    let name = format!("lengths to 65551: generated numbers {dtype}");
+    Row { name, cases: all.map(case).filter(Case::has_results).collect() }
 }

@@ -55,6 +55,11 @@ impl Case {
         let arrays: Result<Vec<_>> = self.operands.iter().map(small).collect();
         arrays.and_then(|arrays| self.results(&arrays)).is_ok()
     }
+
+    /// Whether the text has a meaning for operands of these extents, too.
+    pub fn has_results(&self) -> bool {
+        self.results(&self.arrays()).is_ok()
+    }
 }
 
 impl std::fmt::Display for Case {
@@ -191,7 +196,7 @@ impl Layout {
             Layout::Reversed => of.flip(-1),
             Layout::Backwards => (0..shape.len()).try_fold(of.clone(), |view, axis| view.flip(axis as isize)),
             Layout::Transposed => of.permute_dims(&(0..shape.len() as isize).rev().collect::<Vec<_>>()),
-            Layout::Window => along_last(Range::from(3..-2)),
+            Layout::Window => along_last(Range::new(Some(3), Some(-2), 1)),
             Layout::OneRow | Layout::OneColumn => of.broadcast_to(shape),
         }
     }
