@@ -117,7 +117,8 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
     columns.iter().map(|column| (0..WHOLE).map(|i| column[place(i)]).collect()).collect()
 }
 
-fn mask(dtype: DType) -> u64 {
+/// The bits that an element of a dtype has.
+pub fn mask(dtype: DType) -> u64 {
     match dtype {
         DType::Bool => 1,
         _ => u64::MAX >> (64 - 8 * dtype.size()),
@@ -125,7 +126,7 @@ fn mask(dtype: DType) -> u64 {
 }
 
 /// The bits of the fraction of a float dtype.
-fn fraction(dtype: DType) -> u32 {
+pub fn fraction(dtype: DType) -> u32 {
     match dtype {
         DType::Float16 => 10,
         DType::Float32 => 23,
@@ -135,7 +136,7 @@ fn fraction(dtype: DType) -> u32 {
 
 /// Any element: of a float a bit pattern, a number that is neither large nor small, one of few bits, or one near 1; of an
 /// integer a bit pattern, or a number of any size.
-fn any(rng: &mut Rng, dtype: DType) -> u64 {
+pub fn any(rng: &mut Rng, dtype: DType) -> u64 {
     let class = rng.below(4);
     match (dtype.kind(), class) {
         (Kind::Bool, _) | (_, 0) => rng.next() >> 32 & mask(dtype) | rng.next() << 32 & mask(dtype),
@@ -150,7 +151,7 @@ fn any(rng: &mut Rng, dtype: DType) -> u64 {
 }
 
 /// An element of which a million have a sum in the range of the dtype, or nearly: an integer of few bits.
-fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
+pub fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => scaled(rng, dtype, 12, 14),
         // Few enough zeros that `all` of short rows is not always false.
@@ -161,7 +162,7 @@ fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
 }
 
 /// An element of which a million have a product in the range of the dtype: a float near 1, an odd integer.
-fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
+pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => near_one(rng, dtype, 8),
         Kind::Bool => u64::from(rng.chance(1, 256)),

@@ -1,10 +1,14 @@
 //! Results of arrays by each executor and vector width, as hashes.
 //!
-//! Only [`results`] asks the engine for values, so that a redesign of the engine has one place to change here. A hash
+//! Only [`results`] asks the engine for values, and the module `chunked` for values in chunks, so that a redesign of the
+//! engine has few places to change here. A hash
 //! covers the dtype, shape and elements of each result, or that a division by zero failed; what an error says is not
 //! part of it.
 
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom::{Array, ErrorKind, Options, Result, eval_many_with};
 use broadloom_core::graph::Semantics;
@@ -13,17 +17,31 @@ use broadloom_testkit::{Runner, differential, elements};
 
 use crate::hash::Hash;
 
-/// The interpreter, and machine code of each width that the target has, by name.
-pub struct Executors(Vec<(String, Runner)>);
+/// The interpreter, and machine code of each width that the target has, on some number of threads each, by name.
+pub struct Executors(Vec<(String, Options)>);
 
 impl Executors {
-    /// Those of this target.
+    /// Those of this target, on one thread.
     pub fn of_target() -> Executors {
-        let name = |runner: Runner| match runner.width {
-            None => runner.executor.name().to_owned(),
-            Some(width) => format!("{}{width}", runner.executor.name()),
+        Executors::on_threads(&[1])
+    }
+
+    /// Those of this target, all of them on each of these numbers of threads. The names tell other numbers than one.
+    pub fn on_threads(threads: &[usize]) -> Executors {
+        let with_threads = |&threads: &usize| {
+            Runner::all().map(move |runner| {
+                let width = runner.width.map_or(String::new(), |width| width.to_string());
+                let on = if threads == 1 { String::new() } else { format!(" on {threads} threads") };
+                let name = format!("{}{width}{on}", runner.executor.name());
+                (name, Options { threads: Some(threads), ..runner.options() })
+            })
         };
-        Executors(Runner::all().map(|runner| (name(runner), runner)).collect())
+        Executors(threads.iter().flat_map(with_threads).collect())
+    }
+
+    /// The options of each, by name.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Options)> {
+        self.0.iter().map(|(name, options)| (name.as_str(), options))
     }
 
     /// How many.
@@ -38,14 +56,14 @@ impl Executors {
 
     /// Each name with its hash.
     pub fn line(&self, hashes: &[Hash]) -> String {
-        let column = |((name, _), hash): (&(String, _), &Hash)| format!("{name} {hash}");
+        let column = |((name, _), hash): (&(String, Options), &Hash)| format!("{name} {hash}");
         self.0.iter().zip(hashes).map(column).collect::<Vec<_>>().join("  ")
     }
 }
 
 /// The values of the arrays, by one executor.
-fn results(roots: &[&Array<'static>], semantics: Semantics, by: Runner) -> Result<Vec<Array<'static>>> {
-    eval_many_with(roots, &Options { threads: Some(1), ..by.options() }.with_semantics(semantics))
+fn results(roots: &[&Array<'static>], semantics: Semantics, by: &Options) -> Result<Vec<Array<'static>>> {
+    eval_many_with(roots, &by.clone().with_semantics(semantics))
 }
 
 /// A hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are printed under
@@ -54,30 +72,76 @@ pub fn hashes(
     roots: &[&Array<'static>],
     semantics: Semantics,
     executors: &Executors,
-    label: &dyn std::fmt::Display,
+    label: &dyn Display,
 ) -> Vec<Hash> {
     // Kept, so that no executor is given memory in which another has left the right values.
     let mut kept = Vec::new();
     let mut hashes = Vec::new();
-    for (name, runner) in &executors.0 {
-        let done = catch_unwind(AssertUnwindSafe(|| results(roots, semantics, *runner)));
-        let mut hash = Hash::new();
-        match &done {
-            Ok(Ok(arrays)) => arrays.iter().for_each(|array| add(&mut hash, array)),
-            Ok(Err(error)) if error.kind() == ErrorKind::ZeroDivision => hash.text("division by zero"),
-            Ok(Err(error)) => {
-                eprintln!("{label}: {name}: {error}");
-                hash.text("error");
-            }
-            Err(_) => {
-                eprintln!("{label}: {name} panicked");
-                hash.text("panic");
-            }
-        }
-        hashes.push(hash);
+    for (name, options) in executors.iter() {
+        let done = attempt(|| results(roots, semantics, options));
+        hashes.push(hash_of_attempt(&done, label, name));
         kept.push(done);
     }
     hashes
+}
+
+/// Results, an error, or nothing where the evaluation panicked.
+pub type Attempt = Option<Result<Vec<Array<'static>>>>;
+
+/// What an evaluation gives, where it may panic.
+pub fn attempt(evaluate: impl FnOnce() -> Result<Vec<Array<'static>>>) -> Attempt {
+    catch_unwind(AssertUnwindSafe(evaluate)).ok()
+}
+
+/// The hash of an attempt. An error other than a division by zero, and a panic, is printed under the label and the name.
+pub fn hash_of_attempt(done: &Attempt, label: &dyn Display, name: &str) -> Hash {
+    let mut hash = Hash::new();
+    match done {
+        Some(Ok(arrays)) => return hash_of(arrays),
+        Some(Err(error)) if error.kind() == ErrorKind::ZeroDivision => hash.text("division by zero"),
+        Some(Err(error)) => {
+            eprintln!("{label}: {name}: {error}");
+            hash.text("error");
+        }
+        None => {
+            eprintln!("{label}: {name} panicked");
+            hash.text("panic");
+        }
+    }
+    hash
+}
+
+/// The hash of evaluated arrays.
+pub fn hash_of(arrays: &[Array<'static>]) -> Hash {
+    let mut hash = Hash::new();
+    arrays.iter().for_each(|array| add(&mut hash, array));
+    hash
+}
+
+/// What a function gives for each of some items, in their order, computed on so many threads; on as many as there are
+/// cores, by default.
+pub fn in_parallel<I: Sync, O: Send>(
+    items: &[I],
+    threads: Option<usize>,
+    evaluate: impl Fn(&I) -> O + Sync,
+) -> Vec<O> {
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into));
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.unwrap_or(1).min(items.len()).max(1) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(number) else { break };
+                    let output = evaluate(item);
+                    done.lock().expect("no thread panicked").push((number, output));
+                }
+            });
+        }
+    });
+    let mut outputs = done.into_inner().expect("no thread panicked");
+    outputs.sort_by_key(|(number, _)| *number);
+    outputs.into_iter().map(|(_, output)| output).collect()
 }
 
 /// [`hashes`] of a program's results.

@@ -5,17 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 
 use broadloom::{Accuracy, Array, DType, Op, text};
 use broadloom_core::graph::Semantics;
 use broadloom_testkit::reduction::{Function, Reduction};
 
 use crate::arguments::Arguments;
-use crate::evaluate::{Executors, hashes};
-use crate::golden::{Golden, Outcome};
+use crate::evaluate::{Executors, hashes, in_parallel};
+use crate::golden::{Format, Outcome};
+use crate::report::{Report, Task};
 
 /// What is done with the hashes.
 #[derive(clap::Args)]
@@ -38,6 +37,15 @@ pub struct Command {
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/hashes.txt"), hide_default_value = true)]
     file: PathBuf,
 }
+
+/// The file of hashes.
+const FORMAT: Format = Format {
+    header: "\
+# Hashes of results over fixed arguments: name, arguments, results over the first of them, results over all.
+# Written by `fingerprint functions --write`, compared by `fingerprint functions --check`; docs/reliability.md describes them.
+",
+    results: &[" over the head", " over all arguments"],
+};
 
 type Build = Box<dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync>;
 
@@ -76,84 +84,41 @@ struct Group {
 /// Evaluates all rows; prints, writes or compares them.
 pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
     let executors = Executors::of_target();
-    let mut golden = if command.check { read(&command.file)? } else { Golden::default() };
-    let (mut names, mut wrong) = (Vec::new(), Vec::new());
+    let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
+    let mut names = Vec::new();
     for Group { arguments, mut rows } in groups() {
         rows.retain(|row| row.is_asked_for(&command.names));
         if rows.is_empty() {
             continue;
         }
         for outcome in evaluate(&arguments(), &rows, command, &executors) {
-            if command.check {
-                wrong.extend(golden.differences(&outcome, &executors));
-            } else if command.write {
-                golden.add(&outcome)?;
-            } else {
-                let Outcome { name, arguments, head, whole } = &outcome;
-                let differ = [head, whole].iter().any(|hashes| hashes.iter().any(|hash| *hash != hashes[0]));
-                wrong.extend(differ.then(|| format!("{name}: executors differ")));
-                let (head, whole) = (executors.line(head), executors.line(whole));
-                writeln!(out, "{name}  of {arguments}  {head}  {whole}")
-                    .map_err(|error| error.to_string())?;
-            }
+            report.add(&outcome, out)?;
             names.push(outcome.name);
         }
     }
-    if command.write {
-        std::fs::write(&command.file, golden.text())
-            .map_err(|e| format!("{}: {e}", command.file.display()))?;
+    if command.names.is_empty() {
+        report.add_missing(&names.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    if command.check && command.names.is_empty() {
-        wrong.extend(
-            golden.names_without(&names).map(|name| format!("{name}: of the file, but not evaluated")),
-        );
-    }
-    if names.is_empty() {
-        return Err("no line of these names".into());
-    }
-    if !wrong.is_empty() {
-        return Err(format!("{} differences\n{}", wrong.len(), wrong.join("\n")));
-    }
-    if command.check || command.write {
-        let by = executors.names().collect::<Vec<_>>().join(", ");
-        writeln!(out, "{} lines by {by}: equal", names.len()).map_err(|error| error.to_string())?;
-    }
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<Golden, String> {
-    let told = |error: String| format!("{}: {error}", path.display());
-    Golden::parse(&std::fs::read_to_string(path).map_err(|e| told(e.to_string()))?).map_err(told)
+    report.finish(&executors.names().collect::<Vec<_>>().join(", "), out)
 }
 
 /// The outcomes of rows, in their order.
 fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &Executors) -> Vec<Outcome> {
-    let threads = command.threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into));
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads.unwrap_or(1).clamp(1, rows.len()) {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(row) = rows.get(number) else { break };
-                    let hashes = |arguments: &[Array<'static>]| {
-                        let roots = (row.build)(arguments).unwrap_or_else(|e| panic!("{}: {e}", row.name));
-                        hashes(&roots.iter().collect::<Vec<_>>(), row.semantics, executors, &row.name)
-                    };
-                    let outcome = Outcome {
-                        name: row.name.clone(),
-                        arguments: arguments.hash,
-                        head: hashes(&arguments.head),
-                        whole: if command.thin { Vec::new() } else { hashes(&arguments.whole) },
-                    };
-                    done.lock().expect("no thread panicked").push((number, outcome));
-                }
-            });
+    in_parallel(rows, command.threads, |row| {
+        let hashes = |arguments: &[Array<'static>]| {
+            let roots = (row.build)(arguments).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+            let hashes = hashes(&roots.iter().collect::<Vec<_>>(), row.semantics, executors, &row.name);
+            executors.names().map(str::to_owned).zip(hashes).collect()
+        };
+        Outcome {
+            name: row.name.clone(),
+            arguments: arguments.hash,
+            results: vec![
+                hashes(&arguments.head),
+                if command.thin { Vec::new() } else { hashes(&arguments.whole) },
+            ],
         }
-    });
-    let mut outcomes = done.into_inner().expect("no thread panicked");
-    outcomes.sort_by_key(|(number, _)| *number);
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    })
 }
 
 /// All rows, by their arguments.

@@ -1,104 +1,129 @@
-//! The file of hashes that every target is held to.
+//! The files of hashes that every target is held to.
 //!
-//! A line has a name, the hash of the arguments, and those of the results over the head of the arguments and over all of
-//! them. What executors and widths there are is no part of it: all of them have these bits.
+//! A line has a name, the hash of the arguments, and those of the results: one, or one for each part of the arguments. What
+//! executors and widths there are is no part of it: all of them have these bits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
-use crate::evaluate::Executors;
 use crate::hash::Hash;
 
-/// What the file begins with.
-const HEADER: &str = "\
-# Hashes of results over fixed arguments: name, arguments, results over the first of them, results over all.
-# Written by `fingerprint functions --write`, compared by `fingerprint functions --check`; docs/reliability.md describes them.
-";
+/// What a file begins with, and what its lines have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Comments.
+    pub header: &'static str,
+    /// What each hash of results is over, as a message says it behind the name of an executor: ` over the head`.
+    pub results: &'static [&'static str],
+}
 
-/// The hashes of a row, one for each executor.
+/// A hash of each way of evaluating, with the way's name.
+pub type Hashes = Vec<(String, Hash)>;
+
+/// The hashes of a row.
 pub struct Outcome {
     /// The row's name.
     pub name: String,
     /// The hash of the arguments.
     pub arguments: Hash,
-    /// Those of the results over the head of the arguments.
-    pub head: Vec<Hash>,
-    /// Those over all arguments; empty where that was not asked for.
-    pub whole: Vec<Hash>,
+    /// Those of the results, as the format has them; empty where one was not asked for.
+    pub results: Vec<Hashes>,
+}
+
+impl Outcome {
+    /// Whether all ways of evaluating have the same bits.
+    pub fn is_agreed(&self) -> bool {
+        self.results.iter().all(|hashes| hashes.iter().all(|(_, hash)| *hash == hashes[0].1))
+    }
 }
 
 /// A line of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     arguments: Hash,
-    head: Hash,
-    whole: Hash,
+    results: Vec<Hash>,
 }
 
 /// The file's lines by name.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Golden(BTreeMap<String, Line>);
+#[derive(Debug, PartialEq, Eq)]
+pub struct Golden {
+    format: Format,
+    lines: BTreeMap<String, Line>,
+}
 
 impl Golden {
+    /// No lines.
+    pub fn new(format: Format) -> Golden {
+        Golden { format, lines: BTreeMap::new() }
+    }
+
     /// What a file's text says.
-    pub fn parse(text: &str) -> Result<Golden, String> {
-        let mut lines = BTreeMap::new();
+    pub fn parse(text: &str, format: Format) -> Result<Golden, String> {
+        let mut golden = Golden::new(format);
+        let hashes = format.results.len() + 1;
         for (number, text) in text.lines().enumerate().filter(|(_, text)| !text.starts_with('#')) {
-            let wrong = || format!("line {}: not a name and three hashes: {text}", number + 1);
-            let mut parts = text.rsplitn(4, ' ');
+            let wrong = || format!("line {}: not a name and {hashes} hashes: {text}", number + 1);
+            let mut parts = text.rsplitn(hashes + 1, ' ');
             let mut hash = || parts.next().and_then(Hash::from_text).ok_or_else(wrong);
-            let (whole, head, arguments) = (hash()?, hash()?, hash()?);
+            let mut results: Vec<Hash> = format.results.iter().map(|_| hash()).collect::<Result<_, _>>()?;
+            results.reverse();
+            let arguments = hash()?;
             let name = parts.next().ok_or_else(wrong)?.to_owned();
-            lines.insert(name, Line { arguments, head, whole });
+            golden.lines.insert(name, Line { arguments, results });
         }
-        Ok(Golden(lines))
+        Ok(golden)
     }
 
     /// Adds a result that all executors agree on, over all arguments.
     pub fn add(&mut self, outcome: &Outcome) -> Result<(), String> {
-        let agreed = |hashes: &[Hash]| {
-            let first = hashes.first().copied().filter(|first| hashes.iter().all(|hash| hash == first));
-            first.ok_or_else(|| {
-                format!("{}: executors differ, or not all arguments were evaluated", outcome.name)
-            })
-        };
-        let line = Line {
-            arguments: outcome.arguments,
-            head: agreed(&outcome.head)?,
-            whole: agreed(&outcome.whole)?,
-        };
-        self.0.insert(outcome.name.clone(), line);
-        Ok(())
+        let first = |hashes: &Hashes| hashes.first().map(|(_, hash)| *hash);
+        let results: Option<Vec<Hash>> = outcome.results.iter().map(first).collect();
+        let results = results.filter(|_| outcome.is_agreed()).ok_or_else(|| {
+            format!("{}: executors differ, or not all arguments were evaluated", outcome.name)
+        })?;
+        let line = Line { arguments: outcome.arguments, results };
+        match self.lines.insert(outcome.name.clone(), line) {
+            None => Ok(()),
+            Some(_) => Err(format!("{}: two rows have this name", outcome.name)),
+        }
     }
 
-    /// Each executor's difference from the file, in words.
-    pub fn differences(&self, outcome: &Outcome, executors: &Executors) -> Vec<String> {
+    /// Each executor's difference from the file, in words; one for all of them where they agree with each other.
+    pub fn differences(&self, outcome: &Outcome) -> Vec<String> {
         let name = &outcome.name;
-        let Some(line) = self.0.get(name) else { return vec![format!("{name}: not in the file")] };
+        let Some(line) = self.lines.get(name) else { return vec![format!("{name}: not in the file")] };
         if line.arguments != outcome.arguments {
             let (want, got) = (line.arguments, outcome.arguments);
             return vec![format!("{name}: other arguments than the file's: {got}, not {want}")];
         }
         let mut all = Vec::new();
-        for (part, want, hashes) in
-            [("the head", line.head, &outcome.head), ("all arguments", line.whole, &outcome.whole)]
-        {
-            let wrong = executors.names().zip(hashes).filter(|(_, got)| **got != want);
-            all.extend(wrong.map(|(by, got)| format!("{name}: {by} over {part}: {got}, not {want}")));
+        for ((over, want), hashes) in self.format.results.iter().zip(&line.results).zip(&outcome.results) {
+            if let [(_, got), _, ..] = &hashes[..]
+                && got != want
+                && hashes.iter().all(|(_, other)| other == got)
+            {
+                all.push(format!("{name}: every executor{over}: {got}, not {want}"));
+                continue;
+            }
+            let wrong = hashes.iter().filter(|(_, got)| got != want);
+            all.extend(wrong.map(|(by, got)| format!("{name}: {by}{over}: {got}, not {want}")));
         }
         all
     }
 
     /// The names of lines that are none of these.
-    pub fn names_without<'g>(&'g self, names: &'g [String]) -> impl Iterator<Item = &'g str> {
-        self.0.keys().filter(|name| !names.contains(name)).map(String::as_str)
+    pub fn names_without(&self, names: &[&str]) -> impl Iterator<Item = &str> {
+        let known: HashSet<&str> = names.iter().copied().collect();
+        self.lines.keys().map(String::as_str).filter(move |name| !known.contains(name))
     }
 
     /// The file's text.
     pub fn text(&self) -> String {
-        let mut text = HEADER.to_owned();
-        for (name, Line { arguments, head, whole }) in &self.0 {
-            writeln!(text, "{name} {arguments} {head} {whole}").expect("a string takes it");
+        let mut text = self.format.header.to_owned();
+        for (name, Line { arguments, results }) in &self.lines {
+            write!(text, "{name} {arguments}").expect("a string takes it");
+            results.iter().for_each(|hash| write!(text, " {hash}").expect("a string takes it"));
+            text.push('\n');
         }
         text
     }
@@ -108,6 +133,8 @@ impl Golden {
 mod tests {
     use super::*;
 
+    const FORMAT: Format = Format { header: "# Hashes.\n", results: &[" over the head", ""] };
+
     fn hash(number: u64) -> Hash {
         let mut hash = Hash::new();
         hash.word(number);
@@ -115,36 +142,48 @@ mod tests {
     }
 
     fn outcome(results: [u64; 2]) -> Outcome {
-        let executors = Executors::of_target().count();
-        let [head, whole] = results.map(|number| vec![hash(number); executors]);
-        Outcome { name: "sin float32 nearest".to_owned(), arguments: hash(1), head, whole }
+        let by = ["interp", "jit128", "jit128 on 4 threads"];
+        let hashes = |number| by.iter().map(|&by| (by.to_owned(), hash(number))).collect();
+        Outcome {
+            name: "sin float32 nearest".to_owned(),
+            arguments: hash(1),
+            results: results.map(hashes).into(),
+        }
     }
 
     #[test]
     fn what_is_written_reads_back() {
-        let mut golden = Golden::default();
+        let mut golden = Golden::new(FORMAT);
         golden.add(&outcome([2, 3])).expect("equal hashes");
-        assert_eq!(Golden::parse(&golden.text()).expect("a file"), golden);
-        assert!(Golden::parse("sin float32 12 34").is_err());
+        assert_eq!(Golden::parse(&golden.text(), FORMAT).expect("a file"), golden);
+        assert!(Golden::parse("sin float32 12 34", FORMAT).is_err());
     }
 
     #[test]
-    fn a_difference_names_the_function_the_dtype_and_the_executor() {
-        let mut golden = Golden::default();
+    fn a_difference_names_the_row_and_how_it_was_evaluated() {
+        let mut golden = Golden::new(FORMAT);
         golden.add(&outcome([2, 3])).expect("equal hashes");
-        let executors = Executors::of_target();
-        assert_eq!(golden.differences(&outcome([2, 3]), &executors), Vec::<String>::new());
+        assert_eq!(golden.differences(&outcome([2, 3])), Vec::<String>::new());
         let mut wrong = outcome([2, 3]);
-        let last = executors.count() - 1;
-        wrong.whole[last] = hash(4);
-        let name = executors.names().last().expect("an executor");
-        let told = format!("sin float32 nearest: {name} over all arguments: {}, not {}", hash(4), hash(3));
-        assert_eq!(golden.differences(&wrong, &executors), [told]);
+        wrong.results[0][1].1 = hash(4);
+        wrong.results[1][2].1 = hash(5);
+        let told = [
+            format!("sin float32 nearest: jit128 over the head: {}, not {}", hash(4), hash(2)),
+            format!("sin float32 nearest: jit128 on 4 threads: {}, not {}", hash(5), hash(3)),
+        ];
+        assert_eq!(golden.differences(&wrong), told);
+        let changed =
+            format!("sin float32 nearest: every executor over the head: {}, not {}", hash(6), hash(2));
+        assert_eq!(golden.differences(&outcome([6, 3])), [changed]);
         assert!(golden.add(&wrong).is_err(), "no line for results that differ");
+        let thin =
+            Outcome { results: vec![outcome([2, 3]).results.remove(0), Vec::new()], ..outcome([2, 3]) };
+        assert_eq!(golden.differences(&thin), Vec::<String>::new());
+        assert!(golden.add(&thin).is_err(), "no line for a part of the results");
         let others = Outcome { arguments: hash(5), ..outcome([2, 3]) };
-        assert!(golden.differences(&others, &executors)[0].contains("other arguments"));
+        assert!(golden.differences(&others)[0].contains("other arguments"));
         let new = Outcome { name: "sin float64".to_owned(), ..outcome([2, 3]) };
-        assert_eq!(golden.differences(&new, &executors), ["sin float64: not in the file"]);
-        assert_eq!(golden.names_without(&[new.name]).collect::<Vec<_>>(), ["sin float32 nearest"]);
+        assert_eq!(golden.differences(&new), ["sin float64: not in the file"]);
+        assert_eq!(golden.names_without(&[&new.name]).collect::<Vec<_>>(), ["sin float32 nearest"]);
     }
 }

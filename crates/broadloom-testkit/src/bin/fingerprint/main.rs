@@ -21,6 +21,8 @@ mod evaluate;
 mod functions;
 mod golden;
 mod hash;
+mod reductions;
+mod report;
 
 use evaluate::{Executors, hashes_of_program};
 use hash::Hash;
@@ -57,6 +59,9 @@ enum Command {
     /// Evaluates every function, conversion and reduction over fixed arguments; prints a line of hashes for each, writes them
     /// to the file that every target is held to, or compares them with it.
     Functions(functions::Command),
+    /// Evaluates reductions and scans over lengths, axes, layouts and bodies, on one thread and several, and in chunks; prints
+    /// a line of hashes for each row, writes them to a file, or compares them with it.
+    Reductions(reductions::Command),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +81,7 @@ fn run(command: &Command) -> Result<(), String> {
             hash_programs(open(file)?, (*block).max(1), *from..*until, &mut stdout().lock())?;
         }
         Command::Functions(command) => functions::hash_all(command, &mut stdout().lock())?,
+        Command::Reductions(command) => reductions::hash_all(command, &mut stdout().lock())?,
     }
     // The interpreter's hashes would stand under every executor's name.
     if Engine::global().compiled_kernels() == 0 {

@@ -1,0 +1,103 @@
+//! The reductions and scans of the library as texts, with their options.
+
+use broadloom_testkit::reduction::{Cumulative, Function, Reduction, VecDot};
+
+use super::row::Contents;
+
+/// A reduction or scan, and its options.
+#[derive(Clone)]
+pub enum Call {
+    /// A reduction of one operand.
+    Reduction(Reduction),
+    /// A scan.
+    Cumulative(Cumulative),
+    /// The sums of products with the operand `y`.
+    VecDot,
+    /// The logarithm of a sum of exponentials, less the maximum.
+    LogSumExp,
+}
+
+/// All of them: each function with its defaults, and each option once.
+pub fn all() -> Vec<Call> {
+    let of = Reduction::all;
+    let mut calls: Vec<Call> = Function::ALL.iter().map(|&function| Call::Reduction(of(function))).collect();
+    let options = [
+        Reduction { correction: 1.0, ..of(Function::Var) },
+        Reduction { correction: 1.5, ..of(Function::NanStd) },
+        Reduction { ord: 1.0, ..of(Function::VectorNorm) },
+        Reduction { ord: 3.0, ..of(Function::VectorNorm) },
+        Reduction { ord: f64::INFINITY, ..of(Function::VectorNorm) },
+        Reduction { keepdims: true, ..of(Function::Sum) },
+        Reduction { keepdims: true, ..of(Function::ArgMin) },
+        Reduction { dtype: Some(broadloom::DType::Float64), ..of(Function::Sum) },
+        Reduction { dtype: Some(broadloom::DType::Int16), ..of(Function::Prod) },
+    ];
+    calls.extend(options.map(Call::Reduction));
+    calls.extend([Call::VecDot, Call::LogSumExp]);
+    for is_product in [false, true] {
+        for include_initial in [false, true] {
+            let scan = Cumulative { is_product, axis: None, dtype: None, include_initial };
+            calls.push(Call::Cumulative(scan));
+        }
+    }
+    calls
+}
+
+/// Those of these functions, without options.
+pub fn named(names: &[&str]) -> Vec<Call> {
+    let call = |name: &&str| {
+        let all = all().into_iter();
+        all.clone().find(|call| call.function() == *name).unwrap_or_else(|| panic!("{name} is no reduction"))
+    };
+    names.iter().map(call).collect()
+}
+
+impl Call {
+    /// The function's name.
+    pub fn function(&self) -> &'static str {
+        match self {
+            Call::Reduction(reduction) => reduction.function.name(),
+            Call::Cumulative(scan) => scan.name(),
+            Call::VecDot => "vecdot",
+            Call::LogSumExp => "logsumexp",
+        }
+    }
+
+    /// The text of the call of an operand along axes, all of them by default; nothing where it takes no such axes.
+    pub fn text(&self, x: &str, axes: Option<&[isize]>) -> Option<String> {
+        let one = axes.filter(|axes| axes.len() == 1).map(|axes| axes[0]);
+        match self {
+            Call::Reduction(reduction) => {
+                let is_search = reduction.function.is_search();
+                let takes = !is_search || axes.is_none() || one.is_some();
+                let axes = axes.map(<[isize]>::to_vec);
+                takes.then(|| Reduction { axes, ..reduction.clone() }.text(x))
+            }
+            Call::Cumulative(scan) => {
+                let takes = axes.is_none() || one.is_some();
+                takes.then(|| Cumulative { axis: one, ..scan.clone() }.text(x))
+            }
+            Call::VecDot => VecDot { axis: one.filter(|&axis| axis < 0).or(axes.is_none().then_some(-1))? }
+                .text(x, "y")
+                .into(),
+            Call::LogSumExp => {
+                let of = |function| Reduction {
+                    keepdims: true,
+                    axes: axes.map(<[isize]>::to_vec),
+                    ..Reduction::all(function)
+                };
+                let max = of(Function::Max).text("t");
+                let sum = of(Function::Sum).text("exp(t - m)");
+                Some(format!("t = {x}; m = {max}; log({sum}) + m"))
+            }
+        }
+    }
+
+    /// The contents of operands of which many are combined without leaving the range of the dtype.
+    pub fn moderate(&self) -> Contents {
+        match self.function() {
+            "prod" | "nanprod" | "cumulative_prod" => Contents::Product,
+            _ => Contents::Moderate,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A row of the file: texts over operands, which are made anew for each evaluation of the row.
+//!
+//! An operand is a view of memory that it owns. Its elements depend on its name, dtype, contents and layout alone, so that a
+//! row that is added changes no other row.
+
+use broadloom::text::Program;
+use broadloom::{Array, DType, Kind, Range, Result};
+use broadloom_testkit::elements;
+use broadloom_testkit::random::Rng;
+
+use crate::arguments::{any, fraction, mask, moderate_product, moderate_sum};
+
+/// What is hashed under one name.
+pub struct Row {
+    /// The name, which says what the cases have in common.
+    pub name: String,
+    /// What is evaluated, one after the other.
+    pub cases: Vec<Case>,
+}
+
+impl Row {
+    /// A row for each case.
+    pub fn into_cases(self) -> impl Iterator<Item = Row> {
+        self.cases
+            .into_iter()
+            .map(move |case| Row { name: format!("{} | {case}", self.name), cases: vec![case] })
+    }
+}
+
+/// A text and its operands.
+pub struct Case {
+    /// An expression, or a program with several results.
+    pub text: String,
+    /// The operands.
+    pub operands: Vec<Operand>,
+}
+
+impl Case {
+    /// The results over arrays in the place of the operands.
+    pub fn results(&self, arrays: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
+        let program = Program::parse(&self.text)?;
+        let named = self.operands.iter().zip(arrays).map(|(operand, array)| (operand.name, array.clone()));
+        let used: Vec<_> = named.filter(|(name, _)| program.inputs().any(|i| i.name() == *name)).collect();
+        Ok(program.build(&used)?.into_iter().map(|(_, result)| result).collect())
+    }
+
+    /// The operands.
+    pub fn arrays(&self) -> Vec<Array<'static>> {
+        self.operands.iter().map(Operand::array).collect()
+    }
+
+    /// Whether the text has a meaning for operands of these dtypes and ranks.
+    pub fn is_typed(&self) -> bool {
+        let small = |operand: &Operand| Array::zeros(&vec![2; operand.shape.len()], operand.dtype);
+        let arrays: Result<Vec<_>> = self.operands.iter().map(small).collect();
+        arrays.and_then(|arrays| self.results(&arrays)).is_ok()
+    }
+
+    /// Whether the text has a meaning for operands of these extents, too.
+    pub fn has_results(&self) -> bool {
+        self.results(&self.arrays()).is_ok()
+    }
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        for Operand { name, dtype, shape, contents, layout } in &self.operands {
+            write!(f, "; {name}: {dtype}{shape:?} {contents:?} {layout:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An array of given elements and layout.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Its name in the text.
+    pub name: &'static str,
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Vec<usize>,
+    /// Its elements.
+    pub contents: Contents,
+    /// How it lies in memory.
+    pub layout: Layout,
+}
+
+/// What the elements of an operand are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Numbers of which a million have a sum in the range of the dtype.
+    Moderate,
+    /// Numbers of which a million have a product in the range of the dtype.
+    Product,
+    /// Moderate numbers, many zeros of either sign among them, some infinities and NaNs of any sign and payload: some in a row
+    /// of hundreds, none in most short rows. Of integers any bits.
+    Special,
+    /// Zeros, most of them negative, and NaNs of any sign and payload in one of thousands.
+    Zeros,
+}
+
+impl Contents {
+    /// Those that a float dtype has, with numbers whose sums or products stay in range; of other dtypes, moderate ones and any.
+    pub fn of(dtype: DType, moderate: Contents) -> Vec<Contents> {
+        match dtype.kind() {
+            Kind::Float => vec![moderate, Contents::Special, Contents::Zeros],
+            _ => vec![moderate, Contents::Special],
+        }
+    }
+
+    fn draw(self, rng: &mut Rng, dtype: DType) -> u64 {
+        let is_float = dtype.kind() == Kind::Float;
+        match self {
+            Contents::Moderate => moderate_sum(rng, dtype),
+            Contents::Product => moderate_product(rng, dtype),
+            Contents::Special | Contents::Zeros if !is_float => any(rng, dtype),
+            Contents::Special => match rng.below(512) {
+                0 => nan(rng, dtype),
+                1 | 2 => infinity(dtype) | sign(rng.next(), dtype),
+                3..64 => sign(rng.next(), dtype),
+                _ => moderate_sum(rng, dtype),
+            },
+            Contents::Zeros => match rng.below(4096) {
+                0 => nan(rng, dtype),
+                1..256 => 0,
+                _ => sign(u64::MAX, dtype),
+            },
+        }
+    }
+}
+
+fn infinity(dtype: DType) -> u64 {
+    (mask(dtype) >> 1) & !((1 << fraction(dtype)) - 1)
+}
+
+/// The sign bit of a float, if the first bit of a word is set.
+fn sign(word: u64, dtype: DType) -> u64 {
+    word >> 63 << (8 * dtype.size() - 1)
+}
+
+/// A NaN of any sign and payload, quiet or signalling.
+fn nan(rng: &mut Rng, dtype: DType) -> u64 {
+    let payload = rng.next() & ((1 << fraction(dtype)) - 1);
+    infinity(dtype) | payload.max(1) | sign(rng.next(), dtype)
+}
+
+/// How an operand lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Row by row.
+    Contiguous,
+    /// Every second element along the last axis.
+    Second,
+    /// Reversed along the last axis.
+    Reversed,
+    /// Reversed along each axis.
+    Backwards,
+    /// Axes in the reversed order.
+    Transposed,
+    /// Rows that are parts of longer ones.
+    Window,
+    /// One row everywhere.
+    OneRow,
+    /// One element for each row, or for all of the only row.
+    OneColumn,
+}
+
+impl Layout {
+    /// The extents in memory of a view of these extents.
+    fn extents(self, shape: &[usize]) -> Vec<usize> {
+        let mut extents = shape.to_vec();
+        let last = extents.len() - 1;
+        match self {
+            Layout::Contiguous | Layout::Reversed | Layout::Backwards => {}
+            Layout::Second => extents[last] *= 2,
+            Layout::Transposed => extents.reverse(),
+            Layout::Window => extents[last] += 5,
+            Layout::OneRow => extents[0] = 1,
+            Layout::OneColumn => extents[last] = 1,
+        }
+        extents
+    }
+
+    /// The view of memory.
+    fn view(self, of: &Array<'static>, shape: &[usize]) -> Result<Array<'static>> {
+        let along_last = |range: Range| {
+            let whole = Range::from(..);
+            let ranges: Vec<Range> = (1..shape.len()).map(|_| whole).chain([range]).collect();
+            of.slice(&ranges)
+        };
+        match self {
+            Layout::Contiguous => Ok(of.clone()),
+            Layout::Second => along_last(Range::from(..).step(2)),
+            Layout::Reversed => of.flip(-1),
+            Layout::Backwards => (0..shape.len()).try_fold(of.clone(), |view, axis| view.flip(axis as isize)),
+            Layout::Transposed => of.permute_dims(&(0..shape.len() as isize).rev().collect::<Vec<_>>()),
+            Layout::Window => along_last(Range::new(Some(3), Some(-2), 1)),
+            Layout::OneRow | Layout::OneColumn => of.broadcast_to(shape),
+        }
+    }
+}
+
+impl Operand {
+    /// A contiguous operand.
+    pub fn new(name: &'static str, dtype: DType, shape: &[usize], contents: Contents) -> Operand {
+        Operand { name, dtype, shape: shape.to_vec(), contents, layout: Layout::Contiguous }
+    }
+
+    /// The same operand in another layout.
+    pub fn laid_out(self, layout: Layout) -> Operand {
+        Operand { layout, ..self }
+    }
+
+    /// The array, a view of memory of its own.
+    fn array(&self) -> Array<'static> {
+        let extents = self.layout.extents(&self.shape);
+        let seed = self.name.bytes().fold(self.dtype as u64, |seed, byte| seed << 8 | u64::from(byte));
+        let mut rng = Rng::new(0x6a09_e667_f3bc_c908 ^ seed ^ (self.contents as u64) << 32);
+        let bits: Vec<u64> =
+            (0..extents.iter().product()).map(|_| self.contents.draw(&mut rng, self.dtype)).collect();
+        let memory = elements::array(self.dtype, &extents, &bits);
+        self.layout.view(&memory, &self.shape).expect("a view of these extents")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operand_has_the_shape_and_the_strides_that_it_says() {
+        let strides = |layout, shape: &[usize]| {
+            let operand = Operand::new("x", DType::Float32, shape, Contents::Moderate).laid_out(layout);
+            let array = operand.array();
+            assert_eq!(array.shape(), shape);
+            array.strides().expect("memory").to_vec()
+        };
+        for (layout, want) in [
+            (Layout::Contiguous, [5, 1]),
+            (Layout::Second, [10, 2]),
+            (Layout::Reversed, [5, -1]),
+            (Layout::Backwards, [-5, -1]),
+            (Layout::Transposed, [1, 3]),
+            (Layout::Window, [10, 1]),
+            (Layout::OneRow, [0, 1]),
+            (Layout::OneColumn, [1, 0]),
+        ] {
+            assert_eq!(strides(layout, &[3, 5]), want, "{layout:?}");
+        }
+        assert_eq!(strides(Layout::OneColumn, &[5]), [0]);
+    }
+
+    #[test]
+    fn special_contents_have_nans_of_both_signs_and_many_payloads_beside_numbers() {
+        for dtype in [DType::Float16, DType::Float32, DType::Float64] {
+            let operand = Operand::new("x", dtype, &[10_000], Contents::Special);
+            let bits = elements::bits(&operand.array()).expect("elements");
+            let mut nans: Vec<u64> =
+                bits.iter().copied().filter(|bits| bits & mask(dtype) >> 1 > infinity(dtype)).collect();
+            nans.sort_unstable();
+            nans.dedup();
+            assert!((10..40).contains(&nans.len()), "{dtype}: {} NaNs", nans.len());
+            assert!(nans.iter().any(|&nan| sign(!0, dtype) & nan == 0), "{dtype}: a positive one");
+            assert!(nans.iter().any(|&nan| sign(!0, dtype) & nan != 0), "{dtype}: a negative one");
+            for one in [0, sign(!0, dtype), infinity(dtype), infinity(dtype) | sign(!0, dtype)] {
+                assert!(bits.contains(&one), "{dtype}: {one:#x}");
+            }
+        }
+    }
+}
