@@ -104,19 +104,21 @@ fn row(
     layouts: &[[Layout; 2]],
     shapes: &[&[usize]],
 ) -> Option<Row> {
-    let contents = if dtype == DType::Float32 { Contents::Special } else { call.moderate() };
-    let contents = [call.moderate(), contents];
+    // Where a NaN is among the elements of a sum, nothing else of it is seen.
+    let special = (dtype == DType::Float32).then_some(Contents::Special);
+    let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
     let mut cases = Vec::new();
     for (&shape, layouts) in shapes.iter().flat_map(|shape| layouts.iter().map(move |pair| (shape, pair))) {
         // `None` is the only axis, too.
         let all: [Option<&[isize]>; 3] = [None, Some(&[-2]), Some(&[-1])];
         let axes = if shape.len() == 1 { &all[..1] } else { &all };
         for text in axes.iter().filter_map(|axes| call.text(body, *axes)) {
-            let operand = |name, i: usize| Operand::new(name, dtype, shape, contents[i]).laid_out(layouts[i]);
-            let case = Case { text, operands: vec![operand("x", 0), operand("y", 1)] };
-            if case.is_typed() {
-                cases.push(case);
-            }
+            let of = |&contents: &Contents| {
+                let operand = |name, layout| Operand::new(name, dtype, shape, contents).laid_out(layout);
+                let operands = vec![operand("x", layouts[0]), operand("y", layouts[1])];
+                Case { text: text.clone(), operands }
+            };
+            cases.extend(contents.iter().map(of).filter(Case::is_typed));
         }
     }
     let text = call.text(body, None)?;
