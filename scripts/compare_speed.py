@@ -3,9 +3,9 @@
 
     scripts/compare_speed.py BASE NEW [options]
 
-BASE and NEW are folders with the release binaries `broadloom` and `overheads` of two commits (a target folder will do):
+BASE and NEW are folders with the release binaries `broadloom-bench` and `overheads` of two commits (a target folder will do):
 
-    cargo build --release -p broadloom-cli
+    cargo build --release -p broadloom-bench --bin broadloom-bench
     cargo build --release -p broadloom-bench --features overheads --bin overheads
 
 Two parts are measured; `--only` picks one.

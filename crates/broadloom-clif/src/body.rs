@@ -210,8 +210,8 @@ impl Body {
             values.push(value);
         }
         for &output in &kernel.outputs {
-            let value = *values.get(output.index()).ok_or_else(undefined)?;
-            let value = body.in_memory(kernel.dtype(output), value);
+            let value = *values.get(output.value.index()).ok_or_else(undefined)?;
+            let value = body.in_memory(kernel.dtype(output.value), value);
             body.outputs.push(value);
         }
         body.mark_live();

@@ -8,11 +8,11 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use broadloom_ir::DType;
+use broadloom_ir::code_plan::{Bulk, CodePlan, Tail};
 use broadloom_mem::{Access, HostFunction};
 use cranelift_jit::JITModule;
 use smallvec::SmallVec;
 
-use crate::emit;
 use crate::symbols::Registration;
 use crate::width::Width;
 
@@ -63,11 +63,10 @@ impl Entry {
     }
 }
 
-/// Code with non-temporal stores: its entry point, and the elements of its blocks.
-#[derive(Clone, Copy)]
-pub(crate) struct Streaming {
+/// A function of compiled code, and what it reads its constants from.
+pub(crate) struct Linked {
     pub entry: Entry,
-    pub lanes: u32,
+    pub constants: Box<[Constant]>,
 }
 
 /// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
@@ -81,7 +80,7 @@ impl Drop for Code {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so the module is not used again.
         let module = unsafe { ManuallyDrop::take(&mut self.0) };
-        // SAFETY: the functions of the module are reached through `Inner::entry` and `Inner::streaming` only, which are dropped together
+        // SAFETY: the functions of the module are reached through `Inner::usual` and `Inner::bulk` only, which are dropped together
         // with this owner and called through a borrow of it: no call is running and none can follow.
         unsafe { module.free_memory() };
     }
@@ -92,14 +91,10 @@ impl Drop for Code {
 pub struct Compiled(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    pub entry: Entry,
-    /// The same with non-temporal stores, for whole blocks of rows whose outputs begin with a cache line.
-    pub streaming: Option<Streaming>,
-    pub lanes: u32,
-    /// The rows of a block that are combined to one before they are written; 1 where all elements are.
-    pub leaf_rows: u32,
-    pub leaves: bool,
-    pub width: Width,
+    pub plan: CodePlan,
+    pub usual: Linked,
+    /// The second function, for whole blocks, as the plan says.
+    pub bulk: Option<Linked>,
     pub narrowed: Option<String>,
     pub inputs: Vec<DType>,
     pub outputs: Vec<DType>,
@@ -108,8 +103,6 @@ pub(crate) struct Inner {
     pub reads_steps: bool,
     pub params: usize,
     pub fault_sites: usize,
-    /// What the code reads its constants from.
-    pub constants: Box<[Constant]>,
     pub size: usize,
     /// The address of the code, and its bytes.
     #[cfg(test)]
@@ -143,24 +136,24 @@ impl Compiled {
         self.0.code
     }
 
-    /// Elements per block: one or several vectors of the widest dtype.
-    pub fn lanes(&self) -> usize {
-        self.0.lanes as usize
+    /// The shape of the code.
+    pub fn plan(&self) -> &CodePlan {
+        &self.0.plan
     }
 
-    /// How many rows of 16 elements it combines to one before that is written; `None` where it writes all elements.
-    pub fn leaf_rows(&self) -> Option<usize> {
-        self.0.has_leaves().then_some(self.0.leaf_rows as usize)
+    /// Elements per block: one or several vectors of the widest dtype.
+    pub fn lanes(&self) -> usize {
+        self.0.plan.lanes as usize
     }
 
     /// The width of its vectors.
     pub fn width(&self) -> Width {
-        self.0.width
+        self.0.plan.width
     }
 
     /// Whether it has non-temporal stores too: for outputs that are [apart](broadloom_mem::Block::is_apart).
     pub fn streams(&self) -> bool {
-        self.0.streaming.is_some()
+        matches!(self.0.plan.bulk, Bulk::Stream { .. })
     }
 
     /// Whether it reads inputs whose elements are a step apart where they are, as it was compiled for
@@ -177,18 +170,27 @@ impl Compiled {
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Compiled({} bytes, {} lanes, {} bits)", self.0.size, self.0.lanes, self.0.width)
+        write!(f, "Compiled({} bytes, {} lanes, {} bits)", self.0.size, self.0.plan.lanes, self.0.plan.width)
     }
 }
 
 impl Inner {
-    /// Whether rows of a block are combined before they are written.
-    pub fn has_leaves(&self) -> bool {
-        self.leaves
+    /// The function with non-temporal stores, and the elements of its blocks.
+    #[inline]
+    pub fn streaming(&self) -> Option<(&Linked, usize)> {
+        match (&self.bulk, self.plan.bulk) {
+            (Some(linked), Bulk::Stream { lanes }) => Some((linked, lanes as usize)),
+            _ => None,
+        }
+    }
+
+    /// The function that combines rows to nodes of a level.
+    pub fn leaf(&self) -> Option<(&Linked, u8)> {
+        self.bulk.as_ref().zip(self.plan.leaf_level())
     }
 
     /// Whether rows may be shorter than a block: the code reads and writes parts of vectors.
     pub fn takes_any_row(&self) -> bool {
-        emit::takes_any_row(self.width, self.reads_steps)
+        self.plan.tail == Tail::Masked
     }
 }

@@ -9,9 +9,9 @@ use std::mem::ManuallyDrop;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use broadloom_ir::kernel::Code as KernelCode;
-use broadloom_ir::{Error, ErrorKind, HostDeclaration, Kernel, Result, recording, verify};
-use broadloom_mem::{Access, HostFunction, Stores};
+use broadloom_ir::code_plan::{Allocator, Bulk};
+use broadloom_ir::{CodePlan, Error, ErrorKind, HostDeclaration, Kernel, Purpose, Result, verify};
+use broadloom_mem::{Access, HostFunction};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
@@ -22,30 +22,14 @@ use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
 use crate::body::Body;
-use crate::code::{Code, Compiled, Constant, Entry, Inner, Streaming};
+use crate::code::{Code, Compiled, Constant, Entry, Inner, Linked};
 use crate::constants::TableEntry;
-use crate::emit::{self, Helpers, MAX_FRAME};
+use crate::emit::{self, Helpers, MAX_FRAME, Variant};
 #[cfg(all(unix, target_arch = "x86_64"))]
 use crate::pages::{CodeMemory, KernelPages};
 use crate::symbols::{self, Announce};
 use crate::wide::{self, CODE_ALIGN, Wide};
 use crate::width::Width;
-
-/// Above this cost, or so many primitives, the linear-time register allocator is used. The other one gives code that is up to
-/// a fifth faster, but its time grows faster than the body does: eight functions of float32 with 569 primitives, whose cost
-/// is 296, take it 1.9 ms, and the linear one 0.7 ms.
-const SINGLE_PASS_ABOVE_COST: usize = 300;
-const SINGLE_PASS_ABOVE_PRIMITIVES: usize = 500;
-
-/// How many primitives a kernel's body has before GVN.
-fn primitives(kernel: &Kernel) -> usize {
-    let of = |code: KernelCode| match code {
-        KernelCode::Apply(op, dtype) => recording::of(op, dtype).map_or(0, |body| body.insts().len()),
-        KernelCode::Cast(from, to) => recording::of_cast(from, to).insts().len(),
-        KernelCode::Host(_) => code.instructions() as usize,
-    };
-    kernel.body.iter().map(|inst| of(inst.code)).sum()
-}
 
 /// Compiles kernels for this CPU.
 pub struct Compiler {
@@ -84,11 +68,11 @@ impl Compiler {
         Compiler { announce: Announce { perf_map, gdb }, ..self }
     }
 
-    fn isa_for(&self, kernel: &Kernel) -> &OwnedTargetIsa {
-        let vectors = kernel.body.len() * emit::lanes(kernel, Width::W128) as usize / 4;
-        let is_long = (kernel.cost() as usize).max(vectors) > SINGLE_PASS_ABOVE_COST
-            || primitives(kernel) > SINGLE_PASS_ABOVE_PRIMITIVES;
-        if is_long { &self.linear } else { &self.thorough }
+    fn isa_for(&self, allocator: Allocator) -> &OwnedTargetIsa {
+        match allocator {
+            Allocator::SinglePass => &self.linear,
+            Allocator::Backtracking => &self.thorough,
+        }
     }
 
     /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the CPU has them and
@@ -106,24 +90,25 @@ impl Compiler {
         access: &[Access],
         width: Width,
     ) -> Result<Compiled> {
-        self.compile_with(Stores::Cached, kernel, functions, access, width)
+        self.compile_for(Purpose::Store, kernel, functions, access, width)
     }
 
-    /// Compiles a kernel, on vectors of more than 128 bits with non-temporal stores too, if these are asked for:
-    /// [`Compiled::streams`].
+    /// Compiles a kernel for a purpose: on vectors of more than 128 bits there may be a second function
+    /// ([`CodePlan::bulk`]).
     ///
     /// # Errors
     /// As [`Compiler::compile`].
-    pub fn compile_with(
+    pub fn compile_for(
         &self,
-        stores: Stores,
+        purpose: Purpose,
         kernel: &Kernel,
         functions: &[HostFunction],
         access: &[Access],
         width: Width,
     ) -> Result<Compiled> {
         check(kernel, access)?;
-        let isa = self.isa_for(kernel);
+        let wanted = CodePlan::new(kernel, access, width, purpose);
+        let isa = self.isa_for(wanted.allocator);
         let mut module = self.module(isa)?;
         // Cranelift writes the name to perf's map too, where `perf record` started the process.
         let name = if self.announce.is_on() || symbols::perf::is_recording() {
@@ -131,13 +116,9 @@ impl Compiler {
         } else {
             "broadloom".to_owned()
         };
-        let Defined { id, streaming, constants, lanes, width, narrowed, size, frame } =
-            define(&mut module.0, &**isa, &name, stores, kernel, access, width)?;
-        let access = read_at(width, access);
-        let linked = constants.iter().map(|entry| entry.link(functions).map(Constant));
-        let Some(linked) = linked.collect::<Option<Box<[Constant]>>>() else {
-            return Err(Error::new(ErrorKind::Internal, "a host function of the kernel was not given"));
-        };
+        let Defined { usual, bulk, plan, narrowed, frame } =
+            define(&mut module.0, &**isa, &name, purpose, kernel, access, width)?;
+        let access = read_at(plan.width, access);
         if frame > MAX_FRAME {
             return Err(Error::new(
                 ErrorKind::Limit,
@@ -145,28 +126,27 @@ impl Compiler {
             ));
         }
         make_executable(&mut module)?;
-        let code = module.0.get_finalized_function(id);
         let mut registrations = SmallVec::new();
-        registrations.push(self.announce.code(&name, code, size));
-        let mut whole = size;
-        let streaming = streaming.map(|DefinedStreaming { name, id, size }| {
-            let code = module.0.get_finalized_function(id);
-            registrations.push(self.announce.code(&name, code, size));
-            whole += size;
-            // SAFETY: as for the function below.
-            let entry = unsafe { Entry::new(code) };
-            Streaming { entry, lanes: emit::streaming_lanes(kernel, width) }
-        });
-        // SAFETY: `finalize_definitions` has succeeded, and the function was declared with the signature that
-        // `emit::signature` gives for this platform: six words and no result.
-        let entry = unsafe { Entry::new(code) };
+        #[cfg(test)]
+        let code = (module.0.get_finalized_function(usual.id).addr(), usual.size);
+        let mut size = 0;
+        let mut link = |function: DefinedFunction| -> Result<Linked> {
+            let code = module.0.get_finalized_function(function.id);
+            registrations.push(self.announce.code(&function.name, code, function.size));
+            let constants = function.constants.iter().map(|entry| entry.link(functions).map(Constant));
+            let constants: Option<Box<[Constant]>> = constants.collect();
+            let absent = || Error::new(ErrorKind::Internal, "a host function of the kernel was not given");
+            let constants = constants.ok_or_else(absent)?;
+            size += function.size + constants.len() * size_of::<Constant>();
+            // SAFETY: `finalize_definitions` has succeeded, and the function was declared with the signature that
+            // `emit::signature` gives for this platform: six words and no result.
+            Ok(Linked { entry: unsafe { Entry::new(code) }, constants })
+        };
+        let (usual, bulk) = (link(usual)?, bulk.map(&mut link).transpose()?);
         Ok(Compiled(Arc::new(Inner {
-            entry,
-            streaming,
-            lanes,
-            leaf_rows: emit::leaf_rows(kernel, width),
-            leaves: !kernel.leaves.is_empty(),
-            width,
+            plan,
+            usual,
+            bulk,
             narrowed,
             inputs: kernel.inputs.clone(),
             outputs: kernel.output_dtypes().collect(),
@@ -174,10 +154,9 @@ impl Compiler {
             access,
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
-            size: whole + linked.len() * 16,
-            constants: linked,
+            size,
             #[cfg(test)]
-            code: (code.addr(), size),
+            code,
             _registrations: registrations,
             _functions: functions.into(),
             _code: module,
@@ -216,31 +195,39 @@ impl Compiler {
     }
 
     /// What a kernel would be compiled to for vectors of this width: the same text in every process on this target. Of
-    /// code in two variants, the one with these stores.
+    /// two functions, the one that the purpose is for.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] for a defect.
     pub fn explain(
         &self,
-        stores: Stores,
+        purpose: Purpose,
         kernel: &Kernel,
         access: &[Access],
         width: Width,
     ) -> Result<Listing> {
         check(kernel, access)?;
-        let isa = &**self.isa_for(kernel);
-        match wide::widest(isa, kernel, access, width, stores, || Helpers::Shown(Vec::new())) {
-            (Some(wide), narrowed) => Ok(Listing {
-                primitives: Body::of(kernel, access, wide.width)?.to_string(),
-                clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
-                assembly: wide.assembly,
-                bytes: wide.code.len() + wide.constants.len() * size_of::<Constant>(),
-                lanes: wide.lanes as usize,
-                width: wide.width,
-                narrowed,
-            }),
-            (None, narrowed) => explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing }),
-        }
+        let isa = &**self.isa_for(CodePlan::new(kernel, access, width, purpose).allocator);
+        let shown = || Helpers::Shown(Vec::new());
+        let (usual, narrowed) = wide::widest(isa, kernel, access, width, purpose, shown);
+        let Some((plan, usual)) = usual else {
+            return explain(isa, kernel, access).map(|listing| Listing { narrowed, ..listing });
+        };
+        let bulk = match plan.bulk {
+            Bulk::None => None,
+            _ => wide::wide(isa, kernel, access, &plan, Variant::Bulk, shown()).ok(),
+        };
+        let variant = if bulk.is_some() { Variant::Bulk } else { Variant::Usual };
+        let wide = bulk.unwrap_or(usual);
+        Ok(Listing {
+            primitives: Body::of(kernel, access, plan.width)?.to_string(),
+            clif: format!("{}{}", host_functions(kernel, &wide.constants), wide.clif),
+            assembly: wide.assembly,
+            bytes: wide.code.len() + wide.constants.len() * size_of::<Constant>(),
+            lanes: variant.step(&plan) as usize,
+            width: plan.width,
+            narrowed,
+        })
     }
 }
 
@@ -250,24 +237,21 @@ fn make_executable(module: &mut Code) -> Result<()> {
     module.0.finalize_definitions().map_err(unavailable)
 }
 
-/// The function with non-temporal stores.
-struct DefinedStreaming {
+/// A function of a module.
+struct DefinedFunction {
     name: String,
     id: FuncId,
+    constants: Vec<TableEntry>,
     /// Its bytes.
     size: usize,
 }
 
 /// The functions of a kernel in a module.
 struct Defined {
-    id: FuncId,
-    streaming: Option<DefinedStreaming>,
-    constants: Vec<TableEntry>,
-    lanes: u32,
-    width: Width,
+    usual: DefinedFunction,
+    bulk: Option<DefinedFunction>,
+    plan: CodePlan,
     narrowed: Option<String>,
-    /// Bytes of code.
-    size: usize,
     /// Bytes of stack.
     frame: u32,
 }
@@ -277,47 +261,55 @@ fn define(
     module: &mut JITModule,
     isa: &dyn TargetIsa,
     name: &str,
-    stores: Stores,
+    purpose: Purpose,
     kernel: &Kernel,
     access: &[Access],
     width: Width,
 ) -> Result<Defined> {
     let signature = emit::signature(isa.default_call_conv());
-    let id = module.declare_function(name, Linkage::Local, &signature).map_err(defect)?;
-    let (wide, narrowed) = wide::widest(isa, kernel, access, width, Stores::Cached, || Helpers::Called);
-    let Some(Wide { width, code, constants, lanes, frame, .. }) = wide else {
+    let declare = |module: &mut JITModule, name: &str| {
+        module.declare_function(name, Linkage::Local, &signature).map_err(defect)
+    };
+    let id = declare(module, name)?;
+    let (wide, narrowed) = wide::widest(isa, kernel, access, width, purpose, || Helpers::Called);
+    let Some((mut plan, wide)) = wide else {
         let mut context = Context::new();
         let mut builders = FunctionBuilderContext::new();
         let access = read_at(Width::W128, access);
-        let (function, constants) = emit::function(
-            kernel,
-            &access,
-            Width::W128,
-            Stores::Cached,
-            isa,
-            &mut builders,
-            Helpers::Called,
-        )?;
+        let plan = CodePlan::new(kernel, &access, Width::W128, purpose);
+        let (function, constants) =
+            emit::function(kernel, &access, &plan, Variant::Usual, isa, &mut builders, Helpers::Called)?;
         context.func = function;
         module.define_function(id, &mut context).map_err(refused)?;
         let code = context.compiled_code();
         let size = code.map_or(0, |c| c.code_buffer().len());
         let frame = code.and_then(|c| c.buffer.frame_layout()).map_or(0, |f| f.frame_to_fp_offset);
-        let (width, lanes) = (Width::W128, emit::lanes(kernel, Width::W128));
-        return Ok(Defined { id, streaming: None, constants, lanes, width, narrowed, size, frame });
+        let usual = DefinedFunction { name: name.to_owned(), id, constants, size };
+        return Ok(Defined { usual, bulk: None, plan, narrowed, frame });
     };
-    module.define_function_bytes(id, CODE_ALIGN, &code, &[]).map_err(refused)?;
-    let mut streaming = None;
-    if stores == Stores::Streaming
-        && let Ok(other) = wide::wide(isa, kernel, access, width, stores, Helpers::Called)
-        && other.constants == constants
+    let define = |module: &mut JITModule, name: &str, id: FuncId, wide: Wide| -> Result<DefinedFunction> {
+        module.define_function_bytes(id, CODE_ALIGN, &wide.code, &[]).map_err(refused)?;
+        Ok(DefinedFunction { name: name.to_owned(), id, constants: wide.constants, size: wide.code.len() })
+    };
+    let suffix = match plan.bulk {
+        Bulk::None => None,
+        Bulk::Stream { .. } => Some("streaming"),
+        Bulk::Leaf { .. } => Some("leaves"),
+    };
+    let mut frame = wide.frame;
+    let usual = define(module, name, id, wide)?;
+    let mut bulk = None;
+    if let Some(suffix) = suffix
+        && let Ok(wide) = wide::wide(isa, kernel, access, &plan, Variant::Bulk, Helpers::Called)
     {
-        let name = format!("{name}_streaming");
-        let id = module.declare_function(&name, Linkage::Local, &signature).map_err(defect)?;
-        module.define_function_bytes(id, CODE_ALIGN, &other.code, &[]).map_err(refused)?;
-        streaming = Some(DefinedStreaming { name, id, size: other.code.len() });
+        let name = format!("{name}_{suffix}");
+        let id = declare(module, &name)?;
+        frame = frame.max(wide.frame);
+        bulk = Some(define(module, &name, id, wide)?);
+    } else {
+        plan.bulk = Bulk::None;
     }
-    Ok(Defined { id, streaming, constants, lanes, width, narrowed, size: code.len(), frame })
+    Ok(Defined { usual, bulk, plan, narrowed, frame })
 }
 
 /// What a kernel is compiled to, as text.
@@ -375,7 +367,7 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
         return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
     }
     let steps = || access.iter().zip(&kernel.inputs).filter(|(access, _)| access.is_stepped());
-    if steps().any(|(_, dtype)| dtype.size() < 4) || !kernel.leaves.is_empty() && steps().next().is_some() {
+    if steps().any(|(_, dtype)| dtype.size() < 4) {
         return Err(Error::new(ErrorKind::Internal, "steps of elements that are not read so"));
     }
     Ok(())
@@ -387,15 +379,10 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     context.set_disasm(true);
     let shown = Helpers::Shown(Vec::new());
     let access = &*read_at(Width::W128, access);
-    let (function, constants) = emit::function(
-        kernel,
-        access,
-        Width::W128,
-        Stores::Cached,
-        isa,
-        &mut FunctionBuilderContext::new(),
-        shown,
-    )?;
+    let plan = CodePlan::new(kernel, access, Width::W128, Purpose::Store);
+    let mut builders = FunctionBuilderContext::new();
+    let (function, constants) =
+        emit::function(kernel, access, &plan, Variant::Usual, isa, &mut builders, shown)?;
     context.func = function;
     let mut control = cranelift_codegen::control::ControlPlane::default();
     context.optimize(isa, &mut control).map_err(defect)?;
@@ -407,7 +394,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
         clif,
         assembly,
         bytes: code.code_buffer().len() + constants.len() * size_of::<Constant>(),
-        lanes: emit::lanes(kernel, Width::W128) as usize,
+        lanes: plan.lanes as usize,
         width: Width::W128,
         narrowed: None,
     })
@@ -490,7 +477,7 @@ pub(crate) mod tests {
         (0..operands).for_each(|i| args[i] = ValueId(i as u32));
         let mut inputs: Vec<DType> = (0..operands).map(|i| code.operand(i)).collect();
         inputs.push(other);
-        let outputs = vec![ValueId(operands as u32 + 1), ValueId(operands as u32)];
+        let outputs = vec![ValueId(operands as u32 + 1).into(), ValueId(operands as u32).into()];
         Kernel {
             inputs,
             body: vec![Inst { code, args }],

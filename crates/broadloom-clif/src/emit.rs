@@ -1,10 +1,9 @@
 //! From a kernel to a CLIF function: two loops around the body.
 //!
 //! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only
-//! those elements. Up to 256 bits, and with inputs whose elements are a step apart, it needs `cols` to be at least the lane count
-//! and is given `cols` less that; at 512 bits it is given `cols` otherwise, which is at least 1. A function that writes
-//! non-temporally, or only the leaves of a reduction, is given
-//! whole blocks, and `cols`.
+//! those elements. Where the last block of a row overlaps the one before, it needs `cols` to be at least the lane count
+//! and is given `cols` less that; where its accesses are masked it is given `cols`, which is at least 1. The second function of
+//! a kernel, which writes non-temporally or combines rows to leaves, is given whole blocks, and `cols`.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
@@ -14,10 +13,11 @@
 //!         before, which computes the same bits twice; at 512 bits without steps it has the elements that are left
 //! ```
 
-use std::ops::RangeInclusive;
-
-use broadloom_ir::kernel::{Depth, Kernel, ValueId};
-use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
+use broadloom_ir::canonical::{self, LANES};
+use broadloom_ir::code_plan::{Bulk, CodePlan, Tail};
+use broadloom_ir::kernel::{Depth, Kernel};
+use broadloom_ir::kernel::{KernelOutput, Sink};
+use broadloom_ir::{DType, Error, ErrorKind, Result};
 use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::{Access, Stores};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -33,122 +33,53 @@ use crate::body::{Body, Code, Node};
 use crate::constants::{Constants, TableEntry};
 use crate::host::HostCalls;
 use crate::interleave;
-use crate::leaf::{self, Leaf};
+use crate::leaf::Leaf;
 use crate::lower;
 use crate::memory::{RowBlock, splat_of_memory};
 use crate::slow_path::SlowPaths;
 use crate::value::{Lanes, Layout, scalar_of};
 use crate::vectors::{Vectors, element_flags};
-use crate::width::Width;
 
 pub use crate::slow_path::Helpers;
 
 /// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
 pub const MAX_FRAME: u32 = 64 << 10;
 
-/// Kernels of a higher cost read their constants from a table.
-const TABLE_ABOVE: u64 = 24;
-
-/// Sums and products of these costs are tested for NaN a block at a time: their time is that of the instructions in flight. Cheaper
-/// ones wait for memory, or take a fifth longer where there are NaNs; functions and divisions gain nothing.
-const TESTED_FOR_NAN: RangeInclusive<u64> = 16..=SHORT_BODY;
-
 /// Bytes of a cache line, and of a vector of 512 bits.
 const LINE: i64 = 64;
 
-/// Rows of so many blocks, in kernels of at most this cost, are computed in two pieces at 512 bits: the first ends with a line of the
-/// output. Measured on sums of rows of 600 and 1000 float32 with a column: 0.85 and 0.95 of the time; where a division is
-/// computed it is 1.05, as the first piece costs a block.
+/// Rows of so many blocks are computed in two pieces, where the plan says so.
 const LONG_ROW: i64 = 8;
-const CHEAP: u64 = 4;
 
 /// Bytes of one operand in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
 
-/// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest in memory, and several vectors
-/// where that pays.
-pub fn lanes(kernel: &Kernel, width: Width) -> u32 {
-    let sizes = (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)));
-    let widest = sizes.clone().filter(|d| *d != DType::Bool).map(DType::size).max().unwrap_or(1) as u32;
-    let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
-    let narrowest =
-        memory.chain(sizes.filter(|d| *d != DType::Bool)).map(DType::size).min().unwrap_or(1) as u32;
-    let base = (width.bytes() / widest).max(4 / narrowest).max(2);
-    let lanes = (base * vectors(kernel, width)).min(width.bytes());
-    if kernel.leaves.is_empty() {
-        return lanes;
-    }
-    // Of as many elements as vectors of bytes have lanes, or where nothing is narrower than the rest.
-    let long = base * LEAF_VECTORS;
-    let is_arithmetic = |reduction: &Reduction| matches!(reduction, Reduction::Sum | Reduction::Prod);
-    let is_long =
-        width == Width::W512 && kernel.cost() <= LEAF_BODY && kernel.leaves.iter().all(is_arithmetic);
-    let fits = long <= width.bytes() || narrowest == widest;
-    if is_long && fits { lanes.max(long) } else { lanes.max(leaf::ROW) }
+/// Which function of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// The one that takes all rows.
+    Usual,
+    /// The one that takes whole blocks alone ([`CodePlan::bulk`]).
+    Bulk,
 }
 
-/// Vectors in a block of 512-bit code whose rows are combined by one instruction for each pair, where the body costs no more than
-/// [`LEAF_BODY`]: what is stored, and read again, is an eighth of the elements of 4 bytes and a fourth of those of 8. With four, sums of
-/// products of 1e5 took 1.1 times (float32) and 1.2 times (float64) as long. Extremes have too many masks for it.
-const LEAF_VECTORS: u32 = 8;
-const LEAF_BODY: u64 = 8;
-
-/// Vectors of the widest dtype in a block.
-///
-/// A short body is unrolled for what a loop costs. In a long one, each instruction waits for others: a CPU that looks some
-/// two hundred instructions ahead sees few elements at once, and the chains of several vectors, of which each instruction is
-/// followed by the same one for the next vector, let it compute more of them at a time. The thresholds come from
-/// measurements of both: of the functions with AVX2 and AVX-512, four vectors are faster than two where the chain is longer
-/// than [`LONG_CHAIN`], and those of shorter ones lose registers. Cranelift's own back end takes too long over it.
-fn vectors(kernel: &Kernel, width: Width) -> u32 {
-    let leaves = !kernel.leaves.is_empty();
-    match kernel.cost() {
-        0..=4 => 4,
-        // What is combined in registers need not be combined in memory.
-        5..=SHORT_BODY if leaves => 4,
-        5..=SHORT_BODY => 2,
-        25..=MOST_UNROLLED if width > Width::W128 => {
-            if kernel.latency() > LONG_CHAIN {
-                4
-            } else {
-                2
-            }
+impl Variant {
+    /// The lanes that a body computes at a time.
+    fn lanes(self, plan: &CodePlan) -> u32 {
+        match (self, plan.bulk) {
+            (Variant::Usual, _) | (Variant::Bulk, Bulk::None) => plan.lanes,
+            (Variant::Bulk, Bulk::Stream { lanes }) => lanes,
+            (Variant::Bulk, Bulk::Leaf { group, .. }) => group,
         }
-        25..=64 if leaves => 2,
-        _ => 1,
     }
-}
 
-/// Elements per block of code with non-temporal stores: of a short body a line of the narrowest output, if that is no more than
-/// usual, so that rows of whole lines are whole blocks. Memory is slower than such a loop, unrolled or not.
-pub fn streaming_lanes(kernel: &Kernel, width: Width) -> u32 {
-    if kernel.cost() > SHORT_BODY {
-        return lanes(kernel, width);
+    /// The elements of a block.
+    pub fn step(self, plan: &CodePlan) -> u32 {
+        match (self, plan.bulk) {
+            (Variant::Bulk, Bulk::Leaf { level, .. }) => (LANES as u32) << level,
+            _ => self.lanes(plan),
+        }
     }
-    let narrowest = kernel.output_dtypes().map(DType::size).min().unwrap_or(1) as u32;
-    let widest =
-        (0..kernel.values() as u32).map(|v| kernel.dtype(ValueId(v)).size()).max().unwrap_or(1) as u32;
-    (LINE as u32 / narrowest).max(width.bytes() / widest).min(lanes(kernel, width))
-}
-
-/// Bodies up to this cost are unrolled for what a loop costs.
-const SHORT_BODY: u64 = 24;
-
-/// In cycles of [`Kernel::latency`].
-const LONG_CHAIN: u64 = 94;
-
-/// A body of a higher cost is not unrolled: copies of it are no longer in the nearest cache of instructions.
-const MOST_UNROLLED: u64 = 256;
-
-/// Whether code for vectors of this width takes rows shorter than a block: its accesses are masked. No permutation of lanes is, so
-/// that what reads steps is given at least a block.
-pub fn takes_any_row(width: Width, reads_steps: bool) -> bool {
-    width == Width::W512 && !reads_steps
-}
-
-/// How many rows a block of an output has that are combined before they are written; 1 where all elements are.
-pub fn leaf_rows(kernel: &Kernel, width: Width) -> u32 {
-    if kernel.leaves.is_empty() { 1 } else { lanes(kernel, width) / leaf::ROW }
 }
 
 /// Builds the function, and the table of constants that it is called with.
@@ -158,26 +89,26 @@ pub fn leaf_rows(kernel: &Kernel, width: Width) -> u32 {
 pub fn function<'a>(
     kernel: &'a Kernel,
     access: &'a [Access],
-    width: Width,
-    stores: Stores,
+    plan: &'a CodePlan,
+    variant: Variant,
     isa: &dyn TargetIsa,
     context: &'a mut FunctionBuilderContext,
     helpers: Helpers,
 ) -> Result<(Function, Vec<TableEntry>)> {
-    let body = Body::of(kernel, access, width)?;
+    let body = Body::of(kernel, access, plan.width)?;
     let call_conv = isa.default_call_conv();
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature(call_conv));
     let builder = FunctionBuilder::new(&mut function, context);
     let converts_to_long = matches!(isa.triple().architecture, Architecture::Aarch64(_));
-    let lanes = match stores {
-        Stores::Cached => lanes(kernel, width),
-        Stores::Streaming => streaming_lanes(kernel, width),
+    let layout =
+        Layout { width: plan.width, lanes: variant.lanes(plan), interleaved: false, converts_to_long };
+    let bulk = if variant == Variant::Bulk { plan.bulk } else { Bulk::None };
+    let leaves = match bulk {
+        Bulk::Leaf { .. } => leaves(kernel, plan)?,
+        Bulk::None | Bulk::Stream { .. } => Vec::new(),
     };
-    let layout = Layout { width, lanes, interleaved: false, converts_to_long };
-    let layout = Layout { interleaved: interleave::applies(&body, kernel, layout), ..layout };
-    let leaves = kernel.leaves.iter().zip(kernel.output_dtypes());
-    let leaves =
-        leaves.map(|(&reduction, dtype)| Leaf::new(reduction, dtype, width)).collect::<Result<_>>()?;
+    let interleaved = leaves.is_empty() && interleave::applies(&body, kernel, layout);
+    let layout = Layout { interleaved, ..layout };
     let mut emitter = Emitter {
         leaves,
         access,
@@ -186,7 +117,9 @@ pub fn function<'a>(
         constants: Vec::new(),
         body,
         kernel,
-        stores,
+        plan,
+        bulk,
+        step: i64::from(variant.step(plan)),
         slow_paths: SlowPaths::new(helpers),
         host_calls: HostCalls::default(),
         nan_seen: None,
@@ -196,6 +129,15 @@ pub fn function<'a>(
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
     Ok((function, constants.into_table()))
+}
+
+/// How rows of each output are combined.
+fn leaves(kernel: &Kernel, plan: &CodePlan) -> Result<Vec<Leaf>> {
+    let leaf = |(output, dtype): (&KernelOutput, DType)| match output.sink {
+        Sink::Reduce(reduction) => Leaf::new(reduction, dtype, plan.width),
+        Sink::Store | Sink::Scan(_) => Err(undefined()),
+    };
+    kernel.outputs.iter().zip(kernel.output_dtypes()).map(leaf).collect()
 }
 
 /// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at; at
@@ -215,7 +157,7 @@ struct Loops {
     last: Value,
     /// Whether the accesses of a row's last block are masked, and whether there are whole blocks only.
     masked: bool,
-    streams: bool,
+    whole: bool,
 }
 
 /// Where the values come from that are not computed, and where faults go.
@@ -235,7 +177,11 @@ struct Emitter<'a> {
     values: Vec<Option<Lanes>>,
     /// The constants among them.
     constants: Vec<Var>,
-    stores: Stores,
+    plan: &'a CodePlan,
+    /// What is emitted beside the usual code, if it is that.
+    bulk: Bulk,
+    /// The elements of a block.
+    step: i64,
     /// How each input is read.
     access: &'a [Access],
     /// How the rows of a block are combined, of each output; none where all elements are written.
@@ -256,8 +202,7 @@ impl Emitter<'_> {
         let [operands, params, faults, rows, last, constants] = given[..] else {
             return Err(Error::new(ErrorKind::Internal, "the entry block has other parameters"));
         };
-        let from_table = self.kernel.cost() > TABLE_ABOVE && !v.layout.is_wide();
-        v.constants = Constants::new(constants, from_table);
+        v.constants = Constants::new(constants, self.plan.has_table);
         let sources = Sources { params, faults, pointers: Vec::new() };
         self.level(Depth::Call, &sources, None)?;
 
@@ -267,17 +212,16 @@ impl Emitter<'_> {
         let zero = v.ins().iconst(types::I64, 0);
         let mut first = vec![BlockArg::from(zero)];
         // It is given whole blocks then.
-        let streams = self.stores == Stores::Streaming || !self.leaves.is_empty();
-        let reads_steps = self.access.iter().any(|access| access.is_stepped());
-        let masked = takes_any_row(v.layout.width, reads_steps) && !streams;
-        let start = (masked && self.kernel.cost() <= CHEAP).then(|| {
+        let whole = self.bulk != Bulk::None;
+        let masked = self.plan.tail == Tail::Masked && !whole;
+        let start = (masked && self.plan.aligns_rows).then(|| {
             first.push(zero.into());
             v.builder.append_block_param(row, types::I64)
         });
         let jump = v.ins().jump(row, &first);
         v.constants.end_entry(v.layout.is_wide().then_some(jump));
         v.builder.switch_to_block(row);
-        self.row(&Loops { row, operands, rows, last, masked, streams }, sources, row_number, start)
+        self.row(&Loops { row, operands, rows, last, masked, whole }, sources, row_number, start)
     }
 
     /// Emits the loop over rows; with a `start`, rows are computed from that column on, in one or two pieces.
@@ -314,13 +258,20 @@ impl Emitter<'_> {
         v.ins().jump(block, &first);
         v.builder.switch_to_block(block);
         let left = loops.masked.then(|| v.ins().isub(end, index));
-        self.block(&sources, RowBlock::new(index, left, self.stores))?;
+        let stores = match self.bulk {
+            Bulk::Stream { .. } => Stores::Streaming,
+            Bulk::None | Bulk::Leaf { .. } => Stores::Cached,
+        };
+        let mut block_of_row = RowBlock::new(index, left, stores);
+        match self.bulk {
+            Bulk::Leaf { level, group } => self.leaf(&sources, &mut block_of_row, level, group)?,
+            Bulk::None | Bulk::Stream { .. } => self.block(&sources, &mut block_of_row)?,
+        }
 
         let v = &mut self.vectors;
-        let behind = if loops.masked || loops.streams {
+        let behind = if loops.masked || loops.whole {
             let behind = v.builder.create_block();
-            let lanes = i64::from(v.layout.lanes);
-            let next = v.ins().iadd_imm_s(index, lanes);
+            let next = v.ins().iadd_imm_s(index, self.step);
             let more = v.ins().icmp(IntCC::SignedLessThan, next, end);
             let following: SmallVec<[BlockArg; 2]> =
                 [next].into_iter().chain(self.nan_seen).map(BlockArg::from).collect();
@@ -356,8 +307,7 @@ impl Emitter<'_> {
             matches!(code, Code::Input(_) | Code::Primitive(Add | Sub | Mul | Fma | Neg | Cmp(_) | Select))
         };
         let mut nodes = self.body.at(Depth::Element).iter().map(|&var| self.body.node(var));
-        self.vectors.layout.width == Width::W256
-            && TESTED_FOR_NAN.contains(&self.kernel.cost())
+        self.plan.may_test_for_nan
             && nodes.clone().all(|node| is_arithmetic(node.code))
             && nodes.any(|node| self.body.replaces_nan(node))
     }
@@ -365,12 +315,12 @@ impl Emitter<'_> {
     /// Where the piece of a row ends that begins at the column `start`: where a line of the first output begins, of a long row's
     /// first piece, so that no store of the second crosses lines; else at the row's end.
     fn end_of_piece(&mut self, sources: &Sources, start: Value, cols: Value) -> Value {
-        let (Some(&output), Some(&pointer)) =
+        let (Some(output), Some(&pointer)) =
             (self.kernel.outputs.first(), sources.pointers.get(self.kernel.inputs.len()))
         else {
             return cols;
         };
-        let size = self.kernel.dtype(output).size();
+        let size = self.kernel.dtype(output.value).size();
         let v = &mut self.vectors;
         let before = v.ins().iadd_imm_s(pointer, -1);
         let before = v.ins().band_imm_u(before, LINE - 1);
@@ -390,17 +340,35 @@ impl Emitter<'_> {
     }
 
     /// Computes and writes a block of a row.
-    fn block(&mut self, sources: &Sources, mut block: RowBlock) -> Result<()> {
-        self.level(Depth::Element, sources, Some(&mut block))?;
-        for (i, &output) in self.kernel.outputs.iter().enumerate() {
+    fn block(&mut self, sources: &Sources, block: &mut RowBlock) -> Result<()> {
+        self.level(Depth::Element, sources, Some(block))?;
+        for (i, output) in self.kernel.outputs.iter().enumerate() {
             let value = self.value(self.body.outputs()[i])?;
             let pointer = sources.pointers[self.kernel.inputs.len() + i];
-            if let Some(leaf) = self.leaves.get(i) {
-                let row = leaf.combined(&mut self.vectors, &value);
-                block.store_row(&mut self.vectors, self.kernel.dtype(output), row, pointer);
-                continue;
+            block.store(&mut self.vectors, self.kernel.dtype(output.value), value, pointer);
+        }
+        Ok(())
+    }
+
+    /// Computes a block of 2^`level` rows, so many lanes of each at a time, and writes the one row that they are combined to.
+    fn leaf(&mut self, sources: &Sources, block: &mut RowBlock, level: u8, group: u32) -> Result<()> {
+        for lane in (0..LANES as u32).step_by(group as usize) {
+            let mut nodes: SmallVec<[SmallVec<[Lanes; 8]>; 2]> =
+                smallvec![SmallVec::new(); self.leaves.len()];
+            for (row, pairs) in (0_u32..).zip(canonical::carries(level)) {
+                block.go_to(row * LANES as u32 + lane);
+                self.level(Depth::Element, sources, Some(block))?;
+                for (i, nodes) in nodes.iter_mut().enumerate() {
+                    let value = self.value(self.body.outputs()[i])?;
+                    self.leaves[i].push(&mut self.vectors, nodes, value, pairs);
+                }
             }
-            block.store(&mut self.vectors, self.kernel.dtype(output), value, pointer);
+            for (i, (nodes, output)) in nodes.iter().zip(&self.kernel.outputs).enumerate() {
+                let node = nodes.last().ok_or_else(undefined)?;
+                let pointer = sources.pointers[self.kernel.inputs.len() + i];
+                let dtype = self.kernel.dtype(output.value);
+                block.store_node(&mut self.vectors, dtype, node, lane, level, pointer);
+            }
         }
         Ok(())
     }
@@ -532,11 +500,12 @@ fn undefined() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use broadloom_ir::Op;
-    use broadloom_ir::kernel::{Code, Inst};
+    use broadloom_ir::kernel::{Code, Inst, ValueId};
+    use broadloom_ir::{Op, Purpose};
 
     use super::*;
     use crate::repertoire::optimised;
+    use crate::width::Width;
 
     /// So many applications of an op, each to the result of the one before it.
     fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
@@ -544,7 +513,7 @@ mod tests {
         Kernel {
             inputs: vec![dtype],
             body: (0..length).map(inst).collect(),
-            outputs: vec![ValueId(length)],
+            outputs: vec![ValueId(length).into()],
             ..Kernel::default()
         }
     }
@@ -558,11 +527,11 @@ mod tests {
             for i in 0..outputs {
                 let code = Code::Apply(Op::CanonicalNan, DType::Float32);
                 kernel.body.push(Inst { code, args: [ValueId(length - i); 3] });
-                kernel.outputs.push(ValueId(length + 1 + i));
+                kernel.outputs.push(ValueId(length + 1 + i).into());
             }
             let access = [Access::Contiguous];
             let (function, _) =
-                optimised(&kernel, &access, width, Stores::Cached, Helpers::Shown(Vec::new()));
+                optimised(&kernel, &access, width, Purpose::Store, Helpers::Shown(Vec::new()));
             function.display().to_string().matches("vhigh_bits").count()
         };
         assert_eq!([1, 2].map(|outputs| tests(Op::Multiply, 18, Width::W256, outputs)), [1, 2]);
@@ -570,19 +539,5 @@ mod tests {
         for (op, length) in [(Op::Add, 1), (Op::Multiply, 4), (Op::Multiply, 40), (Op::Exp, 1)] {
             assert_eq!(tests(op, length, Width::W256, 1), 0, "{op} {length}");
         }
-    }
-
-    /// A function whose instructions wait for each other has more vectors than one of as many that don't, and a body that
-    /// fills the nearest cache has one.
-    #[test]
-    fn a_block_has_as_many_vectors_as_its_chain_asks_for() {
-        let lanes = |op, length, width| lanes(&chain(op, DType::Float64, length), width);
-        for (width, lanes_of_one) in [(Width::W256, 4), (Width::W512, 8)] {
-            assert_eq!(lanes(Op::Sin, 1, width), 2 * lanes_of_one);
-            assert_eq!(lanes(Op::Pow, 1, width), 4 * lanes_of_one);
-            assert_eq!(lanes(Op::Multiply, 30, width), 4 * lanes_of_one);
-            assert_eq!(lanes(Op::Pow, 10, width), lanes_of_one);
-        }
-        assert_eq!(lanes(Op::Pow, 1, Width::W128), 2);
     }
 }

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use broadloom_ir::DType;
 use broadloom_ir::kernel::Kernel;
-use broadloom_mem::{Access, Stores};
+use broadloom_ir::{DType, Purpose};
+use broadloom_mem::Access;
 use broadloom_wide::{Code, Convention, Level};
 use capstone::Capstone;
 use capstone::arch::x86::{ArchMode, X86OperandType};
@@ -186,7 +186,7 @@ fn capstone() -> Capstone {
 fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention)) -> Option<Code> {
     let access = vec![access; kernel.inputs.len()];
     let (function, _) =
-        repertoire::optimised(kernel, &access, width, Stores::Cached, Helpers::Shown(Vec::new()));
+        repertoire::optimised(kernel, &access, width, Purpose::Store, Helpers::Shown(Vec::new()));
     let level = if width == Width::W512 { Level::Avx512 } else { Level::Avx2 };
     broadloom_wide::compile(&function, level, convention).ok()
 }

@@ -18,7 +18,7 @@ use crate::width::Width;
 
 /// Whether the lanes of a body may be held so: nothing in it reads or writes the wider ones in the order of their elements.
 pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
-    if !layout.is_wide() || !kernel.leaves.is_empty() || !kernel.functions.is_empty() {
+    if !layout.is_wide() || !kernel.functions.is_empty() {
         return false;
     }
     let nodes = || body.at(Depth::Element).iter().map(|&var| body.node(var));
@@ -121,8 +121,8 @@ impl Vectors<'_> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
-    use broadloom_ir::{DType, Op};
-    use broadloom_mem::{Access, Stores};
+    use broadloom_ir::{DType, Op, Purpose};
+    use broadloom_mem::Access;
     use broadloom_wide::Intrinsic;
 
     use super::*;
@@ -138,7 +138,7 @@ mod tests {
             inst(Code::Cast(through, from), [2, 0, 0]),
             inst(Code::Apply(Op::Less, through), [1, 2, 0]),
         ];
-        let outputs = outputs.iter().map(|&o| ValueId(o)).collect();
+        let outputs = outputs.iter().map(|&o| ValueId(o).into()).collect();
         Kernel { inputs: vec![from], body, outputs, ..Kernel::default() }
     }
 
@@ -146,7 +146,7 @@ mod tests {
     fn interleaves(kernel: &Kernel, width: Width) -> bool {
         let helpers = Helpers::Shown(Vec::new());
         let access = [Access::Contiguous];
-        let (function, _) = repertoire::optimised(kernel, &access, width, Stores::Cached, helpers);
+        let (function, _) = repertoire::optimised(kernel, &access, width, Purpose::Store, helpers);
         let mut called = function.dfg.ext_funcs.values().map(|f| Intrinsic::of_external(&function, &f.name));
         called.all(|call| matches!(call, Some(Intrinsic::LoadPart | Intrinsic::StorePart)))
     }

@@ -1,8 +1,8 @@
-//! Leaves of a reduction: the rows of 16 elements in a block, combined to one row before it is stored.
+//! Leaves of a reduction: rows of the canonical order, combined to one in registers before it is stored.
 //!
-//! A block of 2^k rows is an aligned subtree of the canonical order, so that machine code combines what it has in registers and
-//! memory gets a fraction of the elements. Two rows are combined by the body of the op that the reduction is of, which executors
-//! share with everything else.
+//! A leaf is a node of 2^k rows. Its rows are computed one after the other, some lanes of each at a time, and combined as a binary
+//! counter carries: k + 1 nodes are live at most. Two rows are combined by the body of the op that the reduction is of, which
+//! executors share with everything else.
 
 use broadloom_ir::kernel::{Code as Instruction, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Reduction, Result};
@@ -12,17 +12,13 @@ use smallvec::SmallVec;
 
 use crate::body::{Body, Code};
 use crate::lower;
-use crate::value::{Lanes, Layout, scalar_of};
+use crate::value::{Lanes, scalar_of};
 use crate::vectors::Vectors;
 use crate::width::Width;
 
-/// The elements of a row.
-pub const ROW: u32 = 16;
-
-/// How the rows of an output are combined.
+/// How rows of an output are combined.
 pub struct Leaf {
     body: Body,
-    dtype: DType,
 }
 
 impl Leaf {
@@ -34,30 +30,23 @@ impl Leaf {
         let kernel = Kernel {
             inputs: vec![dtype; 2],
             body: vec![inst],
-            outputs: vec![ValueId(2)],
+            outputs: vec![ValueId(2).into()],
             ..Kernel::default()
         };
-        Ok(Leaf { body: Body::of(&kernel, &[Access::Contiguous; 2], width)?, dtype })
+        Ok(Leaf { body: Body::of(&kernel, &[Access::Contiguous; 2], width)? })
     }
 
-    /// The one row that the rows of a block are combined to, neighbours first.
-    pub fn combined(&self, v: &mut Vectors<'_>, block: &Lanes) -> Lanes {
-        let size = self.dtype.size() as u32;
-        let whole = v.layout;
-        v.layout = Layout { lanes: ROW, ..whole };
-        let vectors = v.layout.vectors_of(size);
-        let rows = block.vectors().chunks(vectors);
-        let mut rows: SmallVec<[Lanes; 8]> = rows.map(|row| Lanes::new(size, row.iter().copied())).collect();
-        while rows.len() > 1 {
-            rows = rows.chunks(2).map(|pair| self.pair(v, pair)).collect();
-        }
-        v.layout = whole;
-        rows.first().copied().unwrap_or(*block)
+    /// Adds a row to the nodes of those before it, of which so many pairs are complete.
+    pub fn push(&self, v: &mut Vectors<'_>, nodes: &mut SmallVec<[Lanes; 8]>, row: Lanes, pairs: u32) {
+        let node = (0..pairs).fold(row, |second, _| match nodes.pop() {
+            Some(first) => self.pair(v, &first, &second),
+            None => second,
+        });
+        nodes.push(node);
     }
 
-    /// Two rows combined; of an odd last one, itself.
-    fn pair(&self, v: &mut Vectors<'_>, pair: &[Lanes]) -> Lanes {
-        let [first, second] = pair else { return pair[0] };
+    /// Two nodes combined.
+    fn pair(&self, v: &mut Vectors<'_>, first: &Lanes, second: &Lanes) -> Lanes {
         let mut values: Vec<Option<Lanes>> = vec![None; self.body.len()];
         for level in [Depth::Call, Depth::Row, Depth::Element] {
             for &var in self.body.at(level) {

@@ -47,5 +47,4 @@ mod width;
 
 pub use code::Compiled;
 pub use compile::{Compiler, Listing, clif};
-pub use emit::{lanes, leaf_rows};
 pub use width::Width;

@@ -11,7 +11,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use smallvec::SmallVec;
 
-use crate::leaf::ROW;
 use crate::value::{Lanes, MAX_VECTORS, VECTOR, scalar_of};
 use crate::vectors::{Vectors, element_flags};
 
@@ -25,15 +24,32 @@ pub struct RowBlock {
     left: Option<Value>,
     /// With non-temporal stores it is given whole blocks only, whose outputs begin with a cache line.
     stores: Stores,
+    /// How many elements behind the beginning of the block the lanes are that are read, where it is computed in parts.
+    at: u32,
     /// Bytes from the row's first element to the block's, for each distance of elements.
     offsets: SmallVec<[(u32, Value); 4]>,
+    /// Where the block begins, for each pointer to the row's first element.
+    addresses: SmallVec<[(Value, Value); 4]>,
     /// How many elements of the row are left behind so many of the block's.
     rests: SmallVec<[(u32, Value); 4]>,
 }
 
 impl RowBlock {
     pub fn new(index: Value, left: Option<Value>, stores: Stores) -> RowBlock {
-        RowBlock { index, left, stores, offsets: SmallVec::new(), rests: SmallVec::new() }
+        RowBlock {
+            index,
+            left,
+            stores,
+            at: 0,
+            offsets: SmallVec::new(),
+            addresses: SmallVec::new(),
+            rests: SmallVec::new(),
+        }
+    }
+
+    /// Goes to the lanes that begin so many elements behind the block's first: those of inputs that are read from now on.
+    pub fn go_to(&mut self, at: u32) {
+        self.at = at;
     }
 
     /// How many elements of the row are left, where that may be fewer than a block has.
@@ -107,16 +123,17 @@ impl RowBlock {
         let address = self.address(v, pointer, size);
         let ty = v.layout.vector_of(dtype);
         let bytes = v.layout.lanes * size;
+        let at = (self.at * size) as i32;
         if bytes < ty.bytes() {
             let word = if bytes == 8 { types::I64 } else { types::I32 };
-            let scalar = v.ins().load(word, element_flags(), address, 0);
+            let scalar = v.ins().load(word, element_flags(), address, at);
             let whole = v.ins().scalar_to_vector(word.by(VECTOR / word.bytes()).unwrap_or(word), scalar);
             let whole = v.cast_bits(ty, whole);
             return of_memory(v, dtype, Lanes::new(size, [whole]));
         }
         let vectors: SmallVec<[Value; MAX_VECTORS]> = (0..bytes / ty.bytes())
             .map(|i| match self.left {
-                None => v.ins().load(ty, element_flags(), address, (ty.bytes() * i) as i32),
+                None => v.ins().load(ty, element_flags(), address, at + (ty.bytes() * i) as i32),
                 Some(left) => {
                     let (address, left) = self.part(v, address, left, ty, i);
                     v.call(Intrinsic::LoadPart, &[address, left], ty)
@@ -160,18 +177,27 @@ impl RowBlock {
         }
     }
 
-    /// Writes the one row that the rows of the block were combined to, behind those of the blocks before it.
-    pub fn store_row(&mut self, v: &mut Vectors<'_>, dtype: DType, row: Lanes, pointer: Value) {
-        let size = dtype.size().trailing_zeros();
-        let rows = (v.layout.lanes / ROW).trailing_zeros();
-        let offset = match size >= rows {
-            true => v.ins().ishl_imm_u(self.index, i64::from(size - rows)),
-            false => v.ins().ushr_imm_u(self.index, i64::from(rows - size)),
+    /// Writes lanes of the one row that the 2^`level` rows of the block were combined to, from this lane on, behind those of the blocks
+    /// before it.
+    pub fn store_node(
+        &mut self,
+        v: &mut Vectors<'_>,
+        dtype: DType,
+        node: &Lanes,
+        lane: u32,
+        level: u8,
+        pointer: Value,
+    ) {
+        let (size, level) = (dtype.size() as u32, u32::from(level));
+        let shift = size.trailing_zeros();
+        let offset = match shift >= level {
+            true => v.ins().ishl_imm_u(self.index, i64::from(shift - level)),
+            false => v.ins().ushr_imm_u(self.index, i64::from(level - shift)),
         };
         let address = v.ins().iadd(pointer, offset);
-        let bytes = ROW * dtype.size() as u32 / row.vectors().len() as u32;
-        for (i, &vector) in row.vectors().iter().enumerate() {
-            v.ins().store(element_flags(), vector, address, (bytes * i as u32) as i32);
+        let bytes = v.layout.lanes * size / node.vectors().len() as u32;
+        for (i, &vector) in node.vectors().iter().enumerate() {
+            v.ins().store(element_flags(), vector, address, (lane * size + bytes * i as u32) as i32);
         }
     }
 
@@ -201,8 +227,13 @@ impl RowBlock {
     }
 
     fn address(&mut self, v: &mut Vectors<'_>, pointer: Value, size: u32) -> Value {
+        if let Some(&(_, address)) = self.addresses.iter().find(|(of, _)| *of == pointer) {
+            return address;
+        }
         let offset = self.offset(v, size);
-        v.ins().iadd(pointer, offset)
+        let address = v.ins().iadd(pointer, offset);
+        self.addresses.push((pointer, address));
+        address
     }
 
     /// Bytes from the row's first element to the block's, where elements are so many bytes apart.

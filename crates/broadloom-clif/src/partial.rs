@@ -63,7 +63,7 @@ impl Call<'_> {
         pads: &mut [Pad],
         padded: &mut [Operand],
     ) {
-        let lanes = self.inner.lanes as usize;
+        let lanes = self.inner.plan.lanes as usize;
         let inputs = self.inner.inputs.len();
         let at = |o: &Operand, column: usize, step: isize| {
             // SAFETY: the address of a column of the row, inside the block.

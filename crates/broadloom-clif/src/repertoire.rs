@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use broadloom_ir::DType;
 use broadloom_ir::kernel::Kernel;
-use broadloom_mem::{Access, Stores};
+use broadloom_ir::{CodePlan, DType, Purpose};
+use broadloom_mem::Access;
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Type, Value, types};
@@ -18,7 +18,7 @@ use cranelift_frontend::FunctionBuilderContext;
 use crate::compile::tests::{codes, mixed};
 use crate::compile::{X86_64_AT_LEAST, flags};
 use crate::constants::TableEntry;
-use crate::emit::{self, Helpers};
+use crate::emit::{self, Helpers, Variant};
 use crate::width::Width;
 
 fn isa() -> OwnedTargetIsa {
@@ -28,18 +28,20 @@ fn isa() -> OwnedTargetIsa {
     builder.finish(flags("backtracking").expect("settings")).expect("an instruction set")
 }
 
-/// The function of a kernel after the optimiser, verified before and after.
+/// The function of a kernel, the second one where it is for more than to store, verified.
 pub fn optimised(
     kernel: &Kernel,
     access: &[Access],
     width: Width,
-    stores: Stores,
+    purpose: Purpose,
     helpers: Helpers,
 ) -> (Function, Vec<TableEntry>) {
     let isa = isa();
     let mut context = Context::new();
+    let plan = CodePlan::new(kernel, access, width, purpose);
+    let variant = if purpose == Purpose::Store { Variant::Usual } else { Variant::Bulk };
     let (function, constants) =
-        emit::function(kernel, access, width, stores, &*isa, &mut FunctionBuilderContext::new(), helpers)
+        emit::function(kernel, access, &plan, variant, &*isa, &mut FunctionBuilderContext::new(), helpers)
             .expect("a kernel that verifies");
     context.func = function;
     let whole = |context: &Context| {
@@ -130,18 +132,18 @@ fn each_function(mut f: impl FnMut(Width, &Function)) {
         for code in codes() {
             for other in [DType::Bool, DType::UInt8, DType::Float32, DType::Int64] {
                 let kernel = mixed(code, other);
-                for (all, stores) in [
-                    (Access::Contiguous, Stores::Cached),
-                    (Access::Contiguous, Stores::Streaming),
-                    (Access::Splat, Stores::Cached),
-                    (Access::Reversed, Stores::Cached),
-                    (Access::EverySecond, Stores::Cached),
+                for (all, purpose) in [
+                    (Access::Contiguous, Purpose::Store),
+                    (Access::Contiguous, Purpose::Stream),
+                    (Access::Splat, Purpose::Store),
+                    (Access::Reversed, Purpose::Store),
+                    (Access::EverySecond, Purpose::Store),
                 ] {
                     // Elements of 1 and 2 bytes are packed where they have a step.
                     let access = |dtype: &DType| if dtype.size() < 4 { all.packed() } else { all };
                     let access: Vec<Access> = kernel.inputs.iter().map(access).collect();
                     let (function, constants) =
-                        optimised(&kernel, &access, width, stores, Helpers::Shown(Vec::new()));
+                        optimised(&kernel, &access, width, purpose, Helpers::Shown(Vec::new()));
                     assert!(constants.is_empty(), "the table is for host functions");
                     f(width, &function);
                 }

@@ -17,7 +17,7 @@ impl Compiled {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the kernel was compiled for,
-    /// or there are too few parameters or fault bytes, or it has [leaves](broadloom_ir::Kernel::with_leaves), which slices are for.
+    /// or there are too few parameters or fault bytes.
     /// Nothing is read or written then.
     pub fn run(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
         let inner = &*self.0;
@@ -25,7 +25,7 @@ impl Compiled {
             inner.inputs.iter().zip(&inner.access).map(|(d, &a)| (d.size(), a)),
             inner.outputs.iter().map(|d| d.size()),
         );
-        if !matches || inner.has_leaves() || params.len() < inner.params || faults.len() < inner.fault_sites {
+        if !matches || params.len() < inner.params || faults.len() < inner.fault_sites {
             return Err(Error::new(
                 ErrorKind::Internal,
                 "a compiled kernel was given operands of another kernel",
@@ -33,7 +33,7 @@ impl Compiled {
         }
         // Non-temporal stores are for outputs that are neither copied on nor inputs.
         let streaming =
-            inner.streaming.filter(|_| (0..inner.outputs.len()).all(|output| block.is_apart(output)));
+            inner.streaming().filter(|_| (0..inner.outputs.len()).all(|output| block.is_apart(output)));
         let raw = block.raw();
         let mut operands: SmallVec<[Operand; 12]> = SmallVec::new();
         operands

@@ -8,7 +8,7 @@ use broadloom_mem::order_streamed;
 use smallvec::SmallVec;
 
 use crate::call::Call;
-use crate::code::{Operand, Streaming};
+use crate::code::{Linked, Operand};
 
 /// Bytes of a line, and of the widest store.
 const LINE: usize = 64;
@@ -33,12 +33,11 @@ impl Call<'_> {
     /// As [`Call::enter`], but for any number of columns; no output is an input.
     pub unsafe fn streamed(
         &self,
-        streaming: Streaming,
+        (linked, lanes): (&Linked, usize),
         operands: &[Operand],
         rows: usize,
         cols: usize,
     ) -> bool {
-        let lanes = streaming.lanes as usize;
         if cols / lanes < MIN_BLOCKS {
             return false;
         }
@@ -66,7 +65,7 @@ impl Call<'_> {
             // all begin lines, where it is 0.
             unsafe {
                 self.columns(&operands, rows, 0, head);
-                self.enter_at(streaming.entry, &self.from(&operands, 0, head), rows, end - head);
+                self.enter_at(linked, &self.from(&operands, 0, head), rows, end - head);
                 self.columns(&operands, rows, end, cols - end);
             }
             streamed = true;
@@ -107,7 +106,7 @@ impl Call<'_> {
     /// # Safety
     /// The operands have the rows and the columns.
     unsafe fn columns(&self, operands: &[Operand], rows: usize, start: usize, count: usize) {
-        let lanes = self.inner.lanes as usize;
+        let lanes = self.inner.plan.lanes as usize;
         // SAFETY: `count` columns from `start` on are in the rows, and as many as the code needs: a block, or any. In buffers, they
         // are at least one and fewer than a block has.
         unsafe {
@@ -136,9 +135,10 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
+    use broadloom_ir::code_plan::Bulk;
     use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
-    use broadloom_ir::{DType, Op};
-    use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
+    use broadloom_ir::{DType, Op, Purpose};
+    use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
 
     use super::*;
     use crate::code::{Compiled, Constant, Entry};
@@ -153,7 +153,7 @@ mod tests {
         Kernel {
             inputs: vec![DType::Int32],
             body: vec![add, cast],
-            outputs: vec![ValueId(1), ValueId(2)],
+            outputs: vec![ValueId(1).into(), ValueId(2).into()],
             ..Kernel::default()
         }
     }
@@ -188,14 +188,15 @@ mod tests {
     fn compiled() -> Compiled {
         let compiler = Compiler::host().expect("a supported target");
         let mut compiled = compiler
-            .compile_with(Stores::Cached, &kernel(), &[], &[Access::Contiguous], Width::W128)
+            .compile_for(Purpose::Store, &kernel(), &[], &[Access::Contiguous], Width::W128)
             .expect("compiles");
         assert!(!compiled.streams());
         let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;
         // SAFETY: `one_more` has an entry's signature and is never freed.
         let entry = unsafe { Entry::new(code as *const u8) };
-        Arc::get_mut(&mut compiled.0).expect("nobody else's").streaming =
-            Some(Streaming { entry, lanes: 16 });
+        let inner = Arc::get_mut(&mut compiled.0).expect("nobody else's");
+        inner.plan.bulk = Bulk::Stream { lanes: 16 };
+        inner.bulk = Some(Linked { entry, constants: Box::default() });
         compiled
     }
 

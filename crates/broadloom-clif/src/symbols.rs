@@ -140,7 +140,7 @@ pub(crate) mod tests {
         Kernel {
             inputs: vec![DType::Float32],
             body,
-            outputs: vec![ValueId(adds as u32 + 1)],
+            outputs: vec![ValueId(adds as u32 + 1).into()],
             ..Kernel::default()
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! A kernel that the back end does not take is no error: it is compiled for narrower vectors, and the reason is kept.
 
-use broadloom_ir::Kernel;
-use broadloom_mem::{Access, Stores};
+use broadloom_ir::{CodePlan, Kernel, Purpose};
+use broadloom_mem::Access;
 use broadloom_wide::{Convention, Level};
 use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 
 use crate::constants::TableEntry;
-use crate::emit::{self, Helpers, MAX_FRAME};
+use crate::emit::{self, Helpers, MAX_FRAME, Variant};
 use crate::width::Width;
 
 /// The alignment of functions.
@@ -21,12 +21,10 @@ const ROOM_PER_INSTRUCTION: usize = 1 << 10;
 
 /// A kernel's machine code on vectors of more than 128 bits.
 pub struct Wide {
-    pub width: Width,
     /// Position-independent.
     pub code: Vec<u8>,
     /// The constants that the code is called with.
     pub constants: Vec<TableEntry>,
-    pub lanes: u32,
     /// Bytes of stack that a call takes.
     pub frame: u32,
     /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
@@ -34,39 +32,39 @@ pub struct Wide {
     pub assembly: String,
 }
 
-/// The code on the widest vectors up to `width`, unless these have 128 bits; and why it is not on vectors of `width`.
+/// The usual code on the widest vectors up to `width`, unless these have 128 bits, with its plan; and why it is not on vectors of `width`.
 pub fn widest(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
     access: &[Access],
     width: Width,
-    stores: Stores,
+    purpose: Purpose,
     helpers: impl Fn() -> Helpers,
-) -> (Option<Wide>, Option<String>) {
+) -> (Option<(CodePlan, Wide)>, Option<String>) {
     // Whoever asks for more than the target has must not get code that it can't run.
     let target = Width::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
-        match wide(isa, kernel, access, width, stores, helpers()) {
-            Ok(wide) => return (Some(wide), narrowed),
+        let plan = CodePlan::new(kernel, access, width, purpose);
+        match wide(isa, kernel, access, &plan, Variant::Usual, helpers()) {
+            Ok(wide) => return (Some((plan, wide)), narrowed),
             Err(why) => narrowed = narrowed.or(Some(why)),
         }
     }
     (None, narrowed)
 }
 
-/// The code on vectors of this width, which the target has; or why there is none. With non-temporal stores it is entered with
-/// whole blocks only, and their number of columns.
+/// The code on vectors of the plan's width, which the target has; or why there is none.
 pub fn wide(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
     access: &[Access],
-    width: Width,
-    stores: Stores,
+    plan: &CodePlan,
+    variant: Variant,
     helpers: Helpers,
 ) -> Result<Wide, String> {
     let shown = matches!(helpers, Helpers::Shown(_));
-    let level = match width {
+    let level = match plan.width {
         Width::W512 => Level::Avx512,
         _ => Level::Avx2,
     };
@@ -76,7 +74,7 @@ pub fn wide(
         other => return Err(format!("the calling convention {other} is not supported")),
     };
     let (function, constants) =
-        emit::function(kernel, access, width, stores, isa, &mut FunctionBuilderContext::new(), helpers)
+        emit::function(kernel, access, plan, variant, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
     // Allocations below abort on failure, so the memory is asked for here, where a refusal can be returned.
     let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
@@ -92,6 +90,5 @@ pub fn wide(
         true => (function.display().to_string(), code.assembly()),
         false => Default::default(),
     };
-    let lanes = emit::lanes(kernel, width);
-    Ok(Wide { width, code: code.bytes, constants, lanes, frame: code.frame, clif, assembly })
+    Ok(Wide { code: code.bytes, constants, frame: code.frame, clif, assembly })
 }

@@ -1,23 +1,45 @@
 //! Kernels that combine rows of elements before they write them, against the same functions applied to scalars, one pair after the other.
 
-use broadloom_clif::{Compiler, leaf_rows};
-use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_ir::{DType, Op, Reduction, Result, Scalar, VectorWidth, fold};
-use broadloom_mem::Access;
-
-/// The elements of a row.
-const ROW: usize = 16;
+use broadloom_clif::{Compiled, Compiler};
+use broadloom_ir::canonical::LANES;
+use broadloom_ir::kernel::{Code, Inst, Kernel, KernelOutput, Sink, ValueId};
+use broadloom_ir::{DType, Op, Purpose, Reduction, Result, Scalar, VectorWidth, fold};
+use broadloom_mem::{Access, Apart};
 
 /// a·b, the square of a, and b, as they are combined.
-fn kernel(dtype: DType) -> Kernel {
+fn kernel(dtype: DType, reduction: Reduction) -> Kernel {
     let inst = |op, args| Inst { code: Code::Apply(op, dtype), args };
     let [a, b] = [0, 1].map(ValueId);
     Kernel {
         inputs: vec![dtype; 2],
         body: vec![inst(Op::Multiply, [a, b, a]), inst(Op::Square, [a, a, a])],
-        outputs: vec![ValueId(2), ValueId(3), b],
+        outputs: [ValueId(2), ValueId(3), b].map(|value| reduced(value, reduction)).into(),
         ..Kernel::default()
     }
+}
+
+fn reduced(value: ValueId, reduction: Reduction) -> KernelOutput {
+    KernelOutput { value, sink: Sink::Reduce(reduction) }
+}
+
+/// A kernel's code, which combines so many rows to one.
+fn compiled(kernel: &Kernel, width: VectorWidth) -> Result<(Compiled, usize)> {
+    let access = vec![Access::Contiguous; kernel.inputs.len()];
+    let compiled = Compiler::host()?.compile_for(Purpose::Reduce, kernel, &[], &access, width)?;
+    let rows = 1 << compiled.plan().leaf_level().unwrap_or(0);
+    Ok((compiled, rows))
+}
+
+/// The leaves of these elements, for each output.
+fn leaves(code: &Compiled, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>], count: usize) -> Result<()> {
+    let mut operands = Apart::default();
+    for input in inputs {
+        assert!(operands.read(input[..].into()));
+    }
+    for output in outputs {
+        assert!(operands.write_slice(output));
+    }
+    code.run_leaves(count, &mut operands, &[], &mut [])
 }
 
 /// The smaller one where that is b, else a: what is compared has a mask.
@@ -27,7 +49,7 @@ fn masked(dtype: DType) -> Kernel {
     Kernel {
         inputs: vec![dtype; 2],
         body: vec![inst(Op::Greater, [a, b, a]), inst(Op::Where, [condition, b, a])],
-        outputs: vec![ValueId(3)],
+        outputs: vec![reduced(ValueId(3), Reduction::Sum)],
         ..Kernel::default()
     }
 }
@@ -58,7 +80,7 @@ fn apply(op: Op, args: &[Scalar]) -> Scalar {
 
 /// The rows of a block, neighbours combined until one is left.
 fn combined(reduction: Reduction, block: &[Scalar]) -> Vec<Scalar> {
-    let mut rows: Vec<Vec<Scalar>> = block.chunks(ROW).map(<[Scalar]>::to_vec).collect();
+    let mut rows: Vec<Vec<Scalar>> = block.chunks(LANES).map(<[Scalar]>::to_vec).collect();
     while rows.len() > 1 {
         let pair = |pair: &[Vec<Scalar>]| {
             let both = pair[0].iter().zip(&pair[1]);
@@ -75,47 +97,30 @@ fn bytes(elements: &[Scalar]) -> Vec<u8> {
 
 #[test]
 fn rows_are_combined_as_scalars_are() -> Result<()> {
-    let compiler = Compiler::host()?;
-    let mut combined_rows = 0;
     for width in VectorWidth::of_target() {
         for dtype in
             [DType::Float32, DType::Float64, DType::Int64, DType::UInt64, DType::Int32, DType::UInt32]
         {
             for reduction in [Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min] {
-                let plain = kernel(dtype);
-                let Some(leaves) = plain.with_leaves(&[reduction; 3]) else {
-                    assert!(!reduction.takes(dtype), "{reduction} of {dtype}");
+                if !reduction.takes(dtype) {
                     continue;
-                };
-                let compiled = compiler.compile(&leaves, &[], &[Access::Contiguous; 2], width)?;
-                let rows = compiled.leaf_rows().expect("it has leaves");
-                assert_eq!(
-                    (rows * ROW, rows),
-                    (compiled.lanes(), leaf_rows(&leaves, compiled.width()) as usize)
-                );
-                combined_rows = combined_rows.max(rows);
-                let is_long = compiled.width() == VectorWidth::W512
-                    && matches!(reduction, Reduction::Sum | Reduction::Prod);
-                let vectors = compiled.lanes() * dtype.size() * 8 / compiled.width().bits() as usize;
-                assert!(!is_long || vectors == 8, "{vectors} vectors of {dtype}");
+                }
+                let (code, rows) = compiled(&kernel(dtype, reduction), width)?;
+                assert_eq!(rows > 1, width > VectorWidth::W128, "{reduction} of {dtype} at {width}");
+                if rows == 1 {
+                    continue;
+                }
+                let leaf = rows * LANES;
                 for seed in 1..=6 {
-                    let count = 5 * compiled.lanes();
+                    let count = 5 * leaf;
                     let (a, b) = (numbers(dtype, count, seed), numbers(dtype, count, seed + 100));
                     let products: Vec<Scalar> =
                         a.iter().zip(&b).map(|(&a, &b)| apply(Op::Multiply, &[a, b])).collect();
                     let squares: Vec<Scalar> = a.iter().map(|&a| apply(Op::Square, &[a])).collect();
-                    let inputs = [bytes(&a), bytes(&b)];
                     let mut outputs = vec![vec![0_u8; count / rows * dtype.size()]; 3];
-                    compiled.run_slices(
-                        count,
-                        inputs.iter().map(|input| &input[..]),
-                        outputs.iter_mut().map(|output| &mut output[..]),
-                        &[],
-                        &mut [],
-                    )?;
+                    leaves(&code, &[bytes(&a), bytes(&b)], &mut outputs, count)?;
                     for (values, output) in [products, squares, b].iter().zip(&outputs) {
-                        let wanted =
-                            values.chunks(compiled.lanes()).flat_map(|block| combined(reduction, block));
+                        let wanted = values.chunks(leaf).flat_map(|block| combined(reduction, block));
                         for (wanted, got) in wanted.zip(output.chunks(dtype.size())) {
                             let mut bits = [0; 8];
                             bits[..got.len()].copy_from_slice(got);
@@ -129,18 +134,15 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
             }
         }
     }
-    assert!(combined_rows > 1 || VectorWidth::target() == VectorWidth::W128, "rows that are combined");
     Ok(())
 }
 
 #[test]
 fn rows_behind_a_mask_are_combined() -> Result<()> {
-    let compiler = Compiler::host()?;
-    for width in VectorWidth::of_target() {
+    for width in VectorWidth::of_target().filter(|&width| width > VectorWidth::W128) {
         for dtype in [DType::Float32, DType::Float64] {
-            let leaves = masked(dtype).with_leaves(&[Reduction::Sum]).expect("a sum of floats");
-            let compiled = compiler.compile(&leaves, &[], &[Access::Contiguous; 2], width)?;
-            let (rows, count) = (compiled.leaf_rows().expect("it has leaves"), 3 * compiled.lanes());
+            let (code, rows) = compiled(&masked(dtype), width)?;
+            let count = 3 * rows * LANES;
             let (a, b) = (numbers(dtype, count, 1), numbers(dtype, count, 101));
             let smaller = |(&a, &b): (&Scalar, &Scalar)| {
                 let condition = apply(Op::Greater, &[a, b]);
@@ -148,26 +150,55 @@ fn rows_behind_a_mask_are_combined() -> Result<()> {
             };
             let values: Vec<Scalar> = a.iter().zip(&b).map(smaller).collect();
             let wanted: Vec<Scalar> =
-                values.chunks(rows * ROW).flat_map(|block| combined(Reduction::Sum, block)).collect();
-            let mut output = vec![0_u8; count / rows * dtype.size()];
-            let inputs = [bytes(&a), bytes(&b)];
-            let outputs = [&mut output[..]].into_iter();
-            compiled.run_slices(count, inputs.iter().map(|input| &input[..]), outputs, &[], &mut [])?;
+                values.chunks(rows * LANES).flat_map(|block| combined(Reduction::Sum, block)).collect();
+            let mut outputs = [vec![0_u8; count / rows * dtype.size()]];
+            leaves(&code, &[bytes(&a), bytes(&b)], &mut outputs, count)?;
             assert!(wanted.iter().all(|x| !x.is_nan()), "numbers without NaN");
-            assert_eq!(output, bytes(&wanted), "{dtype} at {width}");
+            assert_eq!(outputs[0], bytes(&wanted), "{dtype} at {width}");
         }
     }
     Ok(())
 }
 
+/// Bodies of every length, whose leaves have eight rows, four or two, and none.
 #[test]
-fn only_whole_blocks_are_taken() -> Result<()> {
-    let leaves = kernel(DType::Float32).with_leaves(&[Reduction::Sum; 3]).expect("sums of floats");
-    let compiled = Compiler::host()?.compile(&leaves, &[], &[Access::Contiguous; 2], VectorWidth::W512)?;
-    let count = compiled.lanes() + 1;
-    let input = vec![0_u8; 4 * count];
-    let mut outputs = vec![vec![0_u8; 4 * count]; 3];
-    let outputs = outputs.iter_mut().map(|output| &mut output[..]);
-    assert!(compiled.run_slices(count, [&input[..]; 2].into_iter(), outputs, &[], &mut []).is_err());
+fn the_longer_a_body_the_fewer_rows() -> Result<()> {
+    for width in VectorWidth::of_target().filter(|&width| width > VectorWidth::W128) {
+        let mut levels = Vec::new();
+        for length in 1..=70 {
+            let inst = |i| Inst { code: Code::Apply(Op::Add, DType::Float64), args: [i, 0, 0].map(ValueId) };
+            let kernel = Kernel {
+                inputs: vec![DType::Float64],
+                body: (0..length).map(inst).collect(),
+                outputs: vec![reduced(ValueId(length), Reduction::Sum)],
+                ..Kernel::default()
+            };
+            let (code, rows) = compiled(&kernel, width)?;
+            levels.push(rows);
+            let Some(level) = code.plan().leaf_level() else { continue };
+            let count = 3 * (LANES << level);
+            let a = numbers(DType::Float64, count, 1);
+            let chain = |&x: &Scalar| (0..length).fold(x, |sum, _| apply(Op::Add, &[sum, x]));
+            let values: Vec<Scalar> = a.iter().map(chain).collect();
+            let wanted: Vec<Scalar> =
+                values.chunks(LANES << level).flat_map(|block| combined(Reduction::Sum, block)).collect();
+            let mut outputs = [vec![0_u8; count / rows * 8]];
+            leaves(&code, &[bytes(&a)], &mut outputs, count)?;
+            assert_eq!(outputs[0], bytes(&wanted), "{length} additions at {width}");
+        }
+        levels.dedup();
+        assert_eq!(levels, [8, 4, 2, 1]);
+    }
+    Ok(())
+}
+
+#[test]
+fn only_whole_leaves_are_taken() -> Result<()> {
+    let (code, rows) = compiled(&kernel(DType::Float32, Reduction::Sum), VectorWidth::W512)?;
+    for count in [rows * LANES + 1, rows * LANES + LANES] {
+        let inputs = vec![vec![0_u8; 4 * count]; 2];
+        let mut outputs = vec![vec![0_u8; 4 * count]; 3];
+        assert!(leaves(&code, &inputs, &mut outputs, count).is_err());
+    }
     Ok(())
 }

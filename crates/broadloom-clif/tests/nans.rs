@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_ir::{DType, Op};
-use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
+use broadloom_ir::{DType, Op, Purpose};
+use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
 
 const STEPS: u32 = 8;
 
@@ -20,7 +20,7 @@ fn kernel(dtype: DType) -> Kernel {
     }
     body.push(inst(Op::CanonicalNan, [2 * STEPS; 3]));
     body.push(inst(Op::CanonicalNan, [STEPS; 3]));
-    let outputs = [1, 2].map(|i| ValueId(2 * STEPS + i)).into();
+    let outputs = [1, 2].map(|i| ValueId(2 * STEPS + i).into()).into();
     Kernel { inputs: vec![dtype], body, outputs, ..Kernel::default() }
 }
 
@@ -73,9 +73,9 @@ fn every_nan_is_replaced_and_nothing_else() {
     for (width, dtype) in Width::of_target().flat_map(|w| [DType::Float32, DType::Float64].map(|d| (w, d))) {
         let kernel = kernel(dtype);
         assert!((16..=24).contains(&kernel.cost()), "blocks of other kernels are not tested for NaN");
-        for stores in [Stores::Cached, Stores::Streaming] {
+        for purpose in [Purpose::Store, Purpose::Stream] {
             let compiled =
-                compiler.compile_with(stores, &kernel, &[], &[Access::Contiguous], width).expect("compiles");
+                compiler.compile_for(purpose, &kernel, &[], &[Access::Contiguous], width).expect("compiles");
             let lanes = compiled.lanes();
             for cols in [lanes, lanes + 1, 2 * lanes - 1, 4 * lanes, 7 * lanes + 3, 300] {
                 let count = 3 * cols;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_ir::{DType, Op};
-use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
+use broadloom_ir::{DType, Op, Purpose};
+use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut};
 
 /// Bytes that no run may change, and of a line.
 const GUARD: u8 = 0xa5;
@@ -22,7 +22,7 @@ fn kernels(dtype: DType) -> [Kernel; 2] {
     }
     let of = |body: Vec<Inst>| Kernel {
         inputs: vec![dtype; 2],
-        outputs: vec![ValueId(1 + body.len() as u32)],
+        outputs: vec![ValueId(1 + body.len() as u32).into()],
         body,
         ..Kernel::default()
     };
@@ -97,9 +97,9 @@ fn every_length_and_place() {
     for width in Width::of_target() {
         for dtype in [DType::UInt8, DType::UInt16, DType::Int32, DType::Int64] {
             for (which, kernel) in kernels(dtype).iter().enumerate() {
-                for stores in [Stores::Cached, Stores::Streaming] {
+                for purpose in [Purpose::Store, Purpose::Stream] {
                     let compiled =
-                        compiler.compile_with(stores, kernel, &[], &access, width).expect("compiles");
+                        compiler.compile_for(purpose, kernel, &[], &access, width).expect("compiles");
                     let (size, lanes) = (dtype.size(), compiled.lanes());
                     let around = [1, 2, 4, 8].map(|blocks| blocks * lanes);
                     let lengths =

@@ -1,17 +1,17 @@
 //! Machine code, held to the suite of all executors.
 
 use broadloom_clif::{Compiler, Width};
-use broadloom_ir::Kernel;
-use broadloom_mem::{Access, HostFunction, Stores};
+use broadloom_ir::{Kernel, Purpose};
+use broadloom_mem::{Access, HostFunction};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 
 /// Machine code on vectors of one width, which takes every kernel of the suite.
-struct Jit(Compiler, Width, Stores);
+struct Jit(Compiler, Width, Purpose);
 
 impl Executor for Jit {
     fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
-        let compiled = self.0.compile_with(self.2, kernel, functions, access, self.1).expect("compiles");
-        assert_eq!(compiled.streams(), self.2 == Stores::Streaming, "{kernel}");
+        let compiled = self.0.compile_for(self.2, kernel, functions, access, self.1).expect("compiles");
+        assert_eq!(compiled.streams(), self.2 == Purpose::Stream, "{kernel}");
         assert_eq!((compiled.width(), compiled.narrowed()), (self.1, None), "{kernel}");
         Box::new(move |block, params, faults| compiled.run(block, params, faults).expect("matches"))
     }
@@ -23,13 +23,13 @@ fn compiler() -> Compiler {
 
 /// An executor for each width that the host has.
 fn widths() -> impl Iterator<Item = Jit> {
-    Width::of_target().map(|width| Jit(compiler(), width, Stores::Cached))
+    Width::of_target().map(|width| Jit(compiler(), width, Purpose::Store))
 }
 
-/// The same with non-temporal stores, where there are such.
+/// The same with non-temporal purpose, where there are such.
 fn streaming() -> impl Iterator<Item = Jit> {
     let wide = Width::of_target().filter(|&width| width > Width::W128);
-    wide.map(|width| Jit(compiler(), width, Stores::Streaming))
+    wide.map(|width| Jit(compiler(), width, Purpose::Stream))
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn fewer_slices_than_they_were_said_to_be() {
     let kernel = Kernel {
         inputs: vec![DType::Float32; 2],
         body: vec![add],
-        outputs: vec![ValueId(2), ValueId(2)],
+        outputs: vec![ValueId(2).into(), ValueId(2).into()],
         ..Kernel::default()
     };
     let (x, mut y, mut z) = ([1u8; 256], [2u8; 256], [2u8; 256]);
@@ -132,14 +132,15 @@ fn a_kernel_that_does_not_verify_is_refused() {
     let broken = Kernel {
         inputs: vec![DType::Float64],
         body: vec![cast],
-        outputs: vec![ValueId(1)],
+        outputs: vec![ValueId(1).into()],
         ..Kernel::default()
     };
     let compiler = compiler();
     let refused =
         compiler.compile(&broken, &[], &[Access::Contiguous], Width::target()).expect_err("ill typed");
     assert_eq!(refused.kind(), ErrorKind::Internal);
-    let good = Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1)], ..broken };
+    let good =
+        Kernel { inputs: vec![DType::Float32], body: vec![cast], outputs: vec![ValueId(1).into()], ..broken };
     assert!(compiler.compile(&good, &[], &[], Width::target()).is_err(), "an access class is missing");
     assert!(compiler.compile(&good, &[], &[Access::Contiguous], Width::target()).is_ok());
 }
@@ -156,7 +157,7 @@ fn an_output_that_is_an_input() {
     let kernel = Kernel {
         inputs: vec![DType::Int32],
         body: vec![doubled],
-        outputs: vec![ValueId(1)],
+        outputs: vec![ValueId(1).into()],
         ..Kernel::default()
     };
     let compile = |width| compiler().compile(&kernel, &[], &[Access::Contiguous], width).expect("compiles");
@@ -198,7 +199,8 @@ fn host_functions_that_write_mask_registers() {
         x + 1
     };
     let function = HostFunction::new("writes_masks", write).expect("a name");
-    let mut kernel = Kernel { inputs: vec![DType::UInt8], outputs: vec![ValueId(1)], ..Kernel::default() };
+    let mut kernel =
+        Kernel { inputs: vec![DType::UInt8], outputs: vec![ValueId(1).into()], ..Kernel::default() };
     let code = kernel.callee(function.declaration());
     kernel.body = vec![broadloom_ir::kernel::Inst { code, args: [ValueId(0); 3] }];
     let functions = [function];

@@ -19,9 +19,6 @@ impl Program {
     /// [`ErrorKind::Internal`]: the kernel does not verify, or there is not one access class per input.
     pub fn new(kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Result<Program> {
         verify::kernel(kernel)?;
-        if !kernel.leaves.is_empty() {
-            return Err(Error::new(ErrorKind::Internal, "leaves are combined by machine code"));
-        }
         if access.len() != kernel.inputs.len() {
             return Err(Error::new(ErrorKind::Internal, "not one access class per input"));
         }
@@ -61,7 +58,7 @@ impl Lifetimes {
             operands.for_each(|(a, _)| last_read[a.index()] = i);
         }
         let mut last_use = last_read.clone();
-        kernel.outputs.iter().for_each(|o| last_use[o.index()] = usize::MAX);
+        kernel.outputs.iter().for_each(|output| last_use[output.value.index()] = usize::MAX);
         Lifetimes { last_use, last_read }
     }
 }
@@ -152,7 +149,7 @@ impl Builder<'_> {
             return Destination::Scratch(self.scratch.slot(id));
         }
         let outputs = self.kernel.outputs.iter().enumerate();
-        let mut written = outputs.filter(|(_, o)| **o == id).map(|(j, _)| j);
+        let mut written = outputs.filter(|(_, output)| output.value == id).map(|(j, _)| j);
         match (written.next(), written.next()) {
             (Some(output), None) if self.lifetimes.last_read[id.index()] <= i => Destination::Output(output),
             _ => Destination::Scratch(self.scratch.tile(id)),
@@ -174,6 +171,6 @@ impl Builder<'_> {
         let steps = &self.levels[Depth::Element as usize].steps;
         let direct: Vec<Destination> = steps.iter().map(|step| step.out).collect();
         let copied = (0..self.kernel.outputs.len()).filter(|&j| !direct.contains(&Destination::Output(j)));
-        copied.map(|j| (j, self.operand(self.kernel.outputs[j], false))).collect()
+        copied.map(|j| (j, self.operand(self.kernel.outputs[j].value, false))).collect()
     }
 }

@@ -100,7 +100,7 @@ impl Program {
 }
 
 /// Where outputs of a row go.
-enum Sink<'o, 's, 'b> {
+enum RowTarget<'o, 's, 'b> {
     /// Nowhere: results stay in working memory.
     Scratch,
     /// To the outputs' memory.
@@ -115,7 +115,7 @@ impl BlockRun<'_> {
         self.uniform(Depth::Call, cols);
         for row in 0..block.rows() {
             let (inputs, outputs) = block.row(row);
-            self.row(inputs, &mut Sink::Rows(outputs), cols);
+            self.row(inputs, &mut RowTarget::Rows(outputs), cols);
         }
     }
 
@@ -125,7 +125,7 @@ impl BlockRun<'_> {
         let done = block.stream(|stream| {
             self.uniform(Depth::Call, cols);
             for row in 0..rows {
-                self.row(stream.inputs(row), &mut Sink::Stream(stream, row), cols);
+                self.row(stream.inputs(row), &mut RowTarget::Stream(stream, row), cols);
             }
         });
         done.is_some()
@@ -136,12 +136,12 @@ impl BlockRun<'_> {
         let Level { steps, fills } = &self.program.levels[depth as usize];
         let element = ColumnRange { inputs: None, start: 0, n: 1 };
         for step in steps {
-            self.step(step, element, &mut Sink::Scratch);
+            self.step(step, element, &mut RowTarget::Scratch);
         }
         fills.iter().for_each(|fill| fill.run(self.memory, cols.min(self.program.tile)));
     }
 
-    fn row(&mut self, inputs: Inputs<'_>, sink: &mut Sink<'_, '_, '_>, cols: usize) {
+    fn row(&mut self, inputs: Inputs<'_>, sink: &mut RowTarget<'_, '_, '_>, cols: usize) {
         for &(input, slot) in &self.program.uniform_slots {
             let element = inputs.bytes(input);
             self.memory[slot..slot + element.len()].copy_from_slice(element);
@@ -150,7 +150,7 @@ impl BlockRun<'_> {
         let mut start = 0;
         while start < cols {
             let mut n = self.program.tile.min(cols - start);
-            if let Sink::Stream(stream, row) = *sink {
+            if let RowTarget::Stream(stream, row) = *sink {
                 n = n.min(if start == 0 { self.first(stream, row) } else { STREAMED });
                 self.fetch(stream, inputs, start + AHEAD, n);
             }
@@ -162,14 +162,16 @@ impl BlockRun<'_> {
                 let dtype = self.program.outputs[output];
                 let from = columns.operand((location, dtype.size()), self.memory, &[], self.memory.len());
                 match sink {
-                    Sink::Rows(outputs) => copy(from, columns.output(outputs, output, dtype.size()), dtype),
-                    Sink::Stream(stream, row) if dtype == DType::Bool => {
+                    RowTarget::Rows(outputs) => {
+                        copy(from, columns.output(outputs, output, dtype.size()), dtype)
+                    }
+                    RowTarget::Stream(stream, row) if dtype == DType::Bool => {
                         let mut bools = [0u8; STREAMED];
                         copy(from, &mut bools[..n], dtype);
                         stream.copy(output, *row, start, &bools[..n]);
                     }
-                    Sink::Stream(stream, row) => stream.copy(output, *row, start * dtype.size(), from),
-                    Sink::Scratch => {}
+                    RowTarget::Stream(stream, row) => stream.copy(output, *row, start * dtype.size(), from),
+                    RowTarget::Scratch => {}
                 }
             }
             start += n;
@@ -196,12 +198,12 @@ impl BlockRun<'_> {
     }
 
     #[inline(always)]
-    fn step(&mut self, step: &TileStep, columns: ColumnRange<'_>, sink: &mut Sink<'_, '_, '_>) {
+    fn step(&mut self, step: &TileStep, columns: ColumnRange<'_>, sink: &mut RowTarget<'_, '_, '_>) {
         let arch = self.program.arch;
         let bytes = columns.n * step.size;
         let to = match (step.out, &*sink) {
             (Destination::Scratch(to), _) => to,
-            (Destination::Output(_), Sink::Stream(..)) => self.program.stage,
+            (Destination::Output(_), RowTarget::Stream(..)) => self.program.stage,
             (Destination::Output(_), _) => self.memory.len(),
         };
         let direct = to == self.memory.len();
@@ -218,10 +220,10 @@ impl BlockRun<'_> {
             self.faults[site] = 1;
         }
         match (step.out, sink) {
-            (Destination::Output(output), Sink::Rows(outputs)) => {
+            (Destination::Output(output), RowTarget::Rows(outputs)) => {
                 step.run(arch, &args, columns.output(outputs, output, step.size));
             }
-            (Destination::Output(output), Sink::Stream(stream, row)) => {
+            (Destination::Output(output), RowTarget::Stream(stream, row)) => {
                 step.run(arch, &args, tile);
                 stream.copy(output, *row, columns.start * step.size, tile);
             }

@@ -58,7 +58,8 @@ pub(crate) fn loops(
     depths: &[Depth],
 ) -> Result<Vec<Option<Selected>>> {
     let mut uses = vec![0u32; kernel.values()];
-    let read = kernel.body.iter().flat_map(Inst::args).chain(&kernel.outputs);
+    let read = kernel.body.iter().flat_map(Inst::args).copied();
+    let read = read.chain(kernel.outputs.iter().map(|output| output.value));
     read.for_each(|v| uses[v.index()] += 1);
     let mut closes = vec![None; kernel.body.len()];
     let mut nan = vec![NanBits::Unread; kernel.body.len()];

@@ -15,7 +15,7 @@ fn kernel() -> Kernel {
         inputs: vec![DType::Float32; 3],
         params: vec![],
         body: vec![inst(Op::Multiply, 0, 1), inst(Op::Add, 3, 2), inst(Op::Greater, 4, 0)],
-        outputs: [4, 5, 1, 2].map(ValueId).to_vec(),
+        outputs: [4, 5, 1, 2].map(|value| ValueId(value).into()).to_vec(),
         ..Kernel::default()
     }
 }
@@ -108,7 +108,7 @@ fn outputs_in_place_are_not_streamed_and_right() {
     let kernel = Kernel {
         inputs: vec![DType::Float32; 2],
         body: vec![inst(Op::Subtract, 0, 1), inst(Op::Multiply, 2, 0)],
-        outputs: vec![ValueId(3)],
+        outputs: vec![ValueId(3).into()],
         ..Kernel::default()
     };
     let n = 5000;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::host::{HostDeclaration, HostSignature};
 use crate::op::Op;
 use crate::recording::{self, Recording};
-use crate::reduction::Reduction;
+use crate::reduction::{Reduction, Scan};
 
 /// A value of a kernel: inputs first, then parameters, then one per instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -142,6 +142,34 @@ impl Inst {
     }
 }
 
+/// What becomes of an output's elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sink {
+    /// They are stored.
+    #[default]
+    Store,
+    /// They are combined to results; along which axes, the loops around the kernel know.
+    Reduce(Reduction),
+    /// Each is combined with those before it.
+    Scan(Scan),
+}
+
+/// A value that a kernel gives, and what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelOutput {
+    /// The value.
+    pub value: ValueId,
+    /// What becomes of its elements.
+    pub sink: Sink,
+}
+
+/// A value that is stored.
+impl From<ValueId> for KernelOutput {
+    fn from(value: ValueId) -> KernelOutput {
+        KernelOutput { value, sink: Sink::Store }
+    }
+}
+
 /// A fused loop body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Kernel {
@@ -155,28 +183,13 @@ pub struct Kernel {
     pub functions: Vec<HostDeclaration>,
     /// The instructions.
     pub body: Vec<Inst>,
-    /// The values written, one per output array.
-    pub outputs: Vec<ValueId>,
+    /// The values given, one per output array.
+    pub outputs: Vec<KernelOutput>,
     /// Whether an integer division by zero fails the run; otherwise it gives 0.
     pub checks_division: bool,
-    /// For each output how its [leaves](Kernel::with_leaves) are combined; none where all elements are written.
-    pub leaves: Vec<Reduction>,
 }
 
 impl Kernel {
-    /// The same body, which writes less: machine code combines the rows of 16 elements of each block that it computes, and writes
-    /// the one row. The interpreter does not take such a kernel.
-    ///
-    /// `None` if a reduction or a dtype is none that it combines, or there are not as many reductions as outputs.
-    pub fn with_leaves(&self, reductions: &[Reduction]) -> Option<Kernel> {
-        let combines = |(reduction, dtype): (&Reduction, DType)| {
-            reduction.takes(dtype) && dtype != DType::Bool && dtype.size() >= 4
-        };
-        let fits = reductions.len() == self.outputs.len()
-            && reductions.iter().zip(self.output_dtypes()).all(combines);
-        fits.then(|| Kernel { leaves: reductions.to_vec(), ..self.clone() })
-    }
-
     /// Whether a parameter is known to be a divisor with a short reciprocal.
     pub fn has_short_reciprocal(&self, param: usize) -> bool {
         self.short_reciprocals.get(param).is_some_and(|&short| short)
@@ -244,7 +257,7 @@ impl Kernel {
 
     /// The dtypes of the arrays written.
     pub fn output_dtypes(&self) -> impl Iterator<Item = DType> {
-        self.outputs.iter().map(|&id| self.dtype(id))
+        self.outputs.iter().map(|output| self.dtype(output.value))
     }
 
     /// The instructions that fail the run at a division by zero, in order; empty unless [`Kernel::checks_division`].
@@ -321,11 +334,29 @@ impl Kernel {
             inst.args.iter().for_each(|a| word(a.index()));
         }
         word(self.outputs.len());
-        self.outputs.iter().for_each(|o| word(o.index()));
+        self.outputs.iter().for_each(|output| word(output.value.index()));
         word(self.checks_division as usize);
-        self.leaves.iter().for_each(|&leaf| word(leaf as usize));
+        for (i, output) in self.outputs.iter().enumerate() {
+            let [kind, of] = match output.sink {
+                Sink::Store => continue,
+                Sink::Reduce(reduction) => [1, reduction as usize],
+                Sink::Scan(scan) => [2, scan as usize],
+            };
+            [i, kind, of].into_iter().for_each(&mut word);
+        }
         let digest = Sha256::digest(&bytes);
         digest.iter().take(16).fold(0, |hash, &byte| hash << 8 | u128::from(byte))
+    }
+}
+
+/// The value, or what its elements are combined by: `v3`, `sum(v3)`.
+impl fmt::Display for KernelOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.sink {
+            Sink::Store => write!(f, "{:?}", self.value),
+            Sink::Reduce(reduction) => write!(f, "{reduction}({:?})", self.value),
+            Sink::Scan(scan) => write!(f, "{scan}({:?})", self.value),
+        }
     }
 }
 
@@ -371,7 +402,7 @@ impl fmt::Display for Kernel {
                 },
             }
         }
-        let outputs: Vec<String> = self.outputs.iter().map(|o| format!("{o:?}")).collect();
+        let outputs: Vec<String> = self.outputs.iter().map(ToString::to_string).collect();
         writeln!(f, "  return {}", outputs.join(", "))
     }
 }
@@ -389,7 +420,7 @@ mod tests {
             inputs: vec![DType::Float32; 2],
             params: vec![DType::Float32],
             body: vec![inst(Op::Multiply, 0, 1), inst(Op::Add, 3, 2)],
-            outputs: vec![ValueId(4)],
+            outputs: vec![ValueId(4).into()],
             ..Kernel::default()
         }
     }
@@ -410,7 +441,7 @@ mod tests {
         assert!(sum > 0);
         assert_eq!(k.latency(), u64::from(k.body[0].code.latency() + sum));
         k.body.extend([inst(Op::Add, [0, 1]), inst(Op::Multiply, [4, 5])]);
-        k.outputs = vec![ValueId(6)];
+        k.outputs = vec![ValueId(6).into()];
         assert_eq!(k.latency(), u64::from(2 * k.body[0].code.latency() + sum));
     }
 
@@ -435,11 +466,12 @@ mod tests {
             |k| k.body[0].code = Code::Apply(Op::Subtract, DType::Float32),
             |k| k.body[0].code = Code::Cast(DType::Float32, DType::Float32),
             |k| k.body[0].args[1] = ValueId(0),
-            |k| k.outputs.push(ValueId(3)),
-            |k| k.outputs[0] = ValueId(3),
+            |k| k.outputs.push(ValueId(3).into()),
+            |k| k.outputs[0].value = ValueId(3),
             |k| k.checks_division = true,
-            |k| k.leaves = vec![Reduction::Sum],
-            |k| k.leaves = vec![Reduction::Max],
+            |k| k.outputs[0].sink = Sink::Reduce(Reduction::Sum),
+            |k| k.outputs[0].sink = Sink::Reduce(Reduction::Prod),
+            |k| k.outputs[0].sink = Sink::Scan(Scan::Sum),
             |k| k.body[0].code = host(k, "f", [DType::Float32; 2], DType::Float32),
             |k| k.body[0].code = host(k, "g", [DType::Float32; 2], DType::Float32),
             |k| k.body[0].code = host(k, "f", [DType::Float32, DType::Float64], DType::Float32),

@@ -6,6 +6,8 @@
 //! inference and fusion are in `broadloom-core`, which executors do not import.
 #![forbid(unsafe_code)]
 
+pub mod canonical;
+pub mod code_plan;
 pub mod error;
 pub mod fold;
 pub mod host;
@@ -22,6 +24,7 @@ pub mod verify;
 mod width;
 
 pub use broadloom_math::{DType, Kind};
+pub use code_plan::{CodePlan, Purpose};
 pub use error::{Error, ErrorKind, Result};
 pub use host::{HostDeclaration, HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use kernel::Kernel;

@@ -3,12 +3,12 @@
 //! - an operand is an input, a parameter or an earlier instruction
 //! - an instruction's operands have the dtypes that its code takes, and the op takes that dtype
 //! - a call is of one of the kernel's functions, by its signature
-//! - an output is a value of the kernel
+//! - an output is a value of the kernel, and what it is combined by takes its dtype
 
 use broadloom_math::DType;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::kernel::{Code, Kernel};
+use crate::kernel::{Code, Kernel, Sink};
 
 /// Checks a kernel.
 ///
@@ -35,14 +35,20 @@ pub fn kernel(kernel: &Kernel) -> Result<()> {
             None => return fail("the op does not take the dtype"),
         }
     }
-    let leaves = kernel.leaves.len();
-    if leaves != 0 && leaves != kernel.outputs.len() {
-        return Err(internal(format!("{leaves} leaves of {} outputs", kernel.outputs.len())));
+    for output in &kernel.outputs {
+        let Some(&dtype) = dtypes.get(output.value.index()) else {
+            return Err(internal(format!("output {output} is not a value")));
+        };
+        let takes = match output.sink {
+            Sink::Store => true,
+            Sink::Reduce(reduction) => reduction.takes(dtype),
+            Sink::Scan(scan) => scan.takes(dtype),
+        };
+        if !takes {
+            return Err(internal(format!("{output} of {dtype}, which it does not take")));
+        }
     }
-    match kernel.outputs.iter().find(|o| o.index() >= dtypes.len()) {
-        Some(output) => Err(internal(format!("output {output:?} is not a value"))),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn internal(message: String) -> Error {
@@ -55,6 +61,7 @@ mod tests {
     use crate::host::HostDeclaration;
     use crate::kernel::{Inst, ValueId};
     use crate::op::Op;
+    use crate::reduction::Reduction;
 
     fn add(a: u32, b: u32) -> Inst {
         Inst { code: Code::Apply(Op::Add, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] }
@@ -65,7 +72,7 @@ mod tests {
         let good = Kernel {
             inputs: vec![DType::Float32, DType::Int8],
             body: vec![add(0, 0), add(2, 0)],
-            outputs: vec![ValueId(3)],
+            outputs: vec![ValueId(3).into()],
             ..Kernel::default()
         };
         assert_eq!(kernel(&good), Ok(()));
@@ -76,7 +83,8 @@ mod tests {
         };
         assert!(broken(|k| k.body.swap(0, 1)).contains("not defined before"));
         assert!(broken(|k| k.body[0].args[1] = ValueId(1)).contains("another dtype"));
-        assert!(broken(|k| k.outputs[0] = ValueId(4)).contains("not a value"));
+        assert!(broken(|k| k.outputs[0].value = ValueId(4)).contains("not a value"));
+        assert!(broken(|k| k.outputs[0].sink = Sink::Reduce(Reduction::Any)).contains("does not take"));
         let call = |k: &mut Kernel| {
             let f =
                 HostDeclaration::new("f", &[DType::Float32, DType::Int8], DType::Float32, 1).expect("a name");

@@ -2,9 +2,9 @@
 //!
 //! Elements are numbered in C order of the reduced axes. Element i belongs to lane i mod [`LANES`]; within a lane
 //! neighbours are combined pairwise, again and again, an odd last one carried up unchanged, and then the lanes in the
-//! same way. So the bits of a sum depend on its elements and their number alone. Executors know nothing of this: an
-//! engine has them compute tiles, and pushes those into a [`Partial`]. Partials of neighbouring runs are joined by
-//! [`Partial::append`], wherever the runs were cut.
+//! same way. So the bits of a sum depend on its elements and their number alone
+//! ([`broadloom_ir::canonical`]). An engine has executors compute elements, or nodes of that order, and pushes them into a [`Partial`].
+//! Partials of neighbouring runs are joined by [`Partial::append`], wherever the runs were cut.
 //!
 //! ```
 //! use broadloom_ir::{DType, Reduction};
@@ -39,5 +39,4 @@ pub use partial::Partial;
 pub use scan::ScanState;
 pub use whole::{reduce_each, reduce_rows};
 
-/// The number of lanes of the canonical reduction.
-pub const LANES: usize = 16;
+pub use broadloom_ir::canonical::LANES;

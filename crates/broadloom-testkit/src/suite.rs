@@ -67,7 +67,7 @@ fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bo
         ..Kernel::default()
     };
     let result = closed(&mut kernel, ValueId(columns.len() as u32));
-    kernel.outputs.push(result);
+    kernel.outputs.push(result.into());
     run_kernel(executor, &kernel, &[], columns, splat).swap_remove(0)
 }
 
@@ -279,7 +279,7 @@ fn kernel_of_pair(
     kernel.body.push(inst(second, &args));
     let last = ValueId((kernel.values() - 1) as u32);
     let outer = closed(&mut kernel, last);
-    kernel.outputs = if both { vec![outer, read] } else { vec![outer] };
+    kernel.outputs = if both { vec![outer.into(), read.into()] } else { vec![outer.into()] };
     kernel
 }
 
@@ -292,7 +292,7 @@ pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
     let kernel = Kernel {
         inputs: vec![DType::Bool],
         body: vec![not],
-        outputs: vec![ValueId(0), ValueId(1)],
+        outputs: vec![ValueId(0).into(), ValueId(1).into()],
         ..Kernel::default()
     };
     let stored: Vec<u8> = (0..=255).collect();

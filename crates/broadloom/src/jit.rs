@@ -3,23 +3,19 @@
 //! The substitute has the names of `broadloom-clif`. It can't be made for any target, so that nothing is ever compiled.
 
 #[cfg(feature = "jit")]
-pub use broadloom_clif::{Compiled, Compiler, Listing, clif, leaf_rows};
+pub use broadloom_clif::{Compiled, Compiler, Listing, clif};
 
 #[cfg(not(feature = "jit"))]
-pub use absent::{Compiled, Compiler, Listing, clif, leaf_rows};
+pub use absent::{Compiled, Compiler, Listing, clif};
 
 #[cfg(not(feature = "jit"))]
 mod absent {
     use broadloom_core::{Error, ErrorKind, Kernel, Result};
-    use broadloom_ir::VectorWidth;
-    use broadloom_mem::{Access, Apart, Block, HostFunction, Stores};
+    use broadloom_ir::{CodePlan, Purpose, VectorWidth};
+    use broadloom_mem::{Access, Apart, Block, HostFunction};
 
     fn off() -> Error {
         Error::new(ErrorKind::Limit, "this build has no compiler: the feature `jit` is off")
-    }
-
-    pub fn leaf_rows(_: &Kernel, _: VectorWidth) -> u32 {
-        1
     }
 
     pub fn clif(_: &Kernel, _: &[Access]) -> Result<String> {
@@ -38,10 +34,12 @@ mod absent {
         pub narrowed: Option<String>,
     }
 
-    pub struct Compiler(());
+    /// As `broadloom_clif::Compiler`, of which there is none.
+    pub enum Compiler {}
 
+    /// As `broadloom_clif::Compiled`, of which there is none.
     #[derive(Clone)]
-    pub struct Compiled(());
+    pub enum Compiled {}
 
     impl Compiler {
         pub fn host() -> Result<Compiler> {
@@ -52,33 +50,37 @@ mod absent {
             self
         }
 
-        pub fn compile_with(
+        pub fn compile_for(
             &self,
-            _: Stores,
+            _: Purpose,
             _: &Kernel,
             _: &[HostFunction],
             _: &[Access],
             _: VectorWidth,
         ) -> Result<Compiled> {
-            Err(off())
+            match *self {}
         }
 
         pub fn probe(&self) -> Result<()> {
-            Err(off())
+            match *self {}
         }
 
-        pub fn explain(&self, _: Stores, _: &Kernel, _: &[Access], _: VectorWidth) -> Result<Listing> {
-            Err(off())
+        pub fn explain(&self, _: Purpose, _: &Kernel, _: &[Access], _: VectorWidth) -> Result<Listing> {
+            match *self {}
         }
     }
 
     impl Compiled {
+        pub fn plan(&self) -> &CodePlan {
+            match *self {}
+        }
+
         pub fn run(&self, _: &mut Block<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
-            Err(off())
+            match *self {}
         }
 
         pub fn reads_steps(&self) -> bool {
-            false
+            match *self {}
         }
 
         pub fn run_slices<'a>(
@@ -89,31 +91,27 @@ mod absent {
             _: &[u64],
             _: &mut [u8],
         ) -> Result<()> {
-            Err(off())
+            match *self {}
         }
 
         pub fn run_apart(&self, _: usize, _: &mut Apart<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
-            Err(off())
+            match *self {}
         }
 
-        pub fn lanes(&self) -> usize {
-            1
-        }
-
-        pub fn leaf_rows(&self) -> Option<usize> {
-            None
+        pub fn run_leaves(&self, _: usize, _: &mut Apart<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
+            match *self {}
         }
 
         pub fn code_size(&self) -> usize {
-            0
+            match *self {}
         }
 
         pub fn width(&self) -> VectorWidth {
-            VectorWidth::W128
+            match *self {}
         }
 
         pub fn narrowed(&self) -> Option<&str> {
-            None
+            match *self {}
         }
     }
 }

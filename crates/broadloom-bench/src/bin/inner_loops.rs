@@ -67,7 +67,7 @@ impl Expression {
         Kernel {
             inputs: vec![dtype; self.inputs],
             body: self.body.iter().map(inst).collect(),
-            outputs: vec![ValueId((self.inputs + self.body.len() - 1) as u32)],
+            outputs: vec![ValueId((self.inputs + self.body.len() - 1) as u32).into()],
             ..Kernel::default()
         }
     }

@@ -128,7 +128,7 @@ fn inst(op: Op, args: [u32; 3]) -> Inst {
 
 /// A kernel of two float32 inputs whose result is its last instruction's.
 fn kernel(body: Vec<Inst>) -> KernelIr {
-    let outputs = vec![ValueId(1 + body.len() as u32)];
+    let outputs = vec![ValueId(1 + body.len() as u32).into()];
     KernelIr { inputs: vec![DType::Float32; 2], body, outputs, ..KernelIr::default() }
 }
 

@@ -11,7 +11,7 @@ fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: Width) -
     let kernel = Kernel {
         inputs: vec![dtype; inputs],
         body: ops.iter().map(inst).collect(),
-        outputs: (0..ops.len()).map(|i| ValueId((inputs + i) as u32)).collect(),
+        outputs: (0..ops.len()).map(|i| ValueId((inputs + i) as u32).into()).collect(),
         ..Kernel::default()
     };
     Body::of(&kernel, access, width).expect("a kernel that verifies")
@@ -25,7 +25,7 @@ fn by_param(op: Op, dtype: DType, short: bool) -> Body {
         params: vec![dtype],
         short_reciprocals: vec![short],
         body: vec![kernel::Inst { code: kernel::Code::Apply(op, dtype), args }],
-        outputs: vec![ValueId(2)],
+        outputs: vec![ValueId(2).into()],
         ..Kernel::default()
     };
     Body::of(&kernel, &[Access::Contiguous], Width::W512).expect("a kernel that verifies")

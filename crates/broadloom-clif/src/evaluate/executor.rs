@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use broadloom_ir::kernel::Kernel;
-use broadloom_mem::{Access, Block, HostFunction, Stores};
+use broadloom_ir::{CodePlan, Purpose};
+use broadloom_mem::{Access, Block, HostFunction};
 use broadloom_testkit::suite::{self, Executor, Prepared};
 use cranelift_codegen::ir::Function;
 
 use super::Machine;
 use crate::code::Operand;
 use crate::constants::TableEntry;
-use crate::emit::{Helpers, lanes, streaming_lanes};
+use crate::emit::{Helpers, Variant};
 use crate::repertoire::optimised;
 use crate::width::Width;
 
@@ -24,9 +25,9 @@ struct Evaluated(Width);
 impl Executor for Evaluated {
     fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
         let width = self.0;
-        let (function, constants) = optimised(kernel, access, width, Stores::Cached, Helpers::Called);
+        let (function, constants) = optimised(kernel, access, width, Purpose::Store, Helpers::Called);
         let constants = linked(&constants, functions);
-        let lanes = lanes(kernel, width) as usize;
+        let lanes = CodePlan::new(kernel, access, width, Purpose::Store).lanes as usize;
         let (kernel, access) = (kernel.clone(), access.to_vec());
         Box::new(move |block, params, faults| {
             let run =
@@ -159,13 +160,13 @@ fn zero_divisors_of_the_row_only() {
         let kernel = Kernel {
             inputs: vec![dtype, dtype],
             body: vec![Inst { code, args: [ValueId(0), ValueId(1), ValueId(0)] }],
-            outputs: vec![ValueId(2)],
+            outputs: vec![ValueId(2).into()],
             checks_division: true,
             ..Kernel::default()
         };
         let access = [Access::Contiguous; 2];
         let width = Width::W512;
-        let (function, constants) = optimised(&kernel, &access, width, Stores::Cached, Helpers::Called);
+        let (function, constants) = optimised(&kernel, &access, width, Purpose::Store, Helpers::Called);
         let constants = linked(&constants, &[]);
         let run =
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
@@ -202,16 +203,17 @@ fn whole_blocks_past_the_caches() {
             inst(Code::Cast(DType::Int32, DType::Int8), 1),
             inst(Code::Cast(DType::Int32, DType::Int64), 1),
         ],
-        outputs: [1, 2, 3].map(ValueId).into(),
+        outputs: [1, 2, 3].map(|value| ValueId(value).into()).into(),
         ..Kernel::default()
     };
     let access = [Access::Contiguous];
     for width in [Width::W256, Width::W512] {
-        let (function, constants) = optimised(&kernel, &access, width, Stores::Streaming, Helpers::Called);
+        let (function, constants) = optimised(&kernel, &access, width, Purpose::Stream, Helpers::Called);
         let constants = linked(&constants, &[]);
         let run =
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
-        let lanes = streaming_lanes(&kernel, width) as usize;
+        let plan = CodePlan::new(&kernel, &access, width, Purpose::Stream);
+        let lanes = Variant::Bulk.step(&plan) as usize;
         for n in (1..=4).map(|blocks| blocks * lanes) {
             let mut x: Vec<i32> = (0..n as i32).map(|i| i - 40).collect();
             let mut outs = [const { Lines([0x77; 4096]) }; 3];

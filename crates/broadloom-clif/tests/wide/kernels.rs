@@ -52,7 +52,7 @@ pub fn kernel(inputs: Vec<DType>, body: Vec<(Code, [u32; 3])>, outputs: &[u32]) 
     Kernel {
         inputs,
         body: body.into_iter().map(inst).collect(),
-        outputs: outputs.iter().map(|&o| ValueId(o)).collect(),
+        outputs: outputs.iter().map(|&o| ValueId(o).into()).collect(),
         checks_division: true,
         ..Kernel::default()
     }

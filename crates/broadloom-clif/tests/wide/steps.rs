@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
-use broadloom_ir::{DType, ErrorKind, Op};
-use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, Stores, View, ViewMut};
+use broadloom_ir::{DType, ErrorKind, Op, Purpose};
+use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
 
 use crate::rows::{Dice, Guarded, Wall};
 
@@ -36,7 +36,7 @@ fn kernel((a, b, work, outputs): Case) -> Kernel {
         true => ValueId(difference),
         false => ValueId(push(Code::Cast(work, to), difference, 0)),
     });
-    let outputs = results.collect();
+    let outputs = results.map(Into::into).collect();
     Kernel { inputs: vec![a, b], body, outputs, ..Kernel::default() }
 }
 
@@ -108,21 +108,21 @@ impl Rows {
 /// Machine code for each kernel, its accesses and its width.
 struct Codes {
     compiler: Compiler,
-    stores: Stores,
+    purpose: Purpose,
     known: HashMap<(usize, Vec<Access>, Width), Compiled>,
 }
 
 impl Codes {
-    fn new(stores: Stores) -> Codes {
+    fn new(purpose: Purpose) -> Codes {
         let compiler = Compiler::host().expect("a supported host");
-        Codes { compiler, stores, known: HashMap::new() }
+        Codes { compiler, purpose, known: HashMap::new() }
     }
 
     fn get(&mut self, case: usize, access: Vec<Access>, width: Width) -> &Compiled {
-        let Codes { compiler, stores, known } = self;
+        let Codes { compiler, purpose, known } = self;
         known.entry((case, access.clone(), width)).or_insert_with(|| {
             let kernel = kernel(CASES[case]);
-            let compiled = compiler.compile_with(*stores, &kernel, &[], &access, width).expect("compiles");
+            let compiled = compiler.compile_for(*purpose, &kernel, &[], &access, width).expect("compiles");
             assert_eq!((compiled.width(), compiled.narrowed()), (width, None));
             assert_eq!(compiled.reads_steps(), access.iter().any(|access| access.is_stepped()));
             compiled
@@ -193,12 +193,12 @@ fn widths() -> impl Iterator<Item = Width> {
 /// process.
 #[test]
 fn every_length() {
-    for stores in [Stores::Cached, Stores::Streaming] {
-        let mut codes = Codes::new(stores);
+    for purpose in [Purpose::Store, Purpose::Stream] {
+        let mut codes = Codes::new(purpose);
         for (width, case) in widths().flat_map(|width| (0..CASES.len()).map(move |case| (width, case))) {
             for steps in [[-1, 1], [2, 1], [2, -1], [-1, 2], [2, 2], [1, -1]] {
                 // Rows of few blocks are never streamed.
-                let short = if stores == Stores::Cached { 1..140 } else { 0..0 };
+                let short = if purpose == Purpose::Store { 1..140 } else { 0..0 };
                 let lengths = short.chain([255, 256, 257, 258, 300, 511, 513, 700, 1000]);
                 for (n, wall) in lengths.flat_map(|n| [(n, Wall::Behind), (n, Wall::Before)]) {
                     codes.check(case, width, steps, &[n], wall, false);
@@ -211,7 +211,7 @@ fn every_length() {
 /// Rows of every length around blocks, and the end of the last row at a wall.
 #[test]
 fn rows_of_steps() {
-    let mut codes = Codes::new(Stores::Cached);
+    let mut codes = Codes::new(Purpose::Store);
     for (width, case) in widths().flat_map(|width| (0..CASES.len()).map(move |case| (width, case))) {
         for steps in [[-1, 1], [2, 1], [2, -1], [2, 2]] {
             for (n, wall) in (32..100).flat_map(|n| [(n, Wall::Behind), (n, Wall::Before)]) {
@@ -224,7 +224,7 @@ fn rows_of_steps() {
 /// Beside an input that is an output, whose elements are computed once each.
 #[test]
 fn beside_an_output_that_is_an_input() {
-    let mut codes = Codes::new(Stores::Cached);
+    let mut codes = Codes::new(Purpose::Store);
     for (width, case) in widths().flat_map(|width| [(width, 0), (width, 1)]) {
         for (n, step) in (1..200).flat_map(|n| [(n, -1), (n, 2)]) {
             codes.check(case, width, [step, 1], &[n], Wall::Behind, true);

@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
-use broadloom_ir::HostDeclaration;
+use broadloom_ir::kernel::{KernelOutput, Sink};
+use broadloom_ir::{Axes, HostDeclaration};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
 use crate::fuse::decision::Cuts;
-use crate::fuse::draft::{Draft, Origin, Output};
-use crate::fuse::plan::{Action, ParamSource};
+use crate::fuse::draft::{Draft, DraftTarget, Origin};
+use crate::fuse::plan::ParamSource;
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
 use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
@@ -96,7 +97,9 @@ pub struct Member {
     /// The node.
     pub node: NodeId,
     /// Where it goes, or what is made of it.
-    pub output: Output,
+    pub target: DraftTarget,
+    /// What becomes of its elements.
+    pub sink: Sink,
     /// Whether this is the kernel that computes it: everyone else reads a node that is cut off.
     pub own: bool,
 }
@@ -106,7 +109,7 @@ pub fn build(
     graph: &Graph,
     shape: Shape,
     members: &[Member],
-    action: Action,
+    (axes, initial): (Axes, bool),
     cuts: &Cuts,
     straight: &mut Straight,
 ) -> Draft {
@@ -128,7 +131,8 @@ pub fn build(
     for member in members {
         outputs.push(builder.compute(member.node, member.own));
     }
-    builder.finish(outputs, members.iter().map(|m| m.output).collect(), action)
+    let draft = builder.finish(outputs, members);
+    Draft { axes, initial, ..draft }
 }
 
 impl Builder<'_> {
@@ -269,7 +273,7 @@ impl Builder<'_> {
     }
 
     /// Numbers values for good: inputs, parameters, instructions.
-    fn finish(mut self, outputs: Vec<Early>, targets: Vec<Output>, action: Action) -> Draft {
+    fn finish(mut self, outputs: Vec<Early>, members: &[Member]) -> Draft {
         let (inputs, params) = (self.kernel.inputs.len() as u32, self.kernel.params.len() as u32);
         let value = |early: Early| {
             ValueId(match early {
@@ -284,7 +288,9 @@ impl Builder<'_> {
                 *arg = value(*early);
             }
         }
-        self.kernel.outputs = outputs.into_iter().map(value).collect();
+        let sinks = members.iter().map(|member| member.sink);
+        let outputs = outputs.into_iter().map(value).zip(sinks);
+        self.kernel.outputs = outputs.map(|(value, sink)| KernelOutput { value, sink }).collect();
         self.kernel.checks_division = self.graph.semantics().int_division == IntDivision::Error
             && self.shape.elements() > 0
             && self.kernel.body.iter().any(|inst| inst.code.faults());
@@ -293,8 +299,9 @@ impl Builder<'_> {
             shape: self.shape,
             inputs: self.inputs,
             params: self.params,
-            outputs: targets,
-            action,
+            outputs: members.iter().map(|member| member.target).collect(),
+            axes: Axes::NONE,
+            initial: false,
             nodes: self.nodes,
         }
     }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::fuse::plan::{Action, ParamSource};
+use broadloom_ir::Axes;
+use broadloom_ir::kernel::Sink;
+
+use crate::fuse::plan::ParamSource;
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
@@ -22,8 +25,10 @@ pub struct Draft {
     pub shape: Shape,
     pub inputs: Vec<(Origin, Arc<Layout>)>,
     pub params: Vec<ParamSource>,
-    pub outputs: Vec<Output>,
-    pub action: Action,
+    pub outputs: Vec<DraftTarget>,
+    /// The axes along which elements are combined, and whether the initial element of a scan is written.
+    pub axes: Axes,
+    pub initial: bool,
     /// The node behind each instruction.
     pub nodes: Vec<NodeId>,
 }
@@ -31,16 +36,16 @@ pub struct Draft {
 impl Draft {
     /// The cut nodes that the elements are combined to; none where they are stored.
     pub fn combined(&self) -> impl Iterator<Item = NodeId> {
-        let combines = !self.action.is_store();
-        self.outputs.iter().filter_map(move |output| match output {
-            Output::Node(id) if combines => Some(*id),
-            Output::Node(_) | Output::Root(_) => None,
+        self.outputs.iter().zip(&self.kernel.outputs).filter_map(|(target, output)| match target {
+            DraftTarget::Node(id) if output.sink != Sink::Store => Some(*id),
+            DraftTarget::Node(_) | DraftTarget::Root(_) => None,
         })
     }
 }
 
+/// Where an output goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Output {
+pub enum DraftTarget {
     Root(u32),
     Node(NodeId),
 }

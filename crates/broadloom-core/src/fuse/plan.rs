@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use broadloom_ir::kernel::{KernelOutput, Sink};
 use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_math::DType;
 use smallvec::SmallVec;
@@ -71,62 +72,6 @@ pub struct InputView {
     pub layout: Arc<Layout>,
 }
 
-/// What becomes of the elements that a stage's kernel computes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// They are stored: an output has the stage's shape.
-    Store,
-    /// They are combined along axes: an output has the stage's shape without these.
-    Reduce {
-        /// The axes of the stage's shape.
-        axes: Axes,
-        /// How, for each output.
-        reductions: SmallVec<[Reduction; 2]>,
-    },
-    /// Each is combined with those before it: the one output has the stage's shape, and one more along the axis with the
-    /// initial element.
-    Scan {
-        /// How.
-        scan: Scan,
-        /// The axis of the stage's shape.
-        axis: usize,
-        /// Whether the initial element stands in front.
-        initial: bool,
-    },
-}
-
-impl Action {
-    /// The shape of what is written by a stage of this shape.
-    pub fn output_shape(&self, shape: &Shape) -> Shape {
-        let extents: SmallVec<[usize; 4]> = match self {
-            Action::Store => return shape.clone(),
-            Action::Reduce { axes, .. } => axes.reduced(shape, false, 1).collect(),
-            Action::Scan { axis, initial, .. } => {
-                let longer = |(i, &extent): (usize, &usize)| extent + usize::from(*initial && i == *axis);
-                shape.iter().enumerate().map(longer).collect()
-            }
-        };
-        // Inference has made a shape of these extents before.
-        Shape::new(&extents).unwrap_or_default()
-    }
-
-    /// The names of what elements are combined by.
-    pub fn names(&self) -> SmallVec<[&'static str; 2]> {
-        match self {
-            Action::Store => SmallVec::new(),
-            Action::Reduce { reductions, .. } => {
-                reductions.iter().map(|reduction| reduction.name()).collect()
-            }
-            Action::Scan { scan, .. } => [scan.name()].into_iter().collect(),
-        }
-    }
-
-    /// Whether elements are stored as they are computed.
-    pub fn is_store(&self) -> bool {
-        *self == Action::Store
-    }
-}
-
 /// A kernel with its index space, what it reads and what it writes.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -140,28 +85,81 @@ pub struct Stage {
     pub params: Vec<ParamSource>,
     /// One per kernel output.
     pub outputs: Vec<Target>,
-    /// What becomes of the elements.
-    pub action: Action,
+    /// The axes of the shape along which elements are combined, where outputs are not stored.
+    pub axes: Axes,
+    /// Whether the initial element of a scan stands in front of the others.
+    pub initial: bool,
 }
 
 impl Stage {
+    /// Whether all elements are stored as they are computed.
+    pub fn stores(&self) -> bool {
+        self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
+    }
+
+    /// Whether elements are combined along axes.
+    pub fn reduces(&self) -> bool {
+        self.reductions().next().is_some()
+    }
+
+    /// How each output's elements are combined along axes; none where they are not.
+    pub fn reductions(&self) -> impl Iterator<Item = Reduction> {
+        self.kernel.outputs.iter().filter_map(|output| match output.sink {
+            Sink::Reduce(reduction) => Some(reduction),
+            Sink::Store | Sink::Scan(_) => None,
+        })
+    }
+
+    /// How each element is combined with those before it, and the axis; none where it is not.
+    pub fn scan(&self) -> Option<(Scan, usize)> {
+        match (self.kernel.outputs.first()?.sink, self.axes.iter().next()) {
+            (Sink::Scan(scan), Some(axis)) => Some((scan, axis)),
+            _ => None,
+        }
+    }
+
+    /// The names of what elements are combined by, for each output that is not stored.
+    pub fn combined_by(&self) -> impl Iterator<Item = &'static str> {
+        self.kernel.outputs.iter().filter_map(|output| match output.sink {
+            Sink::Store => None,
+            Sink::Reduce(reduction) => Some(reduction.name()),
+            Sink::Scan(scan) => Some(scan.name()),
+        })
+    }
+
     /// The shape of its outputs.
     pub fn output_shape(&self) -> Shape {
-        self.action.output_shape(&self.shape)
+        let sink = self.kernel.outputs.first().map_or(Sink::Store, |output| output.sink);
+        written_shape(&self.shape, sink, self.axes, self.initial)
     }
 
     /// What an output is, in words: a value of the kernel, or what its elements are combined to.
     pub fn written(&self, output: usize) -> String {
-        let value = self.kernel.outputs[output];
-        match &self.action {
-            Action::Store => format!("{value:?}"),
-            Action::Reduce { axes, reductions } => format!("{}({value:?}, axis={axes})", reductions[output]),
-            Action::Scan { scan, axis, initial } => {
-                let initial = if *initial { ", include_initial=true" } else { "" };
+        let KernelOutput { value, sink } = self.kernel.outputs[output];
+        match sink {
+            Sink::Store => format!("{value:?}"),
+            Sink::Reduce(reduction) => format!("{reduction}({value:?}, axis={})", self.axes),
+            Sink::Scan(scan) => {
+                let axis = self.axes.iter().next().unwrap_or(0);
+                let initial = if self.initial { ", include_initial=true" } else { "" };
                 format!("{scan}({value:?}, axis={axis}{initial})")
             }
         }
     }
+}
+
+/// The shape of what is written of elements of this shape.
+pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, initial: bool) -> Shape {
+    let extents: SmallVec<[usize; 4]> = match sink {
+        Sink::Store => return shape.clone(),
+        Sink::Reduce(_) => axes.reduced(shape, false, 1).collect(),
+        Sink::Scan(_) => {
+            let longer = |(i, &extent): (usize, &usize)| extent + usize::from(initial && axes.contains(i));
+            shape.iter().enumerate().map(longer).collect()
+        }
+    };
+    // Inference has made a shape of these extents before.
+    Shape::new(&extents).unwrap_or_default()
 }
 
 /// Kernels in run order, and the temporaries between them.

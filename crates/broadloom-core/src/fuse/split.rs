@@ -6,10 +6,13 @@
 
 use std::sync::Arc;
 
+use broadloom_ir::Axes;
+use broadloom_ir::kernel::{KernelOutput, Sink};
+
 use crate::fuse::cost::MAX_BODY;
 use crate::fuse::decision::{Decision, Log, Why};
-use crate::fuse::draft::{Draft, Origin, Output};
-use crate::fuse::plan::{Action, InputView, Plan, Source, Stage, Target};
+use crate::fuse::draft::{Draft, DraftTarget, Origin};
+use crate::fuse::plan::{InputView, Plan, Source, Stage, Target, written_shape};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
@@ -34,19 +37,20 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     let outputs: Vec<Target> = draft
         .outputs
         .iter()
-        .zip(draft.kernel.output_dtypes())
-        .map(|(output, dtype)| match output {
-            Output::Root(i) => Target::Root(*i),
-            Output::Node(id) => {
+        .zip(draft.kernel.outputs.iter().zip(draft.kernel.output_dtypes()))
+        .map(|(target, (output, dtype))| match target {
+            DraftTarget::Root(i) => Target::Root(*i),
+            DraftTarget::Node(id) => {
                 let temp = plan.temps.len() as u32;
-                plan.temps.push((dtype, draft.action.output_shape(&draft.shape)));
+                let shape = written_shape(&draft.shape, output.sink, draft.axes, draft.initial);
+                plan.temps.push((dtype, shape));
                 placed.insert(*id, temp);
                 Target::Temp(temp)
             }
         })
         .collect();
-    let (shape, params, action) = (draft.shape, draft.params, draft.action);
-    let mut whole = Stage { kernel: Arc::new(draft.kernel), shape, inputs, params, outputs, action };
+    let Draft { kernel, shape, params, axes, initial, .. } = draft;
+    let mut whole = Stage { kernel: Arc::new(kernel), shape, inputs, params, outputs, axes, initial };
     if whole.kernel.body.len() <= MAX_BODY {
         plan.stages.push(whole);
         if log.keeps() {
@@ -54,7 +58,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         }
         return;
     }
-    let last = (!whole.action.is_store()).then(|| stored(plan, &mut whole));
+    let last = (!whole.stores()).then(|| stored(plan, &mut whole));
     cut(plan, &whole, &draft.nodes, log);
     if let Some(last) = last {
         plan.stages.push(last);
@@ -68,7 +72,10 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
 fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
     let mut kernel = Kernel { inputs: dtypes.clone(), ..Kernel::default() };
-    kernel.outputs = (0..dtypes.len()).map(|i| kernel.input(i)).collect();
+    let sinks = whole.kernel.outputs.iter().enumerate();
+    kernel.outputs =
+        sinks.map(|(i, output)| KernelOutput { value: kernel.input(i), sink: output.sink }).collect();
+    Arc::make_mut(&mut whole.kernel).outputs.iter_mut().for_each(|output| output.sink = Sink::Store);
     let first = plan.temps.len() as u32;
     plan.temps.extend(dtypes.into_iter().map(|dtype| (dtype, whole.shape.clone())));
     let temps = (first..plan.temps.len() as u32).collect::<Vec<_>>();
@@ -80,7 +87,8 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
         inputs: temps.iter().map(read).collect(),
         params: Vec::new(),
         outputs: std::mem::replace(&mut whole.outputs, temps.iter().copied().map(Target::Temp).collect()),
-        action: std::mem::replace(&mut whole.action, Action::Store),
+        axes: std::mem::take(&mut whole.axes),
+        initial: std::mem::take(&mut whole.initial),
     }
 }
 
@@ -129,9 +137,9 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
                 writes.push((kernel.value(i), Target::Temp(t)));
             }
         }
-        for (&v, &target) in kernel.outputs.iter().zip(&whole.outputs) {
-            if home(v) == number {
-                writes.push((v, target));
+        for (output, &target) in kernel.outputs.iter().zip(&whole.outputs) {
+            if home(output.value) == number {
+                writes.push((output.value, target));
             }
         }
         plan.stages.push(piece.build(start..end, &writes));
@@ -199,7 +207,8 @@ impl Piece<'_> {
             inputs: Vec::new(),
             params: Vec::new(),
             outputs: Vec::new(),
-            action: Action::Store,
+            axes: Axes::NONE,
+            initial: false,
         }
     }
 
@@ -236,7 +245,7 @@ impl Piece<'_> {
             }
             kernel.body.push(Inst { code, args });
         }
-        kernel.outputs = outputs.into_iter().map(value).collect();
+        kernel.outputs = outputs.into_iter().map(|place| value(place).into()).collect();
         kernel.checks_division = old.checks_division && kernel.body.iter().any(|inst| inst.code.faults());
         self.stage.kernel = Arc::new(kernel);
         self.stage.outputs = writes.iter().map(|w| w.1).collect();

@@ -4,12 +4,12 @@
 //! A draft reads only what drafts of lower levels write, where the level of a node counts the cut nodes that it depends
 //! on.
 
-use smallvec::smallvec;
+use broadloom_ir::Axes;
+use broadloom_ir::kernel::Sink;
 
 use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
-use crate::fuse::draft::{Draft, Output};
-use crate::fuse::plan::Action;
+use crate::fuse::draft::{Draft, DraftTarget};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::shape::Shape;
 
@@ -19,7 +19,8 @@ struct Group {
     order: (bool, u32, usize),
     shape: Shape,
     members: Vec<Member>,
-    action: Action,
+    axes: Axes,
+    initial: bool,
 }
 
 /// One draft per cut node that is needed but for those that share one, then one per shape of roots.
@@ -28,9 +29,9 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, &root) in roots.iter().enumerate() {
         if !uses.is_written_directly(graph, root) {
-            let output = Output::Root(i as u32);
-            let member = Member { node: root, output, own: false };
-            add(&mut groups, (true, 0, i), graph.node(root).shape.clone(), member, Action::Store);
+            let target = DraftTarget::Root(i as u32);
+            let member = Member { node: root, target, sink: Sink::Store, own: false };
+            add(&mut groups, (true, 0, i), graph.node(root).shape.clone(), member, Axes::NONE);
         }
     }
     let mut levels: Vec<u32> = Vec::with_capacity(graph.nodes().len());
@@ -43,54 +44,51 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
             continue;
         }
         let root = roots.iter().position(|&root| root == id).filter(|_| uses.is_written_directly(graph, id));
-        let output = root.map_or(Output::Node(id), |i| Output::Root(i as u32));
+        let target = root.map_or(DraftTarget::Node(id), |i| DraftTarget::Root(i as u32));
         let order = (false, levels[id.index()], id.index());
         match &node.kind {
             NodeKind::Reduce { arg, reduction, axes, .. } => {
-                let member = Member { node: *arg, output, own: false };
-                let action = Action::Reduce { axes: *axes, reductions: smallvec![*reduction] };
-                add(&mut groups, order, graph.node(*arg).shape.clone(), member, action);
+                let member = Member { node: *arg, target, sink: Sink::Reduce(*reduction), own: false };
+                add(&mut groups, order, graph.node(*arg).shape.clone(), member, *axes);
             }
             NodeKind::Scan { arg, scan, axis, initial } => {
-                let member = Member { node: *arg, output, own: false };
-                let action = Action::Scan { scan: *scan, axis: (*axis).into(), initial: *initial };
-                let shape = graph.node(*arg).shape.clone();
-                groups.push(Group { order, shape, members: vec![member], action });
+                let member = Member { node: *arg, target, sink: Sink::Scan(*scan), own: false };
+                let (shape, axes) =
+                    (graph.node(*arg).shape.clone(), [usize::from(*axis)].into_iter().collect());
+                groups.push(Group { order, shape, members: vec![member], axes, initial: *initial });
             }
             _ => {
-                let members = vec![Member { node: id, output, own: true }];
-                groups.push(Group { order, shape: node.shape.clone(), members, action: Action::Store });
+                let members = vec![Member { node: id, target, sink: Sink::Store, own: true }];
+                let (shape, axes) = (node.shape.clone(), Axes::NONE);
+                groups.push(Group { order, shape, members, axes, initial: false });
             }
         }
     }
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
-    let build =
-        |group: Group| body::build(graph, group.shape, &group.members, group.action, cuts, &mut straight);
+    let build = |Group { shape, members, axes, initial, .. }| {
+        body::build(graph, shape, &members, (axes, initial), cuts, &mut straight)
+    };
     groups.into_iter().map(build).collect()
 }
 
-/// Adds a value to the loop that it shares with others, or to a new one.
-fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member: Member, action: Action) {
+/// Adds a value to the loop that it shares with others, or to a new one: a root with roots, a reduction with those along the same
+/// axes.
+fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member: Member, axes: Axes) {
+    let shares = |other: &Member| match (other.sink, member.sink) {
+        (Sink::Store, Sink::Store) => order.0,
+        (Sink::Reduce(_), Sink::Reduce(_)) => true,
+        _ => false,
+    };
     let shared = groups.iter_mut().find(|group| {
-        group.shape == shape
-            && (group.order.0, group.order.1) == (order.0, order.1)
-            && match (&group.action, &action) {
-                (Action::Store, Action::Store) => order.0,
-                (Action::Reduce { axes, .. }, Action::Reduce { axes: others, .. }) => axes == others,
-                _ => false,
-            }
+        (group.order.0, group.order.1) == (order.0, order.1)
+            && group.shape == shape
+            && group.axes == axes
+            && group.members.first().is_some_and(shares)
     });
     match shared {
-        Some(group) => {
-            group.members.push(member);
-            if let (Action::Reduce { reductions, .. }, Action::Reduce { reductions: more, .. }) =
-                (&mut group.action, action)
-            {
-                reductions.extend(more);
-            }
-        }
-        None => groups.push(Group { order, shape, members: vec![member], action }),
+        Some(group) => group.members.push(member),
+        None => groups.push(Group { order, shape, members: vec![member], axes, initial: false }),
     }
 }
 

@@ -53,7 +53,8 @@ impl<T: Elem> DTypeVisitor for From<T> {
 pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
     for function in DType::ALL.iter().flat_map(|from| from.visit(Any)) {
         let (from, to) = (function.signature().operands()[0], function.signature().result());
-        let mut kernel = Kernel { inputs: vec![from, to], outputs: vec![ValueId(2)], ..Kernel::default() };
+        let mut kernel =
+            Kernel { inputs: vec![from, to], outputs: vec![ValueId(2).into()], ..Kernel::default() };
         let code = kernel.callee(function.declaration());
         kernel.body = vec![inst(code, &[0, 1])];
         let values = [from, to].map(edge_cases::values);
@@ -94,7 +95,7 @@ pub fn host_functions_among_ops(executor: &dyn Executor) {
     let functions = [function("first", first), function("second", second)];
     let mut kernel = Kernel {
         inputs: vec![DType::Float32, DType::UInt8, DType::Bool],
-        outputs: [3, 5, 6, 7].map(ValueId).into(),
+        outputs: [3, 5, 6, 7].map(|value| ValueId(value).into()).into(),
         ..Kernel::default()
     };
     let [f, g] = functions.each_ref().map(|f| kernel.callee(f.declaration()));

@@ -7,8 +7,8 @@
 
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Op};
-use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::LoopPlan;
+use broadloom_ir::{CodePlan, VectorWidth};
 use broadloom_mem::{Caches, Stores};
 
 /// What machine code costs.
@@ -182,7 +182,7 @@ impl Estimate {
         }
         let steps = kernel.body.iter().filter(|inst| !is_in_a_loop(inst.code)).count();
         let at = VectorWidth::ALL.map(|width| {
-            let copies = if width > VectorWidth::W128 { copies(kernel) } else { 1.0 };
+            let copies = CodePlan::copies(kernel, width);
             let (rates, lanes) = (&RATES[width as usize], broadloom_interp::lanes(width) as f64);
             AtWidth {
                 interpreted: passes + looped * INTERPRETED * 4.0 / lanes,
@@ -191,16 +191,6 @@ impl Estimate {
             }
         });
         Estimate { dispatch: steps as f64 * DISPATCH, at }
-    }
-}
-
-/// How many times as long wide code of long bodies takes to compile, since it is for two or four vectors at a time
-/// (`broadloom_clif`'s emitter): measured for functions and chains of them.
-fn copies(kernel: &Kernel) -> f64 {
-    match kernel.cost() {
-        25..=256 if kernel.latency() > 94 => 3.5,
-        25..=256 => 1.6,
-        _ => 1.0,
     }
 }
 

@@ -5,7 +5,7 @@
 //! [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found then. Where an output overlaps an
 //! input other than element for element, the stage runs into buffers of its own first.
 
-use broadloom_core::fuse::{self, Action, Source, Stage, Target};
+use broadloom_core::fuse::{self, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut};
@@ -117,12 +117,11 @@ impl ExecutionPlan {
     /// For each root, the stage that combines elements to it and the number of the output there; none if a root is made in
     /// another way, or by a stage that makes other things too.
     fn folds(&self) -> Option<Vec<(usize, usize)>> {
-        let reduces = |stage: &Stage| matches!(stage.action, Action::Reduce { .. });
         let place = |root| {
             self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
                 let output = stage.outputs.iter().position(|target| *target == Target::Root(root))?;
                 let only_roots = stage.outputs.iter().all(|target| matches!(target, Target::Root(_)));
-                (reduces(stage) && only_roots).then_some((i, output))
+                (stage.reduces() && only_roots).then_some((i, output))
             })
         };
         (0..self.roots.len() as u32).map(place).collect()
@@ -197,7 +196,7 @@ impl PlanRun<'_> {
     /// Runs a stage.
     fn stage(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
         let stage = &prepared.stage;
-        if !stage.action.is_store() {
+        if !stage.stores() {
             return self.combine(prepared, memory);
         }
         if stage.shape.elements() == 0 {

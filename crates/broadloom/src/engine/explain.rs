@@ -2,7 +2,7 @@
 //!
 //! It takes the same steps as an evaluation, so that nothing is said that does not happen, and computes nothing.
 
-use broadloom_core::fuse::{self, Action};
+use broadloom_core::fuse;
 use broadloom_core::graph::NodeId;
 use broadloom_core::rewrite;
 use broadloom_core::{DType, Result};
@@ -91,7 +91,7 @@ fn step(
 ) -> Result<explain::Step> {
     let (stage, traffic) = (prepared.stage.clone(), prepared.traffic);
     let (read, mut written) = (traffic.read, traffic.written);
-    if !stage.action.is_store() {
+    if !stage.stores() {
         let elements = stage.output_shape().elements();
         written = stage.kernel.output_dtypes().map(|dtype| elements * dtype.size()).sum();
     }
@@ -115,8 +115,8 @@ fn step(
         (Detail::Code, _) if matches!(choice.why, Why::TooLong { .. }) => Some(Err(choice.why.to_string())),
         (Detail::Code, compiler) => match (compiler, runtime.no_compiler()) {
             (Ok(compiler), None) => {
-                let stores = traffic.stores_of(request.width);
-                Some(Ok(compiler.explain(stores, &stage.kernel, &access, request.width)?))
+                let purpose = prepared.purpose(request.width);
+                Some(Ok(compiler.explain(purpose, &stage.kernel, &access, request.width)?))
             }
             (Err(why), _) | (_, Some(why)) => Some(Err(why.to_string())),
         },
@@ -144,8 +144,7 @@ fn step(
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
     // Steps are read by machine code on wide vectors, of a stage that does not combine what is in tiles.
-    let reduces = matches!(stage.action, Action::Reduce { .. });
-    let reads_steps = run.jit && width > VectorWidth::W128 && !reduces;
+    let reads_steps = run.jit && width > VectorWidth::W128 && !stage.reduces();
     let as_run = |class| match class {
         AccessClass::Stepped(_) if !reads_steps => AccessClass::Packed,
         class => class,
@@ -157,29 +156,29 @@ fn step(
 /// How a stage combines its elements, a line each.
 fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
-    match (&stage.action, &prepared.geometry) {
-        (Action::Reduce { reductions, .. }, Some(geometry)) => {
+    match &prepared.geometry {
+        Some(geometry) => {
             let counts =
                 format!("each of {} results is combined of {} elements", geometry.results, geometry.count);
-            let order = order(reductions, stage.kernel.output_dtypes());
+            let order = order(stage.reductions().zip(stage.kernel.output_dtypes()));
             let mut lines = vec![format!("{counts}; {order}")];
             if geometry.results > 0 && geometry.count > 0 {
                 lines.push(walk(geometry, threads));
             }
             lines
         }
-        (Action::Scan { .. }, _) => vec![
+        None if stage.scan().is_some() => vec![
             "each element is combined with the totals of aligned blocks before it, the largest first".into(),
             "elements are stored, and then combined where they are".into(),
         ],
-        _ => Vec::new(),
+        None => Vec::new(),
     }
 }
 
 /// In which order elements are combined.
-fn order(reductions: &[Reduction], dtypes: impl Iterator<Item = DType>) -> String {
+fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     let (mut canonical, mut free): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for (reduction, dtype) in reductions.iter().zip(dtypes) {
+    for (reduction, dtype) in reductions {
         let is_ordered = matches!(reduction, Reduction::Sum | Reduction::Prod) && dtype.is_float();
         let names = if is_ordered { &mut canonical } else { &mut free };
         if !names.contains(&reduction.name()) {

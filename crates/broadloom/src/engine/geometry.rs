@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use broadloom_core::fuse::{Action, Source, Stage};
+use broadloom_core::fuse::{Source, Stage};
 use broadloom_ir::Axes;
 use smallvec::SmallVec;
 
@@ -88,10 +88,7 @@ pub struct Geometry {
 impl Geometry {
     /// How a stage is walked, if it reduces.
     pub fn of(stage: &Stage) -> Option<Geometry> {
-        match &stage.action {
-            Action::Reduce { axes, .. } => Some(Geometry::new(stage, *axes)),
-            Action::Store | Action::Scan { .. } => None,
-        }
+        stage.reduces().then(|| Geometry::new(stage, stage.axes))
     }
 
     /// The same over memory in which inputs begin elsewhere.

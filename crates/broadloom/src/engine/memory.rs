@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_core::fuse::{Action, InputView, Source, Stage, Target};
+use broadloom_core::fuse::{InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{AliasPolicy, Block, Buffer, Nest, Operand, Pool, Region, Scratch, View, ViewMut};
 use smallvec::SmallVec;
@@ -156,7 +156,7 @@ pub(super) fn outputs<'m>(
 ) -> Result<SmallVec<[ViewMut<'m>; 4]>> {
     let shape = stage.output_shape();
     // Reduced axes may stay in a result, with an extent of 1; a stage does not write them.
-    let is_reduced = |axis| matches!(&stage.action, Action::Reduce { axes, .. } if axes.contains(axis));
+    let is_reduced = |axis| stage.reduces() && stage.axes.contains(axis);
     let of_root = |root: &'m mut RootMemory<'_>, dtype| match root {
         RootMemory::New(buffer) => contiguous_mut(buffer, dtype, &shape),
         RootMemory::Bytes(bytes) => contiguous_view(bytes, dtype, &shape),

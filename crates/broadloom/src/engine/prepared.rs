@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use broadloom_core::fuse::{Action, Source, Stage};
-use broadloom_core::{DType, Kernel, Layout, Result};
+use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::{DType, Layout, Result};
 use broadloom_interp::{Program, Tiles};
-use broadloom_ir::VectorWidth;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
+use broadloom_ir::{Purpose, VectorWidth};
 use broadloom_mem::{Access, Block, FloatEnv, HostFunction, Stores};
 use smallvec::SmallVec;
 
@@ -24,7 +24,7 @@ use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
 use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
 use crate::engine::watch::{Watch, Work};
-use crate::jit::{self, Compiled};
+use crate::jit::Compiled;
 
 /// See the module's head.
 pub struct PreparedStage {
@@ -33,8 +33,8 @@ pub struct PreparedStage {
     pub functions: SmallVec<[HostFunction; 1]>,
     /// How a stage that reduces is walked.
     pub geometry: Option<Geometry>,
-    /// The kernel that combines rows before it writes them, of a stage that reduces long runs of elements that follow each other.
-    leaves: Option<Arc<Kernel>>,
+    /// Whether it reduces long runs of elements that follow each other.
+    has_long_runs: bool,
     /// The program for what is left of such runs, by [`VectorWidth`].
     pub rest: [OnceLock<Arc<Program>>; 3],
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
@@ -100,11 +100,6 @@ pub enum Runner {
 }
 
 impl Runner {
-    /// Whether it combines rows before it writes them, and so runs no blocks.
-    pub fn has_leaves(&self) -> bool {
-        matches!(self, Runner::Jit(compiled) if compiled.leaf_rows().is_some())
-    }
-
     /// How wide its vectors are at most.
     pub fn width(&self) -> VectorWidth {
         match self {
@@ -135,7 +130,7 @@ impl PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = loops(&stage);
-        let stores = stage.action.is_store();
+        let stores = stage.stores();
         let linear = loops.as_ref().ok().filter(|loops| stores && loops.is_linear()).and_then(|loops| {
             let inputs = loops.operands().iter().take(loops.inputs());
             inputs.map(|operand| usize::try_from(operand.start()).ok()).collect()
@@ -143,14 +138,8 @@ impl PreparedStage {
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
         let geometry = Geometry::of(&stage);
-        let leaves = match (&stage.action, &geometry) {
-            (Action::Reduce { reductions, .. }, Some(geometry)) if geometry.has_long_runs(&stage) => {
-                stage.kernel.with_leaves(reductions).map(Arc::new)
-            }
-            _ => None,
-        };
         PreparedStage {
-            leaves,
+            has_long_runs: geometry.as_ref().is_some_and(|geometry| geometry.has_long_runs(&stage)),
             rest: Default::default(),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
@@ -182,9 +171,9 @@ impl PreparedStage {
 
     /// How each input is accessed; a reduction combines what is in tiles.
     pub fn access(&self) -> SmallVec<[Access; 8]> {
-        match self.stage.action {
-            Action::Reduce { .. } => self.classes().map(AccessClass::access).collect(),
-            _ => self.classes().map(AccessClass::stepped_access).collect(),
+        match self.stage.reduces() {
+            true => self.classes().map(AccessClass::access).collect(),
+            false => self.classes().map(AccessClass::stepped_access).collect(),
         }
     }
 
@@ -236,10 +225,17 @@ impl PreparedStage {
     }
 
     fn key(&self, request: &Request<'_>, access: &[Access]) -> KernelKey {
-        let stores = self.traffic.stores_of(request.width);
-        let leaves = self.leaves.as_ref().filter(|leaves| jit::leaf_rows(leaves, request.width) > 1);
-        let kernel = leaves.unwrap_or(&self.stage.kernel).clone();
-        KernelKey { kernel, access: access.into(), width: request.width, stores }
+        let (kernel, purpose) = (self.stage.kernel.clone(), self.purpose(request.width));
+        KernelKey { kernel, access: access.into(), width: request.width, purpose }
+    }
+
+    /// What machine code on vectors of this width is for.
+    pub fn purpose(&self, width: VectorWidth) -> Purpose {
+        match self.traffic.stores_of(width) {
+            _ if self.has_long_runs => Purpose::Reduce,
+            Stores::Streaming => Purpose::Stream,
+            Stores::Cached => Purpose::Store,
+        }
     }
 
     /// The executor of a run with its inputs as they are, were it made now.
@@ -322,7 +318,7 @@ impl PreparedStage {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
                 // Under the lock: a forked child must not wait for one that is being set.
-                if held && self.stage.action.is_store() && self.access()[..] == *access {
+                if held && self.stage.stores() && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use broadloom_core::{ErrorKind, Kernel, Result};
-use broadloom_ir::VectorWidth;
-use broadloom_mem::{Access, HostFunction, Stores};
+use broadloom_ir::{Purpose, VectorWidth};
+use broadloom_mem::{Access, HostFunction};
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
@@ -32,13 +32,13 @@ pub struct Runtime {
 }
 
 /// A compiled kernel's identity: its content, how its inputs are accessed, the width of vectors that it was compiled for,
-/// and whether it has non-temporal stores too. The target is the same for all.
+/// and what its outputs are for. The target is the same for all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KernelKey {
     pub kernel: Arc<Kernel>,
     pub access: SmallVec<[Access; 8]>,
     pub width: VectorWidth,
-    pub stores: Stores,
+    pub purpose: Purpose,
 }
 
 /// Evaluations whose times can be compared.
@@ -144,7 +144,7 @@ impl Runtime {
     /// much for the compiler.
     fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile_with(key.stores, &key.kernel, functions, &key.access, key.width) {
+        match compiler.compile_for(key.purpose, &key.kernel, functions, &key.access, key.width) {
             Ok(compiled) => {
                 self.compilations.fetch_add(1, Ordering::Relaxed);
                 // Code takes whole pages, and what is kept beside it about as much again.

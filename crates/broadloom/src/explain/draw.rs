@@ -174,7 +174,7 @@ fn kernels(e: &Explanation) -> Drawing {
             }
         }
         let title = frame(e, i);
-        let combines: String = step.stage.action.names().iter().map(|name| format!(", {name}")).collect();
+        let combines: String = step.stage.combined_by().map(|name| format!(", {name}")).collect();
         let lines =
             [format!("kernel {i}"), format!("{} instructions{combines}", step.stage.kernel.body.len())];
         drawing.boxes.push(Shown { title, class: "op", lines, kernel: Some(i), band: i });

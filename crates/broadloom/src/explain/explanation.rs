@@ -195,12 +195,12 @@ impl Step {
 
     /// What each element is combined with others for: so many results.
     pub(super) fn combinations(&self) -> usize {
-        if self.stage.action.is_store() { 0 } else { self.stage.outputs.len() }
+        if self.stage.stores() { 0 } else { self.stage.outputs.len() }
     }
 
     /// The index space, and the shape that its elements are combined to.
     pub(super) fn space(&self) -> String {
-        match self.stage.action.is_store() {
+        match self.stage.stores() {
             true => self.stage.shape.to_string(),
             false => format!("{}, combined to {}", self.stage.shape, self.stage.output_shape()),
         }

@@ -159,7 +159,7 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 }
                 @for (j, &target) in stage.outputs.iter().enumerate() {
                     tr {
-                        td { (stage.written(j)) } td { (stage.kernel.dtype(stage.kernel.outputs[j])) }
+                        td { (stage.written(j)) } td { (stage.kernel.dtype(stage.kernel.outputs[j].value)) }
                         td { "writes " (e.target(target)) } td { "contiguous, unless memory is given" } td {}
                     }
                 }

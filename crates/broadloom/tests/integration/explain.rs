@@ -364,8 +364,8 @@ plan (2 kernels, 1 temporary; 88 B moved, 18 operations):
 stage 0 over [2,3], combined to [2]:
   v0 reads input 0, contiguous, element by element
   sum(v0, axis=(1,)) is written to temporary 0
-  kernel 667099837b0e387100fce7db4b22be2f (v0: float32)
-    return v0
+  kernel 1b1c9cc7f2c312e38fa0492c0f2b0b1f (v0: float32)
+    return sum(v0)
   each of 2 results is combined of 3 elements; sum in the canonical order of 16 lanes
   elements are combined where they are in memory, 2 results at a time, one after the other
   for each element 0 instructions, 1 combination; reads 24 B, writes 8 B, 6 operations

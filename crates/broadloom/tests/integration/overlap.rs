@@ -62,7 +62,7 @@ fn kernel(a: DType) -> Kernel {
         DType::UInt32 => vec![binary(Op::Subtract, 0, 1), binary(Op::Multiply, 2, 0)],
         _ => vec![cast, binary(Op::Subtract, 2, 1), binary(Op::Multiply, 3, 2)],
     };
-    let outputs = vec![ValueId(1 + body.len() as u32)];
+    let outputs = vec![ValueId(1 + body.len() as u32).into()];
     Kernel { inputs: vec![a, DType::UInt32], body, outputs, ..Kernel::default() }
 }
 

@@ -174,7 +174,7 @@ impl Executor {
                 Inst { code: Code::Apply(op, dtype), args },
                 Inst { code: Code::Apply(Op::CanonicalNan, dtype), args: [ValueId(arity as u32); 3] },
             ],
-            outputs: vec![ValueId(arity as u32 + 1)],
+            outputs: vec![ValueId(arity as u32 + 1).into()],
             ..Kernel::default()
         };
         let access = vec![Access::Contiguous; arity];

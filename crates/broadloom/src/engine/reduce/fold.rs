@@ -27,7 +27,7 @@ pub struct Fold<'f> {
     pub geometry: &'f Geometry,
     /// The number of the first element.
     pub start: u64,
-    pub reductions: &'f [Reduction],
+    pub reductions: SmallVec<[Reduction; 2]>,
     pub dtypes: SmallVec<[DType; 2]>,
     pub inputs: &'f [Region<'f>],
     pub params: &'f [u64],
@@ -65,14 +65,21 @@ impl<'f> Fold<'f> {
         results.iter_mut().zip(&self.dtypes).map(of).collect()
     }
 
-    /// The machine code that combines rows of elements before it writes them, and how many.
-    pub fn leaves(&self) -> Option<(&'f Compiled, usize)> {
-        match self.first {
-            Some((Runner::Jit(compiled), _)) if !self.inputs.iter().any(Region::has_gaps) => {
-                Some((compiled, compiled.leaf_rows()?))
-            }
-            _ => None,
-        }
+    /// The machine code that combines the rows of a result's elements to nodes of this level, where these follow each other in memory or
+    /// are one element for all.
+    pub fn leaves(&self) -> Option<(&'f Compiled, u8)> {
+        let (Some((Runner::Jit(compiled), access)), Some(inner)) = (self.first, self.geometry.reduced.last())
+        else {
+            return None;
+        };
+        let follows = |(access, stride): (&Access, &isize)| match access {
+            Access::Contiguous => *stride == 1,
+            Access::Splat => *stride == 0,
+            Access::Reversed | Access::EverySecond => false,
+        };
+        let is_run = access.iter().zip(&inner.strides).all(follows);
+        let level = compiled.plan().leaf_level().filter(|_| is_run);
+        Some(compiled).zip(level.filter(|_| !self.inputs.iter().any(Region::has_gaps)))
     }
 
     /// Nothing combined yet; the first element will be number `start`.

@@ -8,13 +8,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use broadloom_core::fuse::Action;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Region};
 use broadloom_reduce::Partial;
 use smallvec::SmallVec;
 
 use super::fold::{Fold, PART, Partials, append};
+use super::no_reduction;
 use super::tile::Tiles;
 use crate::engine::geometry::Form;
 use crate::engine::prepared::PreparedStage;
@@ -96,10 +96,8 @@ impl PreparedStage {
         start: u64,
         width: Option<usize>,
     ) -> Result<Vec<Blocks>> {
-        let (Some(geometry), Action::Reduce { axes, .. }) = (&self.geometry, &self.stage.action) else {
-            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
-        };
-        let shape = &self.stage.shape;
+        let geometry = self.geometry.as_ref().ok_or_else(no_reduction)?;
+        let (shape, axes) = (&self.stage.shape, self.stage.axes);
         // Neighbours along the last axis are evenly spaced, whatever the layouts are.
         let row = (0..shape.rank()).rev().filter(|&axis| !axes.contains(axis)).map(|axis| shape[axis]);
         let row = { row }.find(|&extent| extent > 1).unwrap_or(1);

@@ -11,7 +11,6 @@ mod pieces;
 mod scan;
 mod tile;
 
-use broadloom_core::fuse::Action;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_mem::{Access, FloatEnv, Region};
@@ -43,10 +42,9 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        match &self.stage.action {
-            Action::Store => Err(Error::new(ErrorKind::Internal, "a stage that combines nothing")),
-            Action::Reduce { .. } => self.reduce(request, inputs, outputs, params, watch),
-            Action::Scan { .. } => self.scan(request, inputs, outputs, params, watch),
+        match self.stage.reduces() {
+            true => self.reduce(request, inputs, outputs, params, watch),
+            false => self.scan(request, inputs, outputs, params, watch),
         }
     }
 
@@ -59,13 +57,11 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
-            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
-        };
+        let geometry = self.geometry.as_ref().ok_or_else(no_reduction)?;
         let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
         if geometry.count == 0 {
-            let each = reductions.iter().zip(&dtypes).zip(outputs);
-            return { each }.try_for_each(|((reduction, &dtype), out)| fill(*reduction, dtype, out, watch));
+            let each = self.stage.reductions().zip(&dtypes).zip(outputs);
+            return { each }.try_for_each(|((reduction, &dtype), out)| fill(reduction, dtype, out, watch));
         }
         if geometry.results == 0 {
             return Ok(());
@@ -87,9 +83,6 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
         run: impl FnOnce(&Fold<'_>, usize, usize) -> Result<()>,
     ) -> Result<()> {
-        let Action::Reduce { reductions, .. } = &self.stage.action else {
-            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
-        };
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
@@ -97,7 +90,7 @@ impl PreparedStage {
             prepared: self,
             geometry,
             start,
-            reductions,
+            reductions: self.stage.reductions().collect(),
             dtypes: self.stage.kernel.output_dtypes().collect(),
             inputs,
             params,
@@ -164,10 +157,8 @@ impl PreparedStage {
         params: &'f [u64],
         outcome: &'f Outcome<'f>,
     ) -> Result<Fold<'f>> {
-        let Action::Reduce { reductions, .. } = &self.stage.action else {
-            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
-        };
-        let dtypes = self.stage.kernel.output_dtypes().collect();
+        let (reductions, dtypes) =
+            (self.stage.reductions().collect(), self.stage.kernel.output_dtypes().collect());
         Ok(Fold { prepared: self, geometry, start: 0, reductions, dtypes, inputs, params, first, outcome })
     }
 }
@@ -194,15 +185,13 @@ impl PreparedStage {
         inputs: impl Iterator<Item = &'m [u8]>,
         outputs: impl Iterator<Item = &'m mut [u8]>,
     ) -> Result<()> {
-        let (Some(geometry), Action::Reduce { reductions, .. }) = (&self.geometry, &self.stage.action) else {
-            return Err(Error::new(ErrorKind::Internal, "a stage that reduces nothing"));
-        };
+        let geometry = self.geometry.as_ref().ok_or_else(no_reduction)?;
         let _ieee = FloatEnv::ieee();
         let kernel = &self.stage.kernel;
         let mut memory: SmallVec<[&[u8]; 4]> = SmallVec::new();
         inputs.for_each(|bytes| memory.push(bytes));
-        for ((output, &reduction), out) in kernel.outputs.iter().zip(reductions).zip(outputs) {
-            let input = output.index();
+        for ((output, reduction), out) in kernel.outputs.iter().zip(self.stage.reductions()).zip(outputs) {
+            let input = output.value.index();
             let dtype = kernel.inputs[input];
             let start = geometry.offsets[input] as usize * dtype.size();
             let count = geometry.results * geometry.count * dtype.size();
@@ -218,6 +207,10 @@ impl PreparedStage {
         }
         Ok(())
     }
+}
+
+fn no_reduction() -> Error {
+    Error::new(ErrorKind::Internal, "a stage that reduces nothing")
 }
 
 /// Writes what no elements are combined to.

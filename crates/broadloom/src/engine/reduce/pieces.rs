@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::canonical;
 use broadloom_mem::Caches;
 use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
@@ -137,11 +138,12 @@ impl Fold<'_> {
         // Memory is folded row by row; a tile may have rows of several.
         let longest = reduced[reduced.len() - 1].extent;
         let limit = if self.is_direct() { self.stretch(longest, width) } else { (tile / width).max(1) };
+        let leaves = if self.is_direct() { None } else { self.leaves() };
         let mut at = range.start;
         while at < range.end {
-            if let Some((compiled, rows)) = self.leaves() {
+            if let (Some((compiled, level)), 1) = (leaves, width) {
                 let run = self.geometry.run(starts, at, range.end, longest);
-                self.fold_leaves(&run, at, compiled, rows, &mut partials, tiles)?;
+                self.fold_leaves(&run, at, compiled, level, &mut partials, tiles)?;
                 at += run.count;
                 continue;
             }
@@ -164,44 +166,32 @@ impl Fold<'_> {
         Ok(partials)
     }
 
-    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind its
-    /// blocks are interpreted.
+    /// Computes elements that follow each other, and folds what machine code has combined them to; those before and behind whole
+    /// nodes one by one.
     fn fold_leaves(
         &self,
         run: &Run,
         at: usize,
         compiled: &Compiled,
-        rows: usize,
+        level: u8,
         partials: &mut Partials,
         tiles: &mut Tiles<'_>,
     ) -> Result<()> {
-        let lanes = compiled.lanes();
-        let tile = (self.geometry.tile * rows / lanes).max(1) * lanes;
-        let before = (self.start % lanes as u64) as usize + at;
-        let head = (before.next_multiple_of(lanes) - before).min(run.count);
-        let blocks = head + (run.count - head) / lanes * lanes;
-        let mut done = 0;
-        while done < run.count {
-            let (is_block, end) = match done {
-                _ if done < head => (false, head),
-                _ if done < blocks => (true, blocks.min(done + tile)),
-                _ => (false, run.count),
-            };
-            let part = self.geometry.part(run, done, end - done);
-            if is_block {
-                tiles.compute_leaves(&part, compiled, rows)?;
-                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count / rows)) {
-                    partial.push_nodes(rows.ilog2() as u8, tile);
-                }
-            } else {
-                tiles.compute(&part, Form::Across { width: 1 })?;
-                for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count)) {
-                    partial.push(tile);
-                }
+        let first = self.start + at as u64;
+        let tile = (self.geometry.tile / LANES).max(1) * (LANES << level);
+        let [head, nodes, tail] = canonical::nodes(first..first + run.count as u64, level);
+        let part = |range: Range<u64>| {
+            self.geometry.part(run, (range.start - first) as usize, (range.end - range.start) as usize)
+        };
+        tiles.fold(&part(head), partials)?;
+        for from in nodes.clone().step_by(tile) {
+            let part = part(from..nodes.end.min(from + tile as u64));
+            tiles.compute_leaves(&part, compiled, level)?;
+            for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count >> level)) {
+                partial.push_nodes(level, tile);
             }
-            done = end;
         }
-        Ok(())
+        tiles.fold(&part(tail), partials)
     }
 
     /// How many rows of so many elements, of so many that follow each other, are folded from memory between two looks whether to go
@@ -216,8 +206,8 @@ impl Fold<'_> {
     fn fold_memory(&self, run: &Run, width: usize, partials: &mut Partials) -> Result<()> {
         let reduced = &self.geometry.reduced[self.geometry.reduced.len() - 1];
         let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-        for (partial, &output) in partials.iter_mut().zip(&self.prepared.stage.kernel.outputs) {
-            let input = output.index();
+        for (partial, output) in partials.iter_mut().zip(&self.prepared.stage.kernel.outputs) {
+            let input = output.value.index();
             let (start, stride) = (run.starts[input], reduced.strides[input]);
             let elements = |start, count| self.elements(input, start, count);
             if stride == width as isize || run.count == 1 {
@@ -288,7 +278,7 @@ impl Fold<'_> {
         for (i, (out, (&reduction, &dtype))) in
             results.iter_mut().zip(self.reductions.iter().zip(&self.dtypes)).enumerate()
         {
-            let (input, item) = (outputs[i].index(), dtype.size());
+            let (input, item) = (outputs[i].value.index(), dtype.size());
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
             let elements = |start, count| self.elements(input, start, count).ok_or_else(outside);
             // The elements of several results of one kernel are the same.
@@ -349,7 +339,7 @@ impl Fold<'_> {
             tiles.pace.pass(count * width)?;
             let outputs = &self.prepared.stage.kernel.outputs;
             for (i, out) in results.iter_mut().enumerate() {
-                let input = outputs[i].index();
+                let input = outputs[i].value.index();
                 let stride = self.geometry.reduced[0].strides[input];
                 let row = |i: usize| self.elements(input, starts[input] + i as isize * stride, width);
                 if (0..count).any(|i| row(i).is_none()) {

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use broadloom_core::fuse::{Action, Stage};
+use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Scan;
 use broadloom_mem::{FloatEnv, Nest, Region, View, ViewMut};
@@ -43,7 +43,7 @@ struct Runs {
 impl Runs {
     fn of(stage: &Stage) -> Result<Runs> {
         let internal = || Error::new(ErrorKind::Internal, "a stage that scans nothing");
-        let Action::Scan { scan, axis, initial } = stage.action else { return Err(internal()) };
+        let ((scan, axis), initial) = (stage.scan().ok_or_else(internal)?, stage.initial);
         let dtype = stage.kernel.output_dtypes().next().ok_or_else(internal)?;
         let width: usize = stage.shape[axis + 1..].iter().product();
         let row = width * dtype.size();
@@ -54,14 +54,11 @@ impl Runs {
 
     /// Where the kernel's elements go: behind the initial ones.
     fn target<'o>(&self, stage: &Stage, out: &'o mut [u8]) -> Result<ViewMut<'o>> {
-        let Action::Scan { axis, initial, .. } = stage.action else {
-            return Err(Error::new(ErrorKind::Internal, "a stage that scans nothing"));
-        };
         let mut strides: SmallVec<[isize; 6]> = SmallVec::new();
         let mut step = self.dtype.size() as isize;
         for (i, &extent) in stage.shape.iter().enumerate().rev() {
             strides.push(step);
-            step *= (extent + usize::from(initial && i == axis)) as isize;
+            step *= (extent + usize::from(stage.initial && stage.axes.contains(i))) as isize;
         }
         strides.reverse();
         ViewMut::new(out, self.dtype.size(), self.front, &stage.shape, &strides).map_err(|e| memory(&e))

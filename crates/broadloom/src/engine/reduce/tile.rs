@@ -15,7 +15,7 @@ use broadloom_mem::{
 use broadloom_reduce::LANES;
 use smallvec::SmallVec;
 
-use super::fold::Fold;
+use super::fold::{Fold, Partials};
 use crate::engine::execute::with_workspace;
 use crate::engine::geometry::{Form, Run};
 use crate::engine::outcome::Pace;
@@ -213,7 +213,7 @@ impl<'f> Tiles<'f> {
         let count = plan.loops.elements();
         write(&mut operands, buffers, fold, count)?;
         let runner = match fold.first {
-            Some((runner, first)) if *first == plan.access[..] && !runner.has_leaves() => runner,
+            Some((runner, first)) if *first == plan.access[..] => runner,
             _ => other(fold, others, plan.access.clone())?,
         };
         if let (Runner::Jit(compiled), true) = (runner, plan.loops.is_linear()) {
@@ -227,10 +227,21 @@ impl<'f> Tiles<'f> {
         execute(fold, &mut nest.map_err(|e| memory(&e))?, runner, faults)
     }
 
-    /// Computes the leaves of blocks that follow each other: of so many rows one.
-    pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, rows: usize) -> Result<()> {
+    /// Computes elements of one result, if there are any, and adds them to what each output's are combined to.
+    pub fn fold(&mut self, run: &Run, partials: &mut Partials) -> Result<()> {
+        if run.count > 0 {
+            self.compute(run, Form::Across { width: 1 })?;
+            for (partial, tile) in partials.iter_mut().zip(self.elements(run.count)) {
+                partial.push(tile);
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes nodes of this level that follow each other: a row for each.
+    pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, level: u8) -> Result<()> {
         self.pace.pass(run.count)?;
-        self.make_buffers(run.count / rows)?;
+        self.make_buffers(run.count >> level)?;
         let Tiles { fold, buffers, faults, .. } = self;
         let mut operands = Apart::default();
         for ((region, dtype), &start) in
@@ -239,9 +250,9 @@ impl<'f> Tiles<'f> {
             let start = usize::try_from(start).ok().and_then(|start| start.checked_mul(dtype.size()));
             read(&mut operands, region, start)?;
         }
-        write(&mut operands, buffers, fold, run.count / rows)?;
+        write(&mut operands, buffers, fold, run.count >> level)?;
         ask_ahead(fold, run);
-        compiled.run_apart(run.count, &mut operands, fold.params, faults)
+        compiled.run_leaves(run.count, &mut operands, fold.params, faults)
     }
 
     /// Computes a tile of inputs that have gaps or are generated.
@@ -268,7 +279,7 @@ impl<'f> Tiles<'f> {
         let mut nest = Nest::new(extents, &inputs, outputs).map_err(|e| memory(&e))?;
         let access: Accesses = nest.accesses().collect();
         let runner = match fold.first {
-            Some((runner, first)) if *first == access[..] && !runner.has_leaves() => runner,
+            Some((runner, first)) if *first == access[..] => runner,
             _ => other(fold, others, access)?,
         };
         execute(fold, &mut nest, runner, faults)

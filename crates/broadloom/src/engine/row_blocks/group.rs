@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use broadloom_core::fuse::{Action, BLOCK_BYTES, Plan, Source, Stage, Target};
+use broadloom_core::fuse::{BLOCK_BYTES, Plan, Source, Stage, Target};
 use broadloom_core::{DType, Layout, Shape};
 use smallvec::SmallVec;
 
@@ -93,8 +93,7 @@ pub fn find(
 /// Whether a stage reads what another one combined.
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
-    let combined =
-        |temp: u32| stages().any(|s| !s.action.is_store() && s.outputs.contains(&Target::Temp(temp)));
+    let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
     stages().flat_map(|stage| &stage.inputs).any(|input| match input.source {
         Source::Temp(temp) => combined(temp),
         Source::Slot(_) | Source::Index => false,
@@ -103,16 +102,12 @@ fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
 
 /// How many leading axes a stage has before the first along which it combines; none if it combines nothing.
 fn outer_axes(stage: &Stage) -> usize {
-    match &stage.action {
-        Action::Store => 0,
-        Action::Reduce { axes, .. } => axes.iter().next().unwrap_or(0),
-        Action::Scan { axis, .. } => *axis,
-    }
+    stage.axes.iter().next().unwrap_or(0)
 }
 
 /// Whether the stage has these leading axes, along which nothing is combined.
 fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
-    let free = stage.action.is_store() || outer_axes(stage) >= extents.len();
+    let free = stage.stores() || outer_axes(stage) >= extents.len();
     free && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
@@ -190,7 +185,7 @@ impl<'p> Draft<'p> {
                 }
             }
             if when == When::Member {
-                (combines, linked) = (combines || !stage.action.is_store(), linked || reads);
+                (combines, linked) = (combines || !stage.stores(), linked || reads);
             }
             draft.stages.push((number, when));
         }

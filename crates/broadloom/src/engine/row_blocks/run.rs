@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use broadloom_core::fuse::{Action, InputView, Target};
+use broadloom_core::fuse::{InputView, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{Buffer, FloatEnv, Nest, Region, View, ViewMut};
 use smallvec::SmallVec;
@@ -261,9 +261,9 @@ impl BlockRun<'_> {
             let mut outputs: SmallVec<[Held<'_>; 2]> =
                 member.outputs.iter().filter_map(|&place| held[place].take()).collect();
             let of_part = OfPart { all: self, number, member, part, chosen, block };
-            let done = match part.stage.action {
-                Action::Store => of_part.store(held, &mut outputs, others),
-                Action::Reduce { .. } | Action::Scan { .. } => of_part.combine(held, &mut outputs, others),
+            let done = match part.stage.stores() {
+                true => of_part.store(held, &mut outputs, others),
+                false => of_part.combine(held, &mut outputs, others),
             };
             for (&place, output) in member.outputs.iter().zip(outputs) {
                 held[place] = Some(output);
