@@ -2,7 +2,7 @@
 //!
 //! The program prints milliseconds of both, and their ratio. A plain loop has eight vectors of accumulators at the target's
 //! widest vectors, so that its bits are other ones; an element-wise pass is the engine's own. Rows are those whose names contain
-//! the first argument; the second is the number of threads (1).
+//! the first argument; the second is the number of threads (1), the third how many bits vectors have at most.
 //!
 //! `cargo run --release -p broadloom-bench --bin reductions`
 #![forbid(unsafe_code)]
@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use broadloom::functions::where_;
-use broadloom::{Array, Executor, Kernel, Options, Over, eval_many_with};
+use broadloom::{Array, Executor, Kernel, Options, Over, VectorWidth, eval_many_with};
 use broadloom_bench::by_hand::numbers;
 use broadloom_bench::clock::{Contender, in_turns};
 use pulp::{Arch, NullaryFnOnce};
@@ -117,7 +117,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let filter = args.next().unwrap_or_default();
     let threads = args.next().map_or(Ok(1), |threads| threads.parse())?;
-    let options = Options { threads: Some(threads), ..Options::default() };
+    let bits = args.next().map(|bits| bits.parse::<u32>()).transpose()?;
+    let width = |width: &VectorWidth| Some(width.bits()) == bits;
+    let vector_width = VectorWidth::ALL.into_iter().find(width);
+    let options = Options { threads: Some(threads), vector_width, ..Options::default() };
     let bench = Bench { filter, options, budget: Duration::from_secs(1) };
     println!("{:<44} {:>10} {:>10} {:>6}  beside", "reduction", "ours ms", "other ms", "ratio");
     vectors(&bench)?;

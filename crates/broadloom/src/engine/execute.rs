@@ -39,7 +39,7 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         match self.direct(request) {
-            _ if !self.stage.stores() => {
+            _ if !self.stores => {
                 if watch.is_none() && self.is_short_reduction() {
                     return self.reduce_neighbours(inputs, outputs);
                 }

@@ -196,7 +196,7 @@ impl PlanRun<'_> {
     /// Runs a stage.
     fn stage(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
         let stage = &prepared.stage;
-        if !stage.stores() {
+        if !prepared.stores {
             return self.combine(prepared, memory);
         }
         if stage.shape.elements() == 0 {

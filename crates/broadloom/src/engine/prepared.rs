@@ -33,6 +33,8 @@ pub struct PreparedStage {
     pub functions: SmallVec<[HostFunction; 1]>,
     /// How a stage that reduces is walked.
     pub geometry: Option<Geometry>,
+    /// Whether all of its elements are stored.
+    pub stores: bool,
     /// Whether it reduces long runs of elements that follow each other.
     has_long_runs: bool,
     /// The program for what is left of such runs, by [`VectorWidth`].
@@ -139,6 +141,7 @@ impl PreparedStage {
         let elements = stage.shape.elements();
         let geometry = Geometry::of(&stage);
         PreparedStage {
+            stores,
             has_long_runs: geometry.as_ref().is_some_and(|geometry| geometry.has_long_runs(&stage)),
             rest: Default::default(),
             can_fail: functions.iter().any(HostFunction::can_fail),
@@ -318,7 +321,7 @@ impl PreparedStage {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
                 // Under the lock: a forked child must not wait for one that is being set.
-                if held && self.stage.stores() && self.access()[..] == *access {
+                if held && self.stores && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((Runner::Jit(compiled.clone()), choice));

@@ -203,7 +203,7 @@ impl Specialisation {
     ) -> Option<Result<()>> {
         let (direct, prepared) = (self.direct.as_ref()?, self.plan.single_stage()?);
         let mut operands = Apart::default();
-        let mut is_apart = prepared.stage.stores()
+        let mut is_apart = prepared.stores
             && direct.inputs.iter().all(|i| i.is_some_and(|i| operands.read(inputs[i].region)));
         for out in outputs {
             is_apart = is_apart

@@ -228,7 +228,7 @@ fn every_float16_beside_some() {
     each(&all, |&(call, is_turned)| {
         let domain: Vec<u64> = (0..=0xffff).collect();
         let whole = elements::array(call.dtype, &[domain.len()], &domain);
-        for (i, x) in FLOAT16.into_iter().enumerate().skip(usize::from(is_turned)).step_by(one_of(6)) {
+        for (i, x) in FLOAT16.into_iter().enumerate().skip(usize::from(is_turned)).step_by(one_of(13)) {
             let mut columns = [vec![x; domain.len()], domain.clone()];
             let mut operands = [literal(call.dtype, x), whole.clone()];
             if is_turned {
