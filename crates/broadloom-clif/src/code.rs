@@ -66,6 +66,8 @@ impl Entry {
 /// A function of compiled code, and what it reads its constants from.
 pub(crate) struct Linked {
     pub entry: Entry,
+    /// Bytes of code.
+    pub size: usize,
     pub constants: Box<[Constant]>,
 }
 
@@ -103,10 +105,6 @@ pub(crate) struct Inner {
     pub reads_steps: bool,
     pub params: usize,
     pub fault_sites: usize,
-    pub size: usize,
-    /// The address of the code, and its bytes.
-    #[cfg(test)]
-    pub code: (usize, usize),
     // Dropped before the code is.
     pub _registrations: SmallVec<[Registration; 2]>,
     /// What the code calls: the table of constants has their addresses.
@@ -127,13 +125,14 @@ unsafe impl Send for Inner {}
 impl Compiled {
     /// Bytes of machine code and of the constants that it reads.
     pub fn code_size(&self) -> usize {
-        self.0.size
+        let of = |linked: &Linked| linked.size + size_of_val(&*linked.constants);
+        of(&self.0.usual) + self.0.bulk.as_ref().map_or(0, of)
     }
 
     /// Where the code begins, and how many bytes it has.
     #[cfg(test)]
     pub(crate) fn code_range(&self) -> (usize, usize) {
-        self.0.code
+        (self.0.usual.entry.0 as usize, self.0.usual.size)
     }
 
     /// The shape of the code.
@@ -170,7 +169,13 @@ impl Compiled {
 
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Compiled({} bytes, {} lanes, {} bits)", self.0.size, self.0.plan.lanes, self.0.plan.width)
+        write!(
+            f,
+            "Compiled({} bytes, {} lanes, {} bits)",
+            self.code_size(),
+            self.0.plan.lanes,
+            self.0.plan.width
+        )
     }
 }
 

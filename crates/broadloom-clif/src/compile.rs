@@ -127,9 +127,6 @@ impl Compiler {
         }
         make_executable(&mut module)?;
         let mut registrations = SmallVec::new();
-        #[cfg(test)]
-        let code = (module.0.get_finalized_function(usual.id).addr(), usual.size);
-        let mut size = 0;
         let mut link = |function: DefinedFunction| -> Result<Linked> {
             let code = module.0.get_finalized_function(function.id);
             registrations.push(self.announce.code(&function.name, code, function.size));
@@ -137,10 +134,9 @@ impl Compiler {
             let constants: Option<Box<[Constant]>> = constants.collect();
             let absent = || Error::new(ErrorKind::Internal, "a host function of the kernel was not given");
             let constants = constants.ok_or_else(absent)?;
-            size += function.size + constants.len() * size_of::<Constant>();
             // SAFETY: `finalize_definitions` has succeeded, and the function was declared with the signature that
             // `emit::signature` gives for this platform: six words and no result.
-            Ok(Linked { entry: unsafe { Entry::new(code) }, constants })
+            Ok(Linked { entry: unsafe { Entry::new(code) }, size: function.size, constants })
         };
         let (usual, bulk) = (link(usual)?, bulk.map(&mut link).transpose()?);
         Ok(Compiled(Arc::new(Inner {
@@ -154,9 +150,6 @@ impl Compiler {
             access,
             params: kernel.params.len(),
             fault_sites: kernel.fault_sites().count(),
-            size,
-            #[cfg(test)]
-            code,
             _registrations: registrations,
             _functions: functions.into(),
             _code: module,

@@ -196,7 +196,7 @@ mod tests {
         let entry = unsafe { Entry::new(code as *const u8) };
         let inner = Arc::get_mut(&mut compiled.0).expect("nobody else's");
         inner.plan.bulk = Bulk::Stream { lanes: 16 };
-        inner.bulk = Some(Linked { entry, constants: Box::default() });
+        inner.bulk = Some(Linked { entry, size: 0, constants: Box::default() });
         compiled
     }
 

@@ -34,12 +34,16 @@ mod absent {
         pub narrowed: Option<String>,
     }
 
+    /// Without values.
+    #[derive(Clone)]
+    enum Never {}
+
     /// As `broadloom_clif::Compiler`, of which there is none.
-    pub enum Compiler {}
+    pub struct Compiler(Never);
 
     /// As `broadloom_clif::Compiled`, of which there is none.
     #[derive(Clone)]
-    pub enum Compiled {}
+    pub struct Compiled(Never);
 
     impl Compiler {
         pub fn host() -> Result<Compiler> {
@@ -58,29 +62,29 @@ mod absent {
             _: &[Access],
             _: VectorWidth,
         ) -> Result<Compiled> {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn probe(&self) -> Result<()> {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn explain(&self, _: Purpose, _: &Kernel, _: &[Access], _: VectorWidth) -> Result<Listing> {
-            match *self {}
+            match self.0 {}
         }
     }
 
     impl Compiled {
         pub fn plan(&self) -> &CodePlan {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn run(&self, _: &mut Block<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn reads_steps(&self) -> bool {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn run_slices<'a>(
@@ -91,27 +95,27 @@ mod absent {
             _: &[u64],
             _: &mut [u8],
         ) -> Result<()> {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn run_apart(&self, _: usize, _: &mut Apart<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn run_leaves(&self, _: usize, _: &mut Apart<'_>, _: &[u64], _: &mut [u8]) -> Result<()> {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn code_size(&self) -> usize {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn width(&self) -> VectorWidth {
-            match *self {}
+            match self.0 {}
         }
 
         pub fn narrowed(&self) -> Option<&str> {
-            match *self {}
+            match self.0 {}
         }
     }
 }
