@@ -15,8 +15,7 @@
 
 use broadloom_ir::canonical::{self, LANES};
 use broadloom_ir::code_plan::{Bulk, CodePlan, Tail};
-use broadloom_ir::kernel::{Depth, Kernel};
-use broadloom_ir::kernel::{KernelOutput, Sink};
+use broadloom_ir::kernel::{Depth, Kernel, KernelOutput, Sink};
 use broadloom_ir::{DType, Error, ErrorKind, Result};
 use broadloom_math::record::{Primitive, Var};
 use broadloom_mem::{Access, Stores};
@@ -178,7 +177,7 @@ struct Emitter<'a> {
     /// The constants among them.
     constants: Vec<Var>,
     plan: &'a CodePlan,
-    /// What is emitted beside the usual code, if it is that.
+    /// What the function does, if it is the second one; else nothing of it.
     bulk: Bulk,
     /// The elements of a block.
     step: i64,

@@ -1,7 +1,7 @@
-//! The shape of a kernel's machine code: how many elements its loops compute at a time, how rows end, and what a second entry does.
+//! The shape of a kernel's machine code: how many elements its loops compute at a time, how rows end, and what a second function does.
 //!
-//! A [`CodePlan`] is decided once, from the kernel, the accesses and the purpose, and is a part of the code's identity. The emitter,
-//! what calls the code, estimates and explanations read it, so that no threshold stands in two places.
+//! A [`CodePlan`] follows from the kernel, the accesses, the width and the purpose, which are the identity of machine code. The emitter, the
+//! calls of the code and estimates read it, so that no threshold stands in two places.
 
 use crate::canonical::LANES;
 use crate::kernel::{Code, Kernel, KernelOutput, Sink, ValueId};
@@ -29,7 +29,7 @@ pub struct CodePlan {
     pub lanes: u32,
     /// How a row ends.
     pub tail: Tail,
-    /// What the second entry does.
+    /// What the second function does.
     pub bulk: Bulk,
     /// Whether a long row is computed in two pieces, the first of which ends where a line of the first output begins.
     pub aligns_rows: bool,
@@ -50,7 +50,7 @@ pub enum Tail {
     Masked,
 }
 
-/// What a second entry of the code does with whole blocks.
+/// What a second function of the code does with whole blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bulk {
     /// There is none.
@@ -135,7 +135,7 @@ impl CodePlan {
         }
     }
 
-    /// The rows of 16 elements that the second entry combines to one; none where it combines nothing.
+    /// The level of the nodes that the second function writes; none where it combines no rows.
     pub fn leaf_level(&self) -> Option<u8> {
         match self.bulk {
             Bulk::Leaf { level, .. } => Some(level),
