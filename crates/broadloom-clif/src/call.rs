@@ -3,11 +3,13 @@
 //! Code is entered only with at least as many columns as it has lanes, or one if it takes rows of any length; fewer columns
 //! go through buffers ([`crate::partial`]).
 
-use crate::code::{Inner, Linked, Operand};
+use broadloom_mem::RawOperand;
+
+use crate::code::{Compiled, Linked};
 
 /// What every entry of a call is given.
 pub(crate) struct Call<'a> {
-    pub inner: &'a Inner,
+    pub inner: &'a Compiled,
     pub params: &'a [u64],
     pub faults: *mut u8,
 }
@@ -15,9 +17,9 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// # Safety
     /// The operands are valid for `rows × cols` elements of the kernel's sizes and classes, `cols` is at least the
-    /// lane count, or 1 if the code [takes any row](Inner::takes_any_row), and `faults` points to a byte per fault site.
+    /// lane count, or 1 if the code [takes any row](Compiled::takes_any_row), and `faults` points to a byte per fault site.
     #[inline]
-    pub unsafe fn enter(&self, operands: &[Operand], rows: usize, cols: usize) {
+    pub unsafe fn enter(&self, operands: &[RawOperand], rows: usize, cols: usize) {
         let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.plan.lanes as usize };
         // SAFETY: the entry is of this code, and `last` is what such code is given: the number of columns where it takes any
         // row, else the column of the row's last block, which begins in it since `cols` is at least the lane count.
@@ -28,8 +30,8 @@ impl Call<'_> {
     /// As [`Call::enter`], for one of the functions of `inner`, which is given `last`; of the second that is
     /// a number of columns of whole blocks, and with non-temporal stores every output begins a cache line there.
     #[inline]
-    pub unsafe fn enter_at(&self, linked: &Linked, operands: &[Operand], rows: usize, last: usize) {
-        // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` and `run_memory` make a call
+    pub unsafe fn enter_at(&self, linked: &Linked, operands: &[RawOperand], rows: usize, last: usize) {
+        // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` makes a call
         // only where `params` has the kernel's parameters, and the constants and the code are `inner`'s, which is borrowed.
         unsafe { linked.entry.call(operands, self.params, self.faults, rows, last, &linked.constants) }
     }

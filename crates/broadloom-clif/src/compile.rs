@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use broadloom_ir::code_plan::{Allocator, Bulk};
 use broadloom_ir::{CodePlan, Error, ErrorKind, HostDeclaration, Kernel, Purpose, Result, verify};
-use broadloom_mem::{Access, HostFunction};
+use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor, Listing};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use target_lexicon::Architecture;
 
 use crate::body::Body;
-use crate::code::{Code, Compiled, Constant, Entry, Inner, Linked};
+use crate::code::{Code, Compiled, Constant, Entry, Linked};
 use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME, Variant};
 #[cfg(all(unix, target_arch = "x86_64"))]
@@ -76,7 +76,7 @@ impl Compiler {
     }
 
     /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the CPU has them and
-    /// the back end takes the kernel, else on narrower ones ([`Compiled::narrowed`]). The bits of its results are the same for each.
+    /// the back end takes the kernel, else on narrower ones ([`ExecutableKernel::narrowed`]). The bits of its results are the same for each.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
@@ -139,7 +139,7 @@ impl Compiler {
             Ok(Linked { entry: unsafe { Entry::new(code) }, size: function.size, constants })
         };
         let (usual, bulk) = (link(usual)?, bulk.map(&mut link).transpose()?);
-        Ok(Compiled(Arc::new(Inner {
+        Ok(Compiled {
             plan,
             usual,
             bulk,
@@ -153,7 +153,7 @@ impl Compiler {
             _registrations: registrations,
             _functions: functions.into(),
             _code: module,
-        })))
+        })
     }
 
     /// A module for one kernel's code.
@@ -173,12 +173,22 @@ impl Compiler {
         builder.memory_provider(Box::new(KernelPages::new(&self.memory)));
         Ok(Code(ManuallyDrop::new(JITModule::new(builder))))
     }
+}
+
+impl KernelExecutor for Compiler {
+    fn prepare(
+        &self,
+        kernel: &Kernel,
+        functions: &[HostFunction],
+        access: &[Access],
+        width: Width,
+        purpose: Purpose,
+    ) -> Result<Arc<dyn ExecutableKernel>> {
+        Ok(Arc::new(self.compile_for(purpose, kernel, functions, access, width)?))
+    }
 
     /// Finds out whether code can be made executable, by some that is never run.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] as [`Compiler::compile`].
-    pub fn probe(&self) -> Result<()> {
+    fn probe(&self) -> Result<()> {
         let isa = &self.linear;
         let mut module = self.module(isa)?;
         let signature = emit::signature(isa.default_call_conv());
@@ -187,18 +197,8 @@ impl Compiler {
         make_executable(&mut module)
     }
 
-    /// What a kernel would be compiled to for vectors of this width: the same text in every process on this target. Of
-    /// two functions, the one that the purpose is for.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Internal`] for a defect.
-    pub fn explain(
-        &self,
-        purpose: Purpose,
-        kernel: &Kernel,
-        access: &[Access],
-        width: Width,
-    ) -> Result<Listing> {
+    /// Of two functions, that which the purpose is for.
+    fn listing(&self, kernel: &Kernel, access: &[Access], width: Width, purpose: Purpose) -> Result<Listing> {
         check(kernel, access)?;
         let isa = &**self.isa_for(CodePlan::new(kernel, access, width, purpose).allocator);
         let shown = || Helpers::Shown(Vec::new());
@@ -305,26 +305,6 @@ fn define(
     Ok(Defined { usual, bulk, plan, narrowed, frame })
 }
 
-/// What a kernel is compiled to, as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
-    /// The body of the kernel as SSA over primitives, after GVN, LICM and DCE.
-    pub primitives: String,
-    /// The CLIF: at 128 bits after Cranelift's optimiser, above as it is emitted. Scalar functions that it calls have
-    /// numbers in place of addresses.
-    pub clif: String,
-    /// The machine code. At 128 bits it is as it was before branches were laid out; above, each line has its offset.
-    pub assembly: String,
-    /// Bytes of machine code and of the constants that it reads.
-    pub bytes: usize,
-    /// Elements per block.
-    pub lanes: usize,
-    /// The bits of its vectors.
-    pub width: Width,
-    /// Why it is not for vectors as wide as was asked for.
-    pub narrowed: Option<String>,
-}
-
 /// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
 /// text on every target that has a back end for x86-64.
 ///
@@ -366,7 +346,7 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     Ok(())
 }
 
-/// [`Compiler::explain`] for any instruction set that the emitter supports.
+/// [`KernelExecutor::listing`] for any instruction set that the emitter supports.
 pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
     let mut context = Context::new();
     context.set_disasm(true);

@@ -36,7 +36,6 @@ mod partial;
 mod repertoire;
 mod run;
 mod shift;
-mod slices;
 mod slow_path;
 mod stream;
 mod symbols;
@@ -46,5 +45,5 @@ mod wide;
 mod width;
 
 pub use code::Compiled;
-pub use compile::{Compiler, Listing, clif};
+pub use compile::{Compiler, clif};
 pub use width::Width;

@@ -7,10 +7,9 @@
 
 use std::mem::MaybeUninit;
 
-use broadloom_mem::Access;
+use broadloom_mem::{Access, RawOperand};
 
 use crate::call::Call;
-use crate::code::Operand;
 
 /// Bytes of the widest block of one operand that needs buffers: 64 lanes of 4 bytes or 32 of 8, at 512 bits, where steps are read.
 const PAD: usize = 256;
@@ -29,8 +28,9 @@ impl Call<'_> {
     /// # Safety
     /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is at least 1 and at most
     /// the lane count.
-    pub unsafe fn padded(&self, operands: &[Operand], row: usize, start: usize, count: usize) {
-        let (pad, none) = (Pad(MaybeUninit::uninit()), Operand { ptr: std::ptr::null_mut(), row_stride: 0 });
+    pub unsafe fn padded(&self, operands: &[RawOperand], row: usize, start: usize, count: usize) {
+        let (pad, none) =
+            (Pad(MaybeUninit::uninit()), RawOperand { ptr: std::ptr::null_mut(), row_stride: 0 });
         let n = operands.len();
         let buffers = n * self.each();
         if buffers <= FEW {
@@ -56,16 +56,16 @@ impl Call<'_> {
     #[inline]
     unsafe fn through(
         &self,
-        operands: &[Operand],
+        operands: &[RawOperand],
         row: usize,
         start: usize,
         count: usize,
         pads: &mut [Pad],
-        padded: &mut [Operand],
+        padded: &mut [RawOperand],
     ) {
         let lanes = self.inner.plan.lanes as usize;
         let inputs = self.inner.inputs.len();
-        let at = |o: &Operand, column: usize, step: isize| {
+        let at = |o: &RawOperand, column: usize, step: isize| {
             // SAFETY: the address of a column of the row, inside the block.
             unsafe { o.ptr.offset(o.row_stride * row as isize + column as isize * step) }
         };

@@ -1,76 +1,142 @@
-//! Runs a compiled kernel on a block of a loop nest.
+//! Runs a compiled kernel on a block.
 //!
 //! Code is called only with operands of the sizes and access classes that it was compiled for, and the bytes of fault sites
 //! that met a division by zero are set.
 
-use broadloom_ir::{Error, ErrorKind, Result};
-use broadloom_mem::{Block, RawBlock};
-use smallvec::SmallVec;
+use broadloom_ir::loop_plan::AccessClass;
+use broadloom_ir::{CodePlan, Error, ErrorKind, Result, VectorWidth};
+use broadloom_mem::{
+    Access, AliasPolicy, Block, ExecutableKernel, KernelRun, Operands, RawBlock, Region, RowOperand,
+};
 
 use crate::call::Call;
-use crate::code::{Compiled, Operand};
+use crate::code::{Compiled, Linked};
 
-impl Compiled {
-    /// Computes a block.
-    ///
-    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a division by zero sets its byte.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Internal`]: the block is not of the types and access classes that the kernel was compiled for,
-    /// or there are too few parameters or fault bytes.
-    /// Nothing is read or written then.
-    pub fn run(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
-        let inner = &*self.0;
-        let matches = block.matches(
-            inner.inputs.iter().zip(&inner.access).map(|(d, &a)| (d.size(), a)),
-            inner.outputs.iter().map(|d| d.size()),
-        );
-        if !matches || params.len() < inner.params || faults.len() < inner.fault_sites {
-            return Err(Error::new(
-                ErrorKind::Internal,
-                "a compiled kernel was given operands of another kernel",
-            ));
+impl ExecutableKernel for Compiled {
+    #[inline]
+    fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()> {
+        let inputs = self.inputs.iter().zip(&self.access).map(|(d, &a)| (d.size(), a));
+        let matches = block.matches(inputs, self.outputs.iter().map(|d| d.size()));
+        if !matches || run.params.len() < self.params || run.faults.len() < self.fault_sites {
+            return Err(mismatch());
         }
         // Non-temporal stores are for outputs that are neither copied on nor inputs.
         let streaming =
-            inner.streaming().filter(|_| (0..inner.outputs.len()).all(|output| block.is_apart(output)));
-        let raw = block.raw();
-        let mut operands: SmallVec<[Operand; 12]> = SmallVec::new();
-        operands
-            .extend(raw.inputs.iter().map(|o| Operand { ptr: o.ptr.cast_mut(), row_stride: o.row_stride }));
-        operands.extend(raw.outputs.iter().map(|o| Operand { ptr: o.ptr, row_stride: o.row_stride }));
-        let RawBlock { rows, cols, any_alias, .. } = raw;
+            self.streaming().filter(|_| (0..self.outputs.len()).all(|output| block.is_apart(output)));
+        let RawBlock { operands, rows, cols, level, any_alias, .. } = block.raw();
+        let call = Call { inner: self, params: run.params, faults: run.faults.as_mut_ptr() };
+        if level > 0 {
+            let Some(linked) = self.leaf(level) else { return Err(mismatch()) };
+            // SAFETY: as below, outputs with a row of 16 elements for each node of this level, as it is written; the columns are whole
+            // nodes (`Block::level`), whose number such code is given.
+            unsafe { call.enter_at(linked, operands, rows, cols) };
+            return Ok(());
+        }
         let lanes = self.lanes();
         // The last block of a row overlaps the one before, unless an output is an input in place: then a second
         // pass over the overlap would read what the first has written. Where rows may have any length, there is no overlap.
-        let tail = if inner.takes_any_row() {
+        let tail = if self.takes_any_row() {
             0
         } else if cols < lanes || any_alias {
             cols % lanes
         } else {
             0
         };
-        let call = Call { inner, params, faults: faults.as_mut_ptr() };
         if let Some(streaming) = streaming
-            && !call.has_short_rows(&operands, rows, cols)
+            && !call.has_short_rows(operands, rows, cols)
             // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
             // checked above; no output is an input.
-            && unsafe { call.streamed(streaming, &operands, rows, cols) }
+            && unsafe { call.streamed(streaming, operands, rows, cols) }
         {
             return Ok(());
         }
         if cols > tail {
             // SAFETY: a block's pointers are valid for `rows × cols` elements while it is borrowed, with the sizes and classes
             // checked above; `cols − tail` is at least `lanes`, or at least 1 where the code takes any row.
-            unsafe { call.enter(&operands, rows, cols - tail) };
+            unsafe { call.enter(operands, rows, cols - tail) };
         }
         if tail > 0 {
             for row in 0..rows {
                 // SAFETY: `row` is below `rows`, the last `tail` columns are the block's own, and there are at least one and
                 // fewer than `lanes` of them.
-                unsafe { call.padded(&operands, row, cols - tail, tail) };
+                unsafe { call.padded(operands, row, cols - tail, tail) };
             }
         }
         Ok(())
     }
+
+    /// Machine code reads before it writes, element by element, and may read steps.
+    fn policy(&self) -> AliasPolicy {
+        if self.reads_steps { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
+    }
+
+    fn width(&self) -> VectorWidth {
+        self.plan.width
+    }
+
+    fn plan(&self) -> Option<&CodePlan> {
+        Some(&self.plan)
+    }
+
+    fn code_size(&self) -> usize {
+        let of = |linked: &Linked| linked.size + size_of_val(&*linked.constants);
+        of(&self.usual) + self.bulk.as_ref().map_or(0, of)
+    }
+
+    fn narrowed(&self) -> Option<&str> {
+        self.narrowed.as_deref()
+    }
+}
+
+impl Compiled {
+    /// Computes `elements` elements of slices whose elements lie side by side, or of which one serves all, as the
+    /// kernel was compiled for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`]: there are not as many slices, or not as many elements in one of them, or there are
+    /// too few parameters or fault bytes, or it reads steps. Nothing is read or written then.
+    pub fn run_slices<'a>(
+        &self,
+        elements: usize,
+        inputs: impl Iterator<Item = &'a [u8]>,
+        outputs: impl Iterator<Item = &'a mut [u8]>,
+        params: &[u64],
+        faults: &mut [u8],
+    ) -> Result<()> {
+        self.run_nodes(elements, 0, inputs, outputs, params, faults)
+    }
+
+    /// [`Compiled::run_slices`], whose outputs have a row of 16 elements for each node of the level, which is that of the
+    /// [plan](CodePlan::leaf_level).
+    ///
+    /// # Errors
+    /// Those of [`Compiled::run_slices`]; also where the elements are no whole nodes, or the level is another.
+    pub fn run_nodes<'a>(
+        &self,
+        elements: usize,
+        level: u8,
+        inputs: impl Iterator<Item = &'a [u8]>,
+        outputs: impl Iterator<Item = &'a mut [u8]>,
+        params: &[u64],
+        faults: &mut [u8],
+    ) -> Result<()> {
+        let mut operands = Operands::default();
+        let is_read = { inputs }.all(|bytes| operands.read(Region::from(bytes)));
+        if !is_read || !{ outputs }.all(|bytes| operands.write_slice(bytes)) || self.reads_steps {
+            return Err(mismatch());
+        }
+        let class = |access: &Access| match access {
+            Access::Splat => AccessClass::Uniform,
+            _ => AccessClass::Contiguous,
+        };
+        let inputs = self.inputs.iter().zip(&self.access).map(|(dtype, access)| (dtype, class(access)));
+        let outputs = self.outputs.iter().map(|dtype| (dtype, AccessClass::Contiguous));
+        let rows = inputs.chain(outputs).map(|(d, class)| RowOperand { item: d.size(), start: 0, class });
+        let done = operands.with_row(elements, level, rows, |block| self.run_alone(block, params, faults));
+        done.unwrap_or_else(|_| Err(mismatch()))
+    }
+}
+
+fn mismatch() -> Error {
+    Error::new(ErrorKind::Internal, "a compiled kernel was given operands of another kernel")
 }

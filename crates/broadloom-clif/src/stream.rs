@@ -4,11 +4,11 @@
 //! column where every output begins a line; all other columns are computed by the usual code, and so are short rows of which
 //! few begin a line. The stores are ordered with all that follows before a call returns.
 
-use broadloom_mem::order_streamed;
+use broadloom_mem::{RawOperand, order_streamed};
 use smallvec::SmallVec;
 
 use crate::call::Call;
-use crate::code::{Linked, Operand};
+use crate::code::Linked;
 
 /// Bytes of a line, and of the widest store.
 const LINE: usize = 64;
@@ -34,7 +34,7 @@ impl Call<'_> {
     pub unsafe fn streamed(
         &self,
         (linked, lanes): (&Linked, usize),
-        operands: &[Operand],
+        operands: &[RawOperand],
         rows: usize,
         cols: usize,
     ) -> bool {
@@ -77,26 +77,26 @@ impl Call<'_> {
     }
 
     /// Whether rows of so many columns are too short to be streamed: those that don't all begin lines, each by itself.
-    pub fn has_short_rows(&self, operands: &[Operand], rows: usize, cols: usize) -> bool {
+    pub fn has_short_rows(&self, operands: &[RawOperand], rows: usize, cols: usize) -> bool {
         let widest = self.inner.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
         rows > 1 && cols.saturating_mul(widest) < LONG_ROW && !self.begins_lines(operands)
     }
 
     /// Whether every row of every output begins a line.
-    fn begins_lines(&self, operands: &[Operand]) -> bool {
-        let begins = |o: &Operand| (o.ptr.addr() | o.row_stride as usize).is_multiple_of(LINE);
+    fn begins_lines(&self, operands: &[RawOperand]) -> bool {
+        let begins = |o: &RawOperand| (o.ptr.addr() | o.row_stride as usize).is_multiple_of(LINE);
         operands[self.inner.inputs.len()..].iter().all(begins)
     }
 
     /// The operands from an element on.
-    fn from(&self, operands: &[Operand], row: usize, column: usize) -> SmallVec<[Operand; 12]> {
+    fn from(&self, operands: &[RawOperand], row: usize, column: usize) -> SmallVec<[RawOperand; 12]> {
         let inputs = self.inner.inputs.iter().zip(&self.inner.access);
         let inputs = inputs.map(|(dtype, access)| access.step() * dtype.size() as isize);
         let steps = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size() as isize));
-        let start = |(operand, step): (&Operand, isize)| {
+        let start = |(operand, step): (&RawOperand, isize)| {
             let offset = operand.row_stride * row as isize + step * column as isize;
             // At the end of the operand the pointer is not used, and may lie beyond its memory by a step.
-            Operand { ptr: operand.ptr.wrapping_offset(offset), ..*operand }
+            RawOperand { ptr: operand.ptr.wrapping_offset(offset), ..*operand }
         };
         operands.iter().zip(steps).map(start).collect()
     }
@@ -105,7 +105,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// The operands have the rows and the columns.
-    unsafe fn columns(&self, operands: &[Operand], rows: usize, start: usize, count: usize) {
+    unsafe fn columns(&self, operands: &[RawOperand], rows: usize, start: usize, count: usize) {
         let lanes = self.inner.plan.lanes as usize;
         // SAFETY: `count` columns from `start` on are in the rows, and as many as the code needs: a block, or any. In buffers, they
         // are at least one and fewer than a block has.
@@ -119,7 +119,7 @@ impl Call<'_> {
     }
 
     /// The first column at which each of these outputs begins a line, if there is one.
-    fn to_lines(&self, outputs: &[Operand]) -> Option<usize> {
+    fn to_lines(&self, outputs: &[RawOperand]) -> Option<usize> {
         let sized = || outputs.iter().zip(&self.inner.outputs).map(|(o, dtype)| (o.ptr.addr(), dtype.size()));
         // Lines begin farthest from each other in columns where elements are the smallest.
         let (address, size) = sized().min_by_key(|&(_, size)| size)?;
@@ -133,12 +133,11 @@ impl Call<'_> {
 mod tests {
     use std::cell::Cell;
     use std::ops::ControlFlow;
-    use std::sync::Arc;
 
     use broadloom_ir::code_plan::Bulk;
     use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
     use broadloom_ir::{DType, Op, Purpose};
-    use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
+    use broadloom_mem::{Access, AliasPolicy, ExecutableKernel, Nest, Scratch, View, ViewMut};
 
     use super::*;
     use crate::code::{Compiled, Constant, Entry};
@@ -163,7 +162,7 @@ mod tests {
     /// What stands for code with such stores: the kernel's outputs but for one more in the first, so that they can be
     /// told from the usual code's.
     unsafe extern "C" fn one_more(
-        operands: *const Operand,
+        operands: *const RawOperand,
         _: *const u64,
         _: *mut u8,
         rows: usize,
@@ -194,9 +193,8 @@ mod tests {
         let code: unsafe extern "C" fn(_, _, _, _, _, _) = one_more;
         // SAFETY: `one_more` has an entry's signature and is never freed.
         let entry = unsafe { Entry::new(code as *const u8) };
-        let inner = Arc::get_mut(&mut compiled.0).expect("nobody else's");
-        inner.plan.bulk = Bulk::Stream { lanes: 16 };
-        inner.bulk = Some(Linked { entry, size: 0, constants: Box::default() });
+        compiled.plan.bulk = Bulk::Stream { lanes: 16 };
+        compiled.bulk = Some(Linked { entry, size: 0, constants: Box::default() });
         compiled
     }
 
@@ -266,7 +264,7 @@ mod tests {
                 let mut nest = Nest::new(&shape, &[input], outputs).expect("a nest");
                 let before = STREAMED.with(Cell::get);
                 let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
-                    compiled.run(block, &[], &mut []).expect("the kernel's block");
+                    compiled.run_alone(block, &[], &mut []).expect("the kernel's block");
                     ControlFlow::Continue(())
                 });
                 let by_the_row = STREAMED.with(Cell::get) > before;

@@ -127,7 +127,7 @@ pub(crate) mod tests {
     use crate::{Compiler, Width};
     use broadloom_ir::kernel::{Inst, ValueId};
     use broadloom_ir::{DType, Op};
-    use broadloom_mem::Access;
+    use broadloom_mem::{Access, ExecutableKernel};
 
     /// `(x + k) * (x + k)`, with a hash of its own for each k.
     pub fn kernel(adds: usize) -> Kernel {

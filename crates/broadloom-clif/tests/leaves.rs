@@ -3,8 +3,8 @@
 use broadloom_clif::{Compiled, Compiler};
 use broadloom_ir::canonical::LANES;
 use broadloom_ir::kernel::{Code, Inst, Kernel, KernelOutput, Sink, ValueId};
-use broadloom_ir::{DType, Op, Purpose, Reduction, Result, Scalar, VectorWidth, fold};
-use broadloom_mem::{Access, Apart};
+use broadloom_ir::{CodePlan, DType, Op, Purpose, Reduction, Result, Scalar, VectorWidth, fold};
+use broadloom_mem::{Access, ExecutableKernel};
 
 /// a·b, the square of a, and b, as they are combined.
 fn kernel(dtype: DType, reduction: Reduction) -> Kernel {
@@ -26,20 +26,15 @@ fn reduced(value: ValueId, reduction: Reduction) -> KernelOutput {
 fn compiled(kernel: &Kernel, width: VectorWidth) -> Result<(Compiled, usize)> {
     let access = vec![Access::Contiguous; kernel.inputs.len()];
     let compiled = Compiler::host()?.compile_for(Purpose::Reduce, kernel, &[], &access, width)?;
-    let rows = 1 << compiled.plan().leaf_level().unwrap_or(0);
+    let rows = 1 << compiled.plan().and_then(CodePlan::leaf_level).unwrap_or(0);
     Ok((compiled, rows))
 }
 
 /// The leaves of these elements, for each output.
 fn leaves(code: &Compiled, inputs: &[Vec<u8>], outputs: &mut [Vec<u8>], count: usize) -> Result<()> {
-    let mut operands = Apart::default();
-    for input in inputs {
-        assert!(operands.read(input[..].into()));
-    }
-    for output in outputs {
-        assert!(operands.write_slice(output));
-    }
-    code.run_leaves(count, &mut operands, &[], &mut [])
+    let level = code.plan().and_then(CodePlan::leaf_level).unwrap_or(0);
+    let (read, written) = (inputs.iter().map(|x| &x[..]), outputs.iter_mut().map(|x| &mut x[..]));
+    code.run_nodes(count, level, read, written, &[], &mut [])
 }
 
 /// The smaller one where that is b, else a: what is compared has a mask.
@@ -175,7 +170,7 @@ fn the_longer_a_body_the_fewer_rows() -> Result<()> {
             };
             let (code, rows) = compiled(&kernel, width)?;
             levels.push(rows);
-            let Some(level) = code.plan().leaf_level() else { continue };
+            let Some(level) = code.plan().and_then(CodePlan::leaf_level) else { continue };
             let count = 3 * (LANES << level);
             let a = numbers(DType::Float64, count, 1);
             let chain = |&x: &Scalar| (0..length).fold(x, |sum, _| apply(Op::Add, &[sum, x]));

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op, Purpose};
-use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
+use broadloom_mem::{Access, AliasPolicy, ExecutableKernel, Nest, Scratch, View, ViewMut};
 
 const STEPS: u32 = 8;
 
@@ -37,7 +37,7 @@ macro_rules! rows_of {
             let view = View::new(&bytes, SIZE, 0, &shape, &strides).expect("inside");
             let mut nest = Nest::new(&shape, &[view], [first, second]).expect("a nest");
             let flow = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
-                compiled.run(block, &[], &mut []).expect("the kernel's block");
+                compiled.run_alone(block, &[], &mut []).expect("the kernel's block");
                 ControlFlow::Continue(())
             });
             assert_eq!(flow, ControlFlow::Continue(()));

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op, Purpose};
-use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut};
+use broadloom_mem::{AliasPolicy, ExecutableKernel, Nest, Scratch, View, ViewMut};
 
 /// Bytes that no run may change, and of a line.
 const GUARD: u8 = 0xa5;
@@ -74,7 +74,7 @@ fn run(compiled: &Compiled, which: usize, case: &Case) {
     let right = View::new(&b, size, 0, &shape, &[0, size as isize]).expect("inside");
     let mut nest = Nest::new(&shape, &[left, right], [out.expect("inside")]).expect("a nest");
     let flow = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
-        compiled.run(block, &[], &mut []).expect("the kernel's block");
+        compiled.run_alone(block, &[], &mut []).expect("the kernel's block");
         ControlFlow::Continue(())
     });
     assert_eq!(flow, ControlFlow::Continue(()));

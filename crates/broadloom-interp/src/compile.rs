@@ -35,11 +35,6 @@ impl Program {
     pub fn up_to(self, width: VectorWidth) -> Program {
         Program { width, arch: arch_of(width), ..self }
     }
-
-    /// How wide its vectors are at most.
-    pub fn width(&self) -> VectorWidth {
-        self.width
-    }
 }
 
 /// The last instruction that reads each value.

@@ -1,7 +1,7 @@
 //! Runs a kernel op by op over tiles that stay in the L1 cache.
 //!
 //! [`Program::new`] selects a precompiled, auto-vectorised loop for each instruction or pair of instructions and allocates
-//! tiles for the values between them; [`Program::run`] runs the loops over the blocks of a loop nest. The bits are those of
+//! tiles for the values between them; a run of it goes through the loops over the blocks of a loop nest. The bits are those of
 //! every other executor, since the loops are instances of the same generic functions over the same exact primitives. An
 //! interpreter needs no compile time and no executable memory, which makes it the executor for small and rare work.
 #![forbid(unsafe_code)]
@@ -17,7 +17,29 @@ mod select;
 
 pub use loops::{TILE, lanes};
 pub use program::Program;
-pub use run::Tiles;
+
+use std::sync::Arc;
+
+use broadloom_ir::{Kernel, Purpose, Result, VectorWidth};
+use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor};
+
+/// Prepares kernels as [`Program`]s, which run on any target.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interpreter;
+
+impl KernelExecutor for Interpreter {
+    /// One program is for all purposes: how it writes, it is told in each run.
+    fn prepare(
+        &self,
+        kernel: &Kernel,
+        functions: &[HostFunction],
+        access: &[Access],
+        width: VectorWidth,
+        _: Purpose,
+    ) -> Result<Arc<dyn ExecutableKernel>> {
+        Ok(Arc::new(Program::new(kernel, functions, access)?.up_to(width)))
+    }
+}
 
 /// Two loops of one function, for the test that compares them; a unit test would compile all loops a second time.
 #[doc(hidden)]

@@ -4,9 +4,12 @@
 //! run goes on.
 
 use broadloom_ir::kernel::Depth;
-use broadloom_ir::{DType, Error, ErrorKind, Result};
+use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
 use broadloom_math::Elem;
-use broadloom_mem::{Access, Block, Buffer, Inputs, Outputs, Stores, Stream, typed, typed_mut};
+use broadloom_mem::{
+    Access, AliasPolicy, Block, ExecutableKernel, Inputs, KernelRun, Outputs, Stores, Stream, typed,
+    typed_mut,
+};
 use pulp::Arch;
 
 use crate::loops::{OPERANDS, any_zero};
@@ -20,71 +23,26 @@ const LINE: usize = 64;
 /// How far ahead inputs are prefetched then, in elements: 256 to 1024 were equally good.
 const AHEAD: usize = 512;
 
-/// The working memory of programs, kept from run to run.
-#[derive(Debug, Default)]
-pub struct Tiles(Option<Buffer>);
-
-impl Tiles {
-    /// The memory, grown to at least this many bytes.
-    fn fit(&mut self, bytes: usize) -> Result<&mut [u8]> {
-        if self.0.as_ref().is_none_or(|memory| memory.len() < bytes) {
-            // Freed before the allocation: nothing of it is needed.
-            self.0 = None;
-            let refused = |e: broadloom_mem::AllocError| Error::new(ErrorKind::Limit, e.to_string());
-            self.0 = Some(Buffer::for_overwrite(bytes).map_err(refused)?);
-        }
-        self.0
-            .as_mut()
-            .and_then(Buffer::as_bytes_mut)
-            .ok_or_else(|| Error::new(ErrorKind::Internal, "working memory that can't be written"))
-    }
-}
-
-/// One call of [`Program::run_with`].
+/// The run of a program on a block.
 struct BlockRun<'p> {
     program: &'p Program,
     faults: &'p mut [u8],
     memory: &'p mut [u8],
 }
 
-impl Program {
-    /// Computes a block with regular stores; see [`Program::run_with`].
-    ///
-    /// # Errors
-    /// As [`Program::run_with`].
-    pub fn run(
-        &self,
-        block: &mut Block<'_>,
-        params: &[u64],
-        faults: &mut [u8],
-        tiles: &mut Tiles,
-    ) -> Result<()> {
-        self.run_with(Stores::Cached, block, params, faults, tiles)
-    }
-
-    /// Computes a block.
-    ///
-    /// `faults` has a byte per fault site of the kernel, in order; a site that meets a division by zero
-    /// sets its byte.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Internal`]: the block has other types or access classes than the program was compiled for, or there are
-    /// too few parameters or fault bytes. [`ErrorKind::Limit`]: an allocation failed.
-    pub fn run_with(
-        &self,
-        stores: Stores,
-        block: &mut Block<'_>,
-        params: &[u64],
-        faults: &mut [u8],
-        tiles: &mut Tiles,
-    ) -> Result<()> {
-        let matches = block
-            .matches(self.inputs.iter().map(|&(d, a)| (d.size(), a)), self.outputs.iter().map(|d| d.size()));
+impl ExecutableKernel for Program {
+    fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()> {
+        let KernelRun { params, faults, stores, memory } = run;
+        let matches = block.level() == 0
+            && block.matches(
+                self.inputs.iter().map(|&(d, a)| (d.size(), a)),
+                self.outputs.iter().map(|d| d.size()),
+            );
         if !matches || params.len() < self.param_slots.len() || faults.len() < self.fault_sites {
             return Err(Error::new(ErrorKind::Internal, "the operands do not match the program"));
         }
-        let memory = tiles.fit(self.bytes)?;
-        for (&slot, bits) in self.param_slots.iter().zip(params) {
+        let memory = memory.fit(self.bytes)?;
+        for (&slot, bits) in self.param_slots.iter().zip(*params) {
             memory[slot..slot + 8].copy_from_slice(&bits.to_le_bytes());
         }
         let mut run = BlockRun { program: self, faults, memory };
@@ -96,6 +54,15 @@ impl Program {
             run.block(block);
         }
         Ok(())
+    }
+
+    /// Its slices must not alias.
+    fn policy(&self) -> AliasPolicy {
+        AliasPolicy::Copy
+    }
+
+    fn width(&self) -> VectorWidth {
+        self.width
     }
 }
 

@@ -1,75 +1,62 @@
 //! The interpreter, held to the suite of all executors.
 
-use broadloom_interp::{Program, Tiles};
-use broadloom_ir::{Kernel, VectorWidth};
-use broadloom_mem::{Access, HostFunction, Stores};
-use broadloom_testkit::suite::{self, Executor, Prepared};
+use broadloom_interp::Interpreter;
+use broadloom_ir::{Purpose, VectorWidth};
+use broadloom_testkit::suite::{self, Subject};
 
-/// The interpreter, how it writes outputs, and on how wide vectors.
-struct Interp(Stores, VectorWidth);
-
-const WAYS: [Interp; 3] = [
-    Interp(Stores::Cached, VectorWidth::W512),
-    Interp(Stores::Streaming, VectorWidth::W512),
-    Interp(Stores::Cached, VectorWidth::W256),
+/// The interpreter on the widest vectors, with usual and with non-temporal stores, and on narrower ones.
+const WAYS: [Subject<'static>; 3] = [
+    Subject { executor: &Interpreter, width: VectorWidth::W512, purpose: Purpose::Store },
+    Subject { executor: &Interpreter, width: VectorWidth::W512, purpose: Purpose::Stream },
+    Subject { executor: &Interpreter, width: VectorWidth::W256, purpose: Purpose::Store },
 ];
-
-impl Executor for Interp {
-    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
-        let program = Program::new(kernel, functions, access).expect("a valid kernel").up_to(self.1);
-        let (mut tiles, stores) = (Tiles::default(), self.0);
-        Box::new(move |block, params, faults| {
-            program.run_with(stores, block, params, faults, &mut tiles).expect("matches")
-        })
-    }
-}
 
 #[test]
 fn every_code_gives_the_scalar_instances_bits() {
-    WAYS.iter().for_each(|way| suite::every_code_gives_the_scalar_instances_bits(way));
+    WAYS.into_iter().for_each(suite::every_code_gives_the_scalar_instances_bits);
 }
 
 #[test]
 fn operands_that_serve_a_whole_row() {
-    WAYS.iter().for_each(|way| suite::operands_that_serve_a_whole_row(way));
+    WAYS.into_iter().for_each(suite::operands_that_serve_a_whole_row);
 }
 
 #[test]
 fn quotients_next_to_integers() {
-    WAYS.iter().for_each(|way| suite::quotients_next_to_integers(way));
+    WAYS.into_iter().for_each(suite::quotients_next_to_integers);
 }
 
 #[test]
 fn shifts_by_every_count() {
-    WAYS.iter().for_each(|way| suite::shifts_by_every_count(way));
+    WAYS.into_iter().for_each(suite::shifts_by_every_count);
 }
 
 #[test]
 fn conversions_next_to_the_middle() {
-    WAYS.iter().for_each(|way| suite::conversions_next_to_the_middle(way));
+    WAYS.into_iter().for_each(suite::conversions_next_to_the_middle);
 }
 
 #[test]
 fn host_functions_of_every_dtype() {
-    WAYS.iter().for_each(|way| suite::host_functions_of_every_dtype(way));
+    WAYS.into_iter().for_each(suite::host_functions_of_every_dtype);
 }
 
 #[test]
 fn host_functions_among_ops() {
-    WAYS.iter().for_each(|way| suite::host_functions_among_ops(way));
+    WAYS.into_iter().for_each(suite::host_functions_among_ops);
 }
 
 #[test]
 fn any_byte_but_0_is_true() {
-    WAYS.iter().for_each(|way| suite::any_byte_but_0_is_true(way));
+    WAYS.into_iter().for_each(suite::any_byte_but_0_is_true);
 }
 
 #[test]
 fn every_length_and_tail() {
-    WAYS.iter().for_each(|way| suite::every_length_and_tail(way));
+    WAYS.into_iter().for_each(suite::every_length_and_tail);
 }
 
 #[test]
 fn pairs_of_instructions() {
-    WAYS.iter().for_each(|way| suite::pairs_of_instructions(way));
+    WAYS.into_iter().for_each(suite::pairs_of_instructions);
 }

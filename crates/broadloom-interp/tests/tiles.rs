@@ -2,10 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use broadloom_interp::{Program, TILE, Tiles, lanes};
+use broadloom_interp::{Program, TILE, lanes};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Op, VectorWidth};
-use broadloom_mem::{AliasPolicy, Nest, Scratch, Stores, View, ViewMut, bytes_of, bytes_of_mut};
+use broadloom_mem::{
+    AliasPolicy, Block, ExecutableKernel, KernelRun, Nest, Scratch, Stores, View, ViewMut, WorkingMemory,
+    bytes_of, bytes_of_mut,
+};
 
 /// (a·b + s, a·b + s > a, b, s as it is): two outputs that are computed, two that are moved.
 fn kernel() -> Kernel {
@@ -49,9 +52,15 @@ impl Out {
     }
 }
 
+/// Computes a block of a kernel without parameters.
+fn run(program: &Program, stores: Stores, block: &mut Block<'_>, memory: &mut WorkingMemory) {
+    let mut run = KernelRun { params: &[], faults: &mut [], stores, memory };
+    program.run(block, &mut run).expect("matches");
+}
+
 #[test]
 fn every_output_of_rows_of_any_length_anywhere() {
-    let (kernel, mut tiles, mut scratch) = (kernel(), Tiles::default(), Scratch::new());
+    let (kernel, mut memory, mut scratch) = (kernel(), WorkingMemory::default(), Scratch::new());
     let mut programs: Vec<(Vec<broadloom_mem::Access>, Program)> = Vec::new();
     for (rows, cols) in [1, 15, 32, 100, 255, 256, 257, 300, TILE - 1, TILE, TILE + 1, 3 * TILE + 5]
         .into_iter()
@@ -78,7 +87,7 @@ fn every_output_of_rows_of_any_length_anywhere() {
                         programs.len() - 1
                     });
                     let done = nest.run(AliasPolicy::Copy, &mut scratch, &mut |block| {
-                        programs[at].1.run_with(stores, block, &[], &mut [], &mut tiles).expect("matches");
+                        run(&programs[at].1, stores, block, &mut memory);
                         ControlFlow::Continue(())
                     });
                     assert!(done.is_continue());
@@ -123,10 +132,10 @@ fn outputs_in_place_are_not_streamed_and_right() {
     let mut nest = Nest::new(&[n], &[input, b_view], [output]).expect("the same elements");
     let access: Vec<_> = nest.accesses().collect();
     let program = Program::new(&kernel, &[], &access).expect("a valid kernel");
-    let mut tiles = Tiles::default();
+    let mut memory = WorkingMemory::default();
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
         assert!(!block.is_apart(0));
-        program.run_with(Stores::Streaming, block, &[], &mut [], &mut tiles).expect("matches");
+        run(&program, Stores::Streaming, block, &mut memory);
         ControlFlow::Continue(())
     });
     assert!(done.is_continue());

@@ -11,44 +11,36 @@ use broadloom_math::Elem;
 
 use crate::operand::BoundOperand;
 
-/// Where an input of a block is.
+/// Where an operand of a block is.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawOperand {
-    /// The first row.
-    pub ptr: *const u8,
-    /// Bytes from row to row: any value, 0 included.
-    pub row_stride: isize,
-}
-
-/// Where an output of a block is.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct RawOperandMut {
-    /// The first row.
+    /// The first row. An input's is only read.
     pub ptr: *mut u8,
-    /// Bytes from row to row: any value.
+    /// Bytes from row to row: any value, 0 included.
     pub row_stride: isize,
 }
 
 /// The pointers of a block, for machine code.
 ///
-/// For each row `r < rows`, `inputs[i].ptr + r * row_stride` is aligned and valid for reads of `cols`
-/// elements, or of one where [`Nest::accesses`](crate::Nest::accesses) says [`Access::Splat`], and
-/// `outputs[j].ptr + r * row_stride` for reads and writes of `cols`; for nothing outside of that, and only
-/// during the call that got the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input
+/// For each row `r < rows`, `ptr + r * row_stride` of an input is aligned and valid for reads of `cols`
+/// elements, or of one where [`Nest::accesses`](crate::Nest::accesses) says [`Access::Splat`], and that
+/// of an output for reads and writes of `cols`, or of as many as the block's [level](Block::level) leaves of them; for
+/// nothing outside of that, and only during the call that got the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input
 /// are those that its [stepped access](crate::Nest::stepped_accesses) says. An element between two of every second is in the
 /// page of one of them, so that it can be loaded; its value means nothing, since it may be another's who writes it meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
-    /// One per input of the nest.
-    pub inputs: &'b [RawOperand],
-    /// One per output of the nest.
-    pub outputs: &'b [RawOperandMut],
+    /// One per operand: inputs, then outputs.
+    pub operands: &'b [RawOperand],
     /// Rows, at least 1.
     pub rows: usize,
     /// Columns, at least 1.
     pub cols: usize,
+    /// How many of the operands are inputs.
+    pub inputs: usize,
+    /// The level of the nodes that an output has a row for; 0 for elements.
+    pub level: u8,
     /// Whether some input is in place and exactly an output: an element must then be read before it is
     /// written, and never afterwards.
     pub any_alias: bool,
@@ -83,24 +75,24 @@ impl<T: Elem> Operand<'_, T> {
 ///
 /// A body must write all of each output: what it leaves out is unspecified (an earlier element, for example).
 pub struct Block<'b> {
-    operands: Operands<'b>,
+    /// Inputs, then outputs.
+    bound: &'b [BoundOperand],
     raw: RawBlock<'b>,
-}
-
-/// The bound operands of a block's nest.
-#[derive(Clone, Copy)]
-pub(crate) struct Operands<'b> {
-    pub(crate) inputs: &'b [BoundOperand],
-    pub(crate) outputs: &'b [BoundOperand],
 }
 
 impl<'b> Block<'b> {
     /// # Safety
-    /// The pointers must be what [`RawBlock`] says, by the operands' classes, for `'b`, and used by nobody else in that
-    /// time.
+    /// There must be as many pointers as operands. They must be what [`RawBlock`] says, by the operands' classes, for `'b`, and
+    /// used by nobody else in that time.
     #[inline]
-    pub(crate) unsafe fn new(operands: Operands<'b>, raw: RawBlock<'b>) -> Block<'b> {
-        Block { operands, raw }
+    pub(crate) unsafe fn new(bound: &'b [BoundOperand], raw: RawBlock<'b>) -> Block<'b> {
+        Block { bound, raw }
+    }
+
+    /// The inputs, and the outputs.
+    #[inline]
+    fn bound(&self) -> (&'b [BoundOperand], &'b [BoundOperand]) {
+        self.bound.split_at(self.raw.inputs)
     }
 
     /// Rows, at least 1.
@@ -113,6 +105,13 @@ impl<'b> Block<'b> {
         self.raw.cols
     }
 
+    /// The level of the [nodes](broadloom_ir::canonical) that an output has a row of 16 elements for, in place of 16 · 2^level columns: such
+    /// a block has one row, whose columns are whole nodes. 0 where outputs have an element for each column.
+    #[inline]
+    pub fn level(&self) -> u8 {
+        self.raw.level
+    }
+
     /// A row of an input.
     ///
     /// # Panics
@@ -122,7 +121,7 @@ impl<'b> Block<'b> {
     pub fn input<T: Elem>(&self, input: usize, row: usize) -> Operand<'_, T> {
         // SAFETY: `self` is borrowed for as long as the row, so that `Block::output` and `Block::row`, which borrow it
         // exclusively, give out no row to write to meanwhile.
-        unsafe { read_row(self.operands.inputs, self.raw, input, row) }
+        unsafe { read_row(self.bound().0, self.raw, input, row) }
     }
 
     /// A row of an output, to be written whole.
@@ -132,7 +131,7 @@ impl<'b> Block<'b> {
     #[inline]
     pub fn output<T: Elem>(&mut self, output: usize, row: usize) -> &mut [T::Store] {
         // SAFETY: `self` is borrowed exclusively for as long as the row, so that no other row of the block is given out.
-        unsafe { write_row::<T>(self.operands.outputs, self.raw, output, row) }
+        unsafe { write_row::<T>(self.bound().1, self.raw, output, row) }
     }
 
     /// A row of all inputs and of all outputs at once.
@@ -142,28 +141,28 @@ impl<'b> Block<'b> {
     #[inline]
     pub fn row(&mut self, row: usize) -> (Inputs<'_>, Outputs<'_>) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
-        let Block { operands: Operands { inputs, outputs }, raw } = *self;
+        let ((inputs, outputs), raw) = (self.bound(), self.raw);
         (Inputs { operands: inputs, raw, row }, Outputs { operands: outputs, raw, row })
     }
 
     /// How many outputs there are.
     pub fn outputs(&self) -> usize {
-        self.operands.outputs.len()
+        self.bound.len() - self.raw.inputs
     }
 
     /// A row of all inputs, while nothing is written to them.
     #[inline]
     pub(crate) fn inputs(&self, row: usize) -> Inputs<'_> {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
-        Inputs { operands: self.operands.inputs, raw: self.raw, row }
+        Inputs { operands: self.bound().0, raw: self.raw, row }
     }
 
     /// Where a row of an output begins, and its bytes.
     #[inline]
     pub(crate) fn place(&self, output: usize, row: usize) -> (*mut u8, usize) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
-        let (operand, place) = (&self.operands.outputs[output], &self.raw.outputs[output]);
-        (place.ptr.wrapping_offset(row as isize * place.row_stride), self.raw.cols * operand.item())
+        let (operand, place) = (&self.bound().1[output], self.raw.output(output));
+        (place.ptr.wrapping_offset(row as isize * place.row_stride), self.raw.written() * operand.item())
     }
 
     /// Whether the operands have these item sizes (and, of inputs, access classes).
@@ -174,7 +173,7 @@ impl<'b> Block<'b> {
         inputs: impl ExactSizeIterator<Item = (usize, Access)>,
         outputs: impl ExactSizeIterator<Item = usize>,
     ) -> bool {
-        let Operands { inputs: read, outputs: written } = self.operands;
+        let (read, written) = self.bound();
         inputs.len() == read.len()
             && outputs.len() == written.len()
             && inputs
@@ -190,7 +189,7 @@ impl<'b> Block<'b> {
     /// If there is no such output.
     #[inline]
     pub fn is_apart(&self, output: usize) -> bool {
-        let Operands { inputs, outputs } = self.operands;
+        let (inputs, outputs) = self.bound();
         outputs[output].class == AccessClass::Contiguous && !inputs.iter().any(|input| input.aliased)
     }
 
@@ -198,6 +197,24 @@ impl<'b> Block<'b> {
     #[inline]
     pub fn raw(&mut self) -> RawBlock<'_> {
         self.raw
+    }
+}
+
+impl<'b> RawBlock<'b> {
+    #[inline]
+    fn input(&self, input: usize) -> &'b RawOperand {
+        &self.operands[..self.inputs][input]
+    }
+
+    #[inline]
+    fn output(&self, output: usize) -> &'b RawOperand {
+        &self.operands[self.inputs..][output]
+    }
+
+    /// The elements of a row of an output.
+    #[inline]
+    fn written(&self) -> usize {
+        self.cols >> self.level
     }
 }
 
@@ -235,7 +252,7 @@ impl<'r> Inputs<'r> {
     pub fn bytes(&self, input: usize) -> &'r [u8] {
         let operand = check_input(self.operands, self.raw, input);
         let elements = if operand.class == AccessClass::Uniform { 1 } else { self.raw.cols };
-        let place = &self.raw.inputs[input];
+        let place = self.raw.input(input);
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
         // SAFETY: `Block::row` and `Block::inputs` checked that there is such a row, and each row's pointer is valid for
         // one element of a uniform input, else for `cols`, for `'r` (`RawBlock`), which follow each other. The `Outputs` of the
@@ -269,11 +286,11 @@ impl Outputs<'_> {
     /// If there is no such output.
     #[inline]
     pub fn bytes(&mut self, output: usize) -> &mut [u8] {
-        let (operand, place) = (&self.operands[output], &self.raw.outputs[output]);
+        let (operand, place) = (&self.operands[output], self.raw.output(output));
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
         // SAFETY: nobody else has the row, as in `get`; `Block::row` checked that there is one, and its pointer is valid for
-        // `cols` elements of the operand's size (`RawBlock`). Any bytes are elements: `bool`s are read by their truth.
-        unsafe { slice::from_raw_parts_mut(ptr, self.raw.cols * operand.item()) }
+        // so many elements of the operand's size (`RawBlock`). Any bytes are elements: `bool`s are read by their truth.
+        unsafe { slice::from_raw_parts_mut(ptr, self.raw.written() * operand.item()) }
     }
 }
 
@@ -287,7 +304,7 @@ unsafe fn read_row<'r, T: Elem>(
     row: usize,
 ) -> Operand<'r, T> {
     assert!(row < raw.rows, "row {row} of a block of {} rows", raw.rows);
-    let (operand, place) = (check_input(operands, raw, input), &raw.inputs[input]);
+    let (operand, place) = (check_input(operands, raw, input), raw.input(input));
     check_size::<T>("input", input, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
     // SAFETY: there is such a row, and its pointer is valid for reads of one element of a uniform input, else of `cols`
@@ -328,13 +345,13 @@ unsafe fn write_row<'r, T: Elem>(
     row: usize,
 ) -> &'r mut [T::Store] {
     assert!(row < raw.rows, "row {row} of a block of {} rows", raw.rows);
-    let (operand, place) = (&operands[output], &raw.outputs[output]);
+    let (operand, place) = (&operands[output], raw.output(output));
     check_size::<T>("output", output, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: there is such a row, and its pointer is valid for reads and writes of `cols` elements (`RawBlock`), which
+    // SAFETY: there is such a row, and its pointer is valid for reads and writes of so many elements (`RawBlock`), which
     // nobody else uses (the contract); the size was checked to be the operand's, any bytes are a `Store`, and it has no
     // padding.
-    unsafe { slice::from_raw_parts_mut(ptr, raw.cols) }
+    unsafe { slice::from_raw_parts_mut(ptr, raw.written()) }
 }
 
 #[inline]

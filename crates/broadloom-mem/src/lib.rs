@@ -7,11 +7,12 @@
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
 //! | [`Region`] | bytes that are read, which outputs may overlap |
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once, or of generated numbers |
-//! | [`Apart`] | operands at pointers, no output of which has memory of another |
+//! | [`Operands`] | the operands of a run, no output of which has memory of another |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`lend`] | a closure that threads of longer life may run for a while |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
+//! | [`KernelExecutor`], [`ExecutableKernel`] | what executors are: they prepare kernels, which compute blocks |
 //! | [`Block::stream`] | non-temporal stores, and the fence behind them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
 //! | [`HostFunction`] | functions of the application, by closure or by pointer |
@@ -28,13 +29,13 @@
 #![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
 
 mod ahead;
-mod apart;
 mod bind;
 mod block;
 mod buffer;
 mod bytes;
 mod caches;
 mod contain;
+mod executor;
 mod float_env;
 mod generate;
 mod halves;
@@ -45,6 +46,7 @@ mod linear;
 mod ndarray;
 mod nest;
 mod operand;
+mod operands;
 mod overlap;
 mod pack;
 mod pool;
@@ -58,14 +60,14 @@ mod view;
 mod walk;
 
 pub use ahead::{AHEAD, PAGE, ask_ahead, ask_so_far_ahead};
-pub use apart::Apart;
 pub use bind::NestError;
-pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand, RawOperandMut};
+pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand};
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{BoolBytes, bytes_of, bytes_of_mut, bytes_of_stores, typed, typed_mut, with_bools_as_bytes};
 pub use caches::Caches;
+pub use executor::{ExecutableKernel, KernelExecutor, KernelRun, Listing, WorkingMemory};
 pub use float_env::FloatEnv;
 pub use halves::{
     Convert, HALVES, WithConversions, converts_halves, narrow_halves, widen_halves, with_conversions,
@@ -76,6 +78,7 @@ pub use host::{
 };
 pub use job::{Forked, SharedJob, lend};
 pub use nest::{Nest, Part, Parts, SharedParts};
+pub use operands::{Operands, RowOperand};
 pub use pool::Pool;
 pub use region::Region;
 pub use scratch::Scratch;

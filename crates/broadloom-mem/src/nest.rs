@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_ir::loop_plan::{Access, LoopPlan};
 
-use crate::apart::Apart;
 use crate::bind::{self, Bound, NestError};
 use crate::operand::BoundOperand;
+use crate::operands::Operands;
 use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
 use crate::walk::{self, AliasPolicy, Body};
@@ -106,12 +106,12 @@ impl<'a> Nest<'a> {
         Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 
-    /// [`Nest::bind`] to operands at pointers.
+    /// [`Nest::bind`] to operands that are known to be apart.
     ///
     /// # Errors
     /// As of [`Nest::bind`], for the bytes of an operand.
     #[inline]
-    pub fn bind_apart(plan: &'a LoopPlan, operands: &'a mut Apart<'_>) -> Result<Nest<'a>, NestError> {
+    pub fn bind_operands(plan: &'a LoopPlan, operands: &'a mut Operands<'_>) -> Result<Nest<'a>, NestError> {
         // The bytes are borrowed as long as the operands are, which show that no output has those of another.
         let (inputs, outputs) = operands.all();
         let operands = bind::memory(plan, inputs, outputs)?;

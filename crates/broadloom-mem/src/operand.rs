@@ -25,6 +25,12 @@ impl BoundOperand {
         BoundOperand { ptr, item, class, aliased: false, is_generated }
     }
 
+    /// An operand at this address, which shares no byte with another, of elements of so many bytes.
+    #[inline]
+    pub(crate) fn in_memory(ptr: *mut u8, item: usize, class: AccessClass) -> BoundOperand {
+        BoundOperand { ptr, item: item as u8, class, aliased: false, is_generated: false }
+    }
+
     /// Whether its elements are an eighth of their addresses, at which there is no memory.
     #[inline]
     pub(crate) fn is_generated(&self) -> bool {

@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use broadloom_ir::loop_plan::{AccessClass, LoopMode, LoopPlan};
 use smallvec::SmallVec;
 
-use crate::block::{Block, Operands, RawBlock, RawOperand, RawOperandMut};
+use crate::block::{Block, RawBlock, RawOperand};
 use crate::generate::generate;
 use crate::linear::Linear;
 use crate::operand::BoundOperand;
@@ -54,25 +54,19 @@ pub(crate) unsafe fn run(
     if units.is_empty() {
         return ControlFlow::Continue(());
     }
-    let (read, written) = operands.split_at(plan.inputs());
-    let in_place = read.iter().any(BoundOperand::is_shared);
+    let in_place = operands[..plan.inputs()].iter().any(BoundOperand::is_shared);
     let copy = in_place && policy == AliasPolicy::Copy;
     let mut walk = Walk {
         plan,
         operands,
-        of_block: Operands { inputs: read, outputs: written },
         copy,
         any_alias: in_place && !copy,
         reads_steps: policy == AliasPolicy::Stepped,
-        inputs: SmallVec::new(),
-        outputs: SmallVec::new(),
+        places: SmallVec::new(),
         body,
     };
-    for operand in read {
-        walk.inputs.push(RawOperand { ptr: operand.ptr, row_stride: 0 });
-    }
-    for operand in written {
-        walk.outputs.push(RawOperandMut { ptr: operand.ptr, row_stride: 0 });
+    for operand in operands {
+        walk.places.push(RawOperand { ptr: operand.ptr, row_stride: 0 });
     }
     if plan.is_linear() && !copy {
         let (start, end) = walk.linear(units);
@@ -96,16 +90,15 @@ pub(crate) unsafe fn run(
 
 struct Walk<'w> {
     plan: &'w LoopPlan,
-    /// Inputs, then outputs; and the same apart.
+    /// Inputs, then outputs.
     operands: &'w [BoundOperand],
-    of_block: Operands<'w>,
     /// Whether inputs that alias an output are copied.
     copy: bool,
     any_alias: bool,
     /// Whether inputs with a step are handed in where they are.
     reads_steps: bool,
-    inputs: SmallVec<[RawOperand; 4]>,
-    outputs: SmallVec<[RawOperandMut; 2]>,
+    /// Where the block of each operand is.
+    places: SmallVec<[RawOperand; 6]>,
     body: Body<'w>,
 }
 
@@ -169,10 +162,7 @@ impl Walk<'_> {
     /// Points operand `i` at its block.
     #[inline]
     fn set(&mut self, i: usize, ptr: *mut u8, row_stride: isize) {
-        match i.checked_sub(self.plan.inputs()) {
-            None => self.inputs[i] = RawOperand { ptr, row_stride },
-            Some(j) => self.outputs[j] = RawOperandMut { ptr, row_stride },
-        }
+        self.places[i] = RawOperand { ptr, row_stride };
     }
 
     /// Calls the body.
@@ -182,16 +172,17 @@ impl Walk<'_> {
     #[inline]
     unsafe fn call(&mut self, rows: usize, cols: usize) -> ControlFlow<()> {
         let raw = RawBlock {
-            inputs: &self.inputs,
-            outputs: &self.outputs,
+            operands: &self.places,
             rows,
             cols,
+            inputs: self.plan.inputs(),
+            level: 0,
             any_alias: self.any_alias,
             reads_steps: self.reads_steps,
         };
         // SAFETY: each pointer is set for so many rows and columns (the contract), and memory stays borrowed for the call
         // (`run`). The body alone has them: a walk calls one body at a time, and its units are no one else's.
-        (self.body)(&mut unsafe { Block::new(self.of_block, raw) })
+        (self.body)(&mut unsafe { Block::new(self.operands, raw) })
     }
 
     /// # Safety
@@ -257,10 +248,7 @@ impl Walk<'_> {
         let plan = self.plan;
         let whole: SmallVec<[Strided; 4]> = (0..self.operands.len())
             .map(|i| {
-                let (ptr, row_stride) = match i.checked_sub(plan.inputs()) {
-                    None => (self.inputs[i].ptr.cast_mut(), self.inputs[i].row_stride),
-                    Some(j) => (self.outputs[j].ptr, self.outputs[j].row_stride),
-                };
+                let RawOperand { ptr, row_stride } = self.places[i];
                 Strided { ptr, row_stride, col_stride: plan.inner_stride(i) }
             })
             .collect();
@@ -487,7 +475,7 @@ impl Walk<'_> {
             let bytes = output.ptr.wrapping_add(start * output.item()).addr().wrapping_neg() % LINE;
             bytes / output.item()
         };
-        let head = self.of_block.outputs.first().map_or(0, to_line);
+        let head = self.operands.get(self.plan.inputs()).map_or(0, to_line);
         let mut firsts: SmallVec<[*mut u8; 4]> = SmallVec::new();
         for ((operand, walk), &tile) in self.operands.iter().zip(walks).zip(tiles) {
             // Rows in the tile begin with a line, too.

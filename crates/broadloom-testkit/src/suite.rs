@@ -1,4 +1,4 @@
-//! One suite for every executor: a new one is held to all of it by implementing [`Executor`].
+//! One suite for every executor: a new one is held to all of it as a [`Subject`].
 //!
 //! Results are compared bit for bit with those of the scalar instance, which the oracle judges: a NaN whose bits an
 //! instruction leaves open is made canonical before it is stored, as in any kernel that rewriting made. A difference panics
@@ -8,23 +8,65 @@ mod host;
 mod integers;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op, Scalar, fold};
-use broadloom_mem::{Access, AliasPolicy, Block, HostFunction, Nest, Scratch, View, ViewMut};
+use broadloom_ir::{Purpose, VectorWidth};
+use broadloom_mem::{
+    Access, AliasPolicy, Block, ExecutableKernel, HostFunction, KernelExecutor, KernelRun, Nest, Scratch,
+    Stores, View, ViewMut, WorkingMemory,
+};
 
 use crate::{edge_cases, one_of};
 
 pub use host::{host_functions_among_ops, host_functions_of_every_dtype};
 pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
 
-/// A prepared kernel: a block, parameters and fault bytes in, the block's outputs written.
-pub type Prepared = Box<dyn FnMut(&mut Block<'_>, &[u64], &mut [u8])>;
+/// What the suite judges: what an executor prepares for vectors of a width, for a purpose.
+#[derive(Clone, Copy)]
+pub struct Subject<'e> {
+    /// The executor, which takes every kernel of the suite.
+    pub executor: &'e dyn KernelExecutor,
+    /// The width: machine code must have vectors of it.
+    pub width: VectorWidth,
+    /// The purpose. For [`Purpose::Stream`] kernels are asked for non-temporal stores, too.
+    pub purpose: Purpose,
+}
 
-/// What the suite judges.
-pub trait Executor {
+impl<'e> Subject<'e> {
+    /// An executor on vectors of a width, with usual stores.
+    pub fn new(executor: &'e dyn KernelExecutor, width: VectorWidth) -> Subject<'e> {
+        Subject { executor, width, purpose: Purpose::Store }
+    }
+
     /// Prepares a kernel, whose host functions are among `functions`, for inputs that are accessed in this way.
-    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared;
+    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
+        let prepared = self.executor.prepare(kernel, functions, access, self.width, self.purpose);
+        let kernel_code = prepared.expect("an executor that takes the kernel");
+        assert_eq!((kernel_code.width(), kernel_code.narrowed()), (self.width, None), "{kernel}");
+        let stores = match self.purpose {
+            Purpose::Stream => Stores::Streaming,
+            Purpose::Store | Purpose::Reduce => Stores::Cached,
+        };
+        Prepared { kernel: kernel_code, stores, memory: WorkingMemory::default() }
+    }
+}
+
+/// A kernel that is ready to run, with memory for its runs.
+struct Prepared {
+    kernel: Arc<dyn ExecutableKernel>,
+    stores: Stores,
+    memory: WorkingMemory,
+}
+
+impl Prepared {
+    /// Computes a block.
+    fn run(&mut self, block: &mut Block<'_>) {
+        let Prepared { kernel, stores, memory } = self;
+        let mut run = KernelRun { params: &[], faults: &mut [], stores: *stores, memory };
+        kernel.run(block, &mut run).expect("a block of the kernel");
+    }
 }
 
 fn bytes(values: &[Scalar]) -> Vec<u8> {
@@ -58,7 +100,7 @@ fn as_bytes(words: &[u64], len: usize) -> &[u8] {
 
 /// Runs a kernel of one instruction, and the canonical NaN, on columns of operands; the operands marked in `splat` are
 /// uniform.
-fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) -> Vec<Scalar> {
+fn run(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) -> Vec<Scalar> {
     let mut args = [ValueId(0); 3];
     (0..columns.len()).for_each(|i| args[i] = ValueId(i as u32));
     let mut kernel = Kernel {
@@ -68,7 +110,7 @@ fn run(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bo
     };
     let result = closed(&mut kernel, ValueId(columns.len() as u32));
     kernel.outputs.push(result.into());
-    run_kernel(executor, &kernel, &[], columns, splat).swap_remove(0)
+    run_kernel(subject, &kernel, &[], columns, splat).swap_remove(0)
 }
 
 /// The last value of a kernel; the canonical one for a NaN whose bits it leaves open.
@@ -84,7 +126,7 @@ fn closed(kernel: &mut Kernel, last: ValueId) -> ValueId {
 
 /// Runs a kernel on columns of its inputs, in the same way; a column per output.
 fn run_kernel(
-    executor: &dyn Executor,
+    subject: Subject<'_>,
     kernel: &Kernel,
     functions: &[HostFunction],
     columns: &[Vec<Scalar>],
@@ -113,9 +155,9 @@ fn run_kernel(
         });
         let mut nest = Nest::new(&[n], &views, out_views).expect("a nest");
         let access: Vec<_> = nest.accesses().collect();
-        let mut compiled = executor.prepare(kernel, functions, &access);
+        let mut compiled = subject.prepare(kernel, functions, &access);
         let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
-            compiled(block, &[], &mut []);
+            compiled.run(block);
             ControlFlow::Continue(())
         });
         assert!(done.is_continue());
@@ -152,8 +194,8 @@ fn columns(code: Code) -> Vec<Vec<Scalar>> {
     columns
 }
 
-fn check(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) {
-    let got = run(executor, code, columns, splat);
+fn check(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) {
+    let got = run(subject, code, columns, splat);
     for (i, &got) in got.iter().enumerate() {
         let at = |j: usize| if splat[j] { 0 } else { i };
         let args: Vec<Scalar> = columns.iter().enumerate().map(|(j, c)| c[at(j)]).collect();
@@ -167,10 +209,10 @@ fn check(executor: &dyn Executor, code: Code, columns: &[Vec<Scalar>], splat: &[
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn every_code_gives_the_scalar_instances_bits(executor: &dyn Executor) {
+pub fn every_code_gives_the_scalar_instances_bits(subject: Subject<'_>) {
     for code in codes() {
         let columns = columns(code);
-        check(executor, code, &columns, &vec![false; columns.len()]);
+        check(subject, code, &columns, &vec![false; columns.len()]);
     }
 }
 
@@ -178,7 +220,7 @@ pub fn every_code_gives_the_scalar_instances_bits(executor: &dyn Executor) {
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn operands_that_serve_a_whole_row(executor: &dyn Executor) {
+pub fn operands_that_serve_a_whole_row(subject: Subject<'_>) {
     for code in codes().filter(|c| c.operands() > 1) {
         let whole = columns(code);
         for splat_at in 0..whole.len() {
@@ -187,7 +229,7 @@ pub fn operands_that_serve_a_whole_row(executor: &dyn Executor) {
             for start in [0, whole[0].len() / 3, whole[0].len() / 2] {
                 let part: Vec<Vec<Scalar>> =
                     whole.iter().map(|c| c[start..].iter().take(37).copied().collect()).collect();
-                check(executor, code, &part, &splat);
+                check(subject, code, &part, &splat);
             }
         }
     }
@@ -199,7 +241,7 @@ pub fn operands_that_serve_a_whole_row(executor: &dyn Executor) {
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn pairs_of_instructions(executor: &dyn Executor) {
+pub fn pairs_of_instructions(subject: Subject<'_>) {
     let inner = [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Square];
     let compare = [Op::Equal, Op::NotEqual, Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual];
     let outer = [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Maximum, Op::Square];
@@ -209,16 +251,16 @@ pub fn pairs_of_instructions(executor: &dyn Executor) {
             for &second in outer.iter().chain(&compare).filter(takes) {
                 let kinds = [[3, 2], [2, 3], [3, 3], [3, 1]];
                 for args in kinds.into_iter().skip(second as usize % one_of(4)).step_by(one_of(4)) {
-                    pair(executor, dtype, first, (second, &args));
+                    pair(subject, dtype, first, (second, &args));
                 }
             }
         }
         for first in compare {
-            pair(executor, dtype, first, (Op::Where, &[4, 2, 3]));
+            pair(subject, dtype, first, (Op::Where, &[4, 2, 3]));
         }
         for first in [Op::Negative, Op::Multiply].into_iter().filter(|_| dtype.is_float()) {
             for args in [[4, 2, 3], [2, 4, 3], [2, 3, 4], [4, 4, 1], [1, 4, 4]] {
-                pair(executor, dtype, first, (Op::Fma, &args));
+                pair(subject, dtype, first, (Op::Fma, &args));
             }
         }
     }
@@ -226,7 +268,7 @@ pub fn pairs_of_instructions(executor: &dyn Executor) {
 
 /// Checks `second` of values that are numbered after three inputs (four where it takes three), of which the last is
 /// `first` of the first ones.
-fn pair(executor: &dyn Executor, dtype: DType, first: Op, (second, args): (Op, &[u32])) {
+fn pair(subject: Subject<'_>, dtype: DType, first: Op, (second, args): (Op, &[u32])) {
     let inputs = if args.len() == 3 { 4 } else { 3 };
     let args = &args[..second.operands()];
     let values = edge_cases::values(dtype);
@@ -239,7 +281,7 @@ fn pair(executor: &dyn Executor, dtype: DType, first: Op, (second, args): (Op, &
         let kernel = kernel_of_pair(dtype, inputs, first, (second, args), outputs == 2);
         for splat in 0..splats {
             let splat: Vec<bool> = (0..inputs).map(|i| splat >> i & 1 == 1).collect();
-            let got = run_kernel(executor, &kernel, &[], &columns, &splat);
+            let got = run_kernel(subject, &kernel, &[], &columns, &splat);
             for i in 0..columns[0].len() {
                 let mut at: Vec<Scalar> =
                     columns.iter().zip(&splat).map(|(c, &splat)| c[if splat { 0 } else { i }]).collect();
@@ -287,7 +329,7 @@ fn kernel_of_pair(
 ///
 /// # Panics
 /// Where another byte is written.
-pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
+pub fn any_byte_but_0_is_true(subject: Subject<'_>) {
     let not = Inst { code: Code::Apply(Op::LogicalNot, DType::Bool), args: [ValueId(0); 3] };
     let kernel = Kernel {
         inputs: vec![DType::Bool],
@@ -301,9 +343,9 @@ pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
     let outputs = [&mut moved[..], &mut inverted[..]]
         .map(|bytes| ViewMut::new(bytes, 1, 0, &[256], &[1]).expect("inside"));
     let mut nest = Nest::new(&[256], &[input], outputs).expect("a nest");
-    let mut compiled = executor.prepare(&kernel, &[], &nest.accesses().collect::<Vec<_>>());
+    let mut compiled = subject.prepare(&kernel, &[], &nest.accesses().collect::<Vec<_>>());
     let done = nest.run(AliasPolicy::Copy, &mut Scratch::new(), &mut |block| {
-        compiled(block, &[], &mut []);
+        compiled.run(block);
         ControlFlow::Continue(())
     });
     assert!(done.is_continue());
@@ -316,7 +358,7 @@ pub fn any_byte_but_0_is_true(executor: &dyn Executor) {
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn every_length_and_tail(executor: &dyn Executor) {
+pub fn every_length_and_tail(subject: Subject<'_>) {
     let codes = [
         Code::Apply(Op::Add, DType::Float32),
         Code::Apply(Op::Remainder, DType::Float64),
@@ -339,7 +381,7 @@ pub fn every_length_and_tail(executor: &dyn Executor) {
         for n in (1..=70).chain([100, 127, 128, 129, 135, 191, 192, 193, 200]) {
             let part: Vec<Vec<Scalar>> =
                 whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();
-            check(executor, code, &part, &vec![false; whole.len()]);
+            check(subject, code, &part, &vec![false; whole.len()]);
         }
     }
 }

@@ -195,7 +195,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let access = vec![Access::Contiguous; expression.inputs];
                 let code = compiler.compile(&kernel, &[], &access, width)?;
                 if shows {
-                    println!("{}", compiler.explain(Stores::Cached, &kernel, &access, width)?.assembly);
+                    println!("{}", compiler.listing(&kernel, &access, width, Purpose::Store)?.assembly);
                 }
                 let name = expression.text(ty).1;
                 // SAFETY: `by_gcc` compiled a function of this name from `text`, with these parameters.

@@ -1,15 +1,19 @@
 //! The emitter's code by the evaluator, as an executor of the suite that all executors pass.
 
 use std::ops::Range;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
+use broadloom_ir::code_plan::Tail;
 use broadloom_ir::kernel::Kernel;
-use broadloom_ir::{CodePlan, Purpose};
-use broadloom_mem::{Access, Block, HostFunction};
-use broadloom_testkit::suite::{self, Executor, Prepared};
+use broadloom_ir::{CodePlan, Purpose, Result};
+use broadloom_mem::{
+    Access, AliasPolicy, Block, ExecutableKernel, HostFunction, KernelExecutor, KernelRun, RawOperand,
+};
+use broadloom_testkit::suite::{self, Subject};
 use cranelift_codegen::ir::Function;
 
 use super::Machine;
-use crate::code::Operand;
 use crate::constants::TableEntry;
 use crate::emit::{Helpers, Variant};
 use crate::repertoire::optimised;
@@ -19,21 +23,51 @@ fn linked(constants: &[TableEntry], functions: &[HostFunction]) -> Vec<[u8; 16]>
     constants.iter().map(|entry| entry.link(functions).expect("a function that was given")).collect()
 }
 
-/// The emitter's code at a width, without a back end.
-struct Evaluated(Width);
+/// The emitter's code, without a back end.
+struct Evaluator;
 
-impl Executor for Evaluated {
-    fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
-        let width = self.0;
-        let (function, constants) = optimised(kernel, access, width, Purpose::Store, Helpers::Called);
+/// A kernel for the evaluator, at a width.
+struct Evaluated {
+    function: Function,
+    constants: Vec<[u8; 16]>,
+    kernel: Kernel,
+    access: Vec<Access>,
+    plan: CodePlan,
+}
+
+// A function is plain data, which the evaluator reads.
+impl UnwindSafe for Evaluated {}
+impl RefUnwindSafe for Evaluated {}
+
+impl KernelExecutor for Evaluator {
+    fn prepare(
+        &self,
+        kernel: &Kernel,
+        functions: &[HostFunction],
+        access: &[Access],
+        width: Width,
+        purpose: Purpose,
+    ) -> Result<Arc<dyn ExecutableKernel>> {
+        let (function, constants) = optimised(kernel, access, width, purpose, Helpers::Called);
         let constants = linked(&constants, functions);
-        let lanes = CodePlan::new(kernel, access, width, Purpose::Store).lanes as usize;
-        let (kernel, access) = (kernel.clone(), access.to_vec());
-        Box::new(move |block, params, faults| {
-            let run =
-                Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params };
-            run.block(block, faults, width, lanes);
-        })
+        let plan = CodePlan::new(kernel, access, width, purpose);
+        Ok(Arc::new(Evaluated { function, constants, kernel: kernel.clone(), access: access.to_vec(), plan }))
+    }
+}
+
+impl ExecutableKernel for Evaluated {
+    fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()> {
+        let Evaluated { function, constants, kernel, access, plan } = self;
+        Run { function, constants, kernel, access, params: run.params }.block(block, run.faults, plan);
+        Ok(())
+    }
+
+    fn policy(&self) -> AliasPolicy {
+        AliasPolicy::InPlace
+    }
+
+    fn width(&self) -> Width {
+        self.plan.width
     }
 }
 
@@ -46,13 +80,9 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    fn block(&self, block: &mut Block<'_>, faults: &mut [u8], width: Width, lanes: usize) {
-        let raw = block.raw();
-        let inputs = raw.inputs.iter().map(|o| (o.ptr.cast_mut(), o.row_stride));
-        let operands: Vec<Operand> = inputs
-            .chain(raw.outputs.iter().map(|o| (o.ptr, o.row_stride)))
-            .map(|(ptr, row_stride)| Operand { ptr, row_stride })
-            .collect();
+    fn block(&self, block: &mut Block<'_>, faults: &mut [u8], plan: &CodePlan) {
+        let (raw, lanes) = (block.raw(), plan.lanes as usize);
+        let operands = raw.operands;
         let sizes: Vec<usize> = self
             .kernel
             .inputs
@@ -61,9 +91,9 @@ impl Run<'_> {
             .map(|(d, access)| d.size() * if *access == Access::Splat { 1 } else { raw.cols })
             .chain(self.kernel.output_dtypes().map(|d| d.size() * raw.cols))
             .collect();
-        if width == Width::W512 || raw.cols >= lanes {
-            let last = if width == Width::W512 { raw.cols } else { raw.cols - lanes };
-            return self.call(&operands, &sizes, faults, raw.rows, last);
+        if plan.tail == Tail::Masked || raw.cols >= lanes {
+            let last = if plan.tail == Tail::Masked { raw.cols } else { raw.cols - lanes };
+            return self.call(operands, &sizes, faults, raw.rows, last);
         }
         // Short rows, in buffers that are filled up with the first element.
         for row in 0..raw.rows {
@@ -85,8 +115,8 @@ impl Run<'_> {
                 }
                 pads.push(pad);
             }
-            let padded: Vec<Operand> =
-                pads.iter_mut().map(|p| Operand { ptr: p.as_mut_ptr().cast(), row_stride: 0 }).collect();
+            let padded: Vec<RawOperand> =
+                pads.iter_mut().map(|p| RawOperand { ptr: p.as_mut_ptr().cast(), row_stride: 0 }).collect();
             self.call(&padded, &vec![8 * lanes; padded.len()], faults, 1, 0);
             for (i, operand) in operands.iter().enumerate().skip(self.kernel.inputs.len()) {
                 let bytes = &broadloom_mem::bytes_of(&pads[i])[..sizes[i]];
@@ -99,7 +129,7 @@ impl Run<'_> {
         }
     }
 
-    fn call(&self, operands: &[Operand], sizes: &[usize], faults: &mut [u8], rows: usize, last: usize) {
+    fn call(&self, operands: &[RawOperand], sizes: &[usize], faults: &mut [u8], rows: usize, last: usize) {
         let mut memory: Vec<Range<u64>> = Vec::new();
         for (operand, &size) in operands.iter().zip(sizes) {
             for row in 0..rows {
@@ -131,7 +161,7 @@ macro_rules! suite {
     ($($name:ident)*) => {$(
         #[test]
         fn $name() {
-            [Width::W256, Width::W512].map(Evaluated).iter().for_each(|e| suite::$name(e));
+            [Width::W256, Width::W512].map(|width| Subject::new(&Evaluator, width)).into_iter().for_each(suite::$name);
         }
     )*};
 }
@@ -179,7 +209,7 @@ fn zero_divisors_of_the_row_only() {
                     y[at * size..(at + 1) * size].fill(0);
                 }
                 let operands =
-                    [&mut x, &mut y, &mut out].map(|b| Operand { ptr: b.as_mut_ptr(), row_stride: 0 });
+                    [&mut x, &mut y, &mut out].map(|b| RawOperand { ptr: b.as_mut_ptr(), row_stride: 0 });
                 let mut faults = [0];
                 run.call(&operands, &[n * size; 3], &mut faults, 1, n);
                 assert_eq!(faults[0] != 0, zero.is_some(), "{n} {dtype}, a zero at {zero:?}");
@@ -217,8 +247,8 @@ fn whole_blocks_past_the_caches() {
         for n in (1..=4).map(|blocks| blocks * lanes) {
             let mut x: Vec<i32> = (0..n as i32).map(|i| i - 40).collect();
             let mut outs = [const { Lines([0x77; 4096]) }; 3];
-            let mut operands = vec![Operand { ptr: x.as_mut_ptr().cast(), row_stride: 0 }];
-            operands.extend(outs.iter_mut().map(|o| Operand { ptr: o.0.as_mut_ptr(), row_stride: 0 }));
+            let mut operands = vec![RawOperand { ptr: x.as_mut_ptr().cast(), row_stride: 0 }];
+            operands.extend(outs.iter_mut().map(|o| RawOperand { ptr: o.0.as_mut_ptr(), row_stride: 0 }));
             run.call(&operands, &[4 * n, 4 * n, n, 8 * n], &mut [], 1, n);
             let want =
                 |bytes: &dyn Fn(i32) -> Vec<u8>| x.iter().flat_map(|x| bytes(2 * x)).collect::<Vec<u8>>();

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use broadloom_clif::{Compiled, Compiler, Width};
 use broadloom_ir::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, ErrorKind, Op, Purpose};
-use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
+use broadloom_mem::{Access, ExecutableKernel, Nest, Scratch, View, ViewMut};
 
 use crate::rows::{Dice, Guarded, Wall};
 
@@ -160,9 +160,9 @@ impl Codes {
         };
         let mut nest = Nest::new(shape, &inputs, views).expect("apart, or the same");
         let compiled = self.get(case, nest.stepped_accesses().collect(), width);
-        let policy = if compiled.reads_steps() { AliasPolicy::Stepped } else { AliasPolicy::InPlace };
+        let policy = compiled.policy();
         let done = nest.run(policy, &mut Scratch::new(), &mut |block| {
-            compiled.run(block, &[], &mut []).expect("matches");
+            compiled.run_alone(block, &[], &mut []).expect("matches");
             ControlFlow::Continue(())
         });
         assert!(done.is_continue());

@@ -198,8 +198,8 @@ pub fn safe_output(block: &mut Block<'_>, item: usize, j: usize, row: usize, val
 pub fn raw_input(raw: RawBlock<'_>, access: Access, item: usize, i: usize, row: usize, col: usize) -> u64 {
     let step = access.step() * item as isize;
     let mut bytes = [0; 8];
-    let offset = row as isize * raw.inputs[i].row_stride + col as isize * step;
-    let from = raw.inputs[i].ptr.wrapping_offset(offset);
+    let offset = row as isize * raw.operands[i].row_stride + col as isize * step;
+    let from = raw.operands[i].ptr.wrapping_offset(offset);
     assert_eq!(from.addr() % item, 0, "aligned");
     // SAFETY: row < rows and col < cols, as `RawBlock` asks.
     unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), item) }
@@ -207,8 +207,10 @@ pub fn raw_input(raw: RawBlock<'_>, access: Access, item: usize, i: usize, row: 
 }
 
 pub fn raw_output(raw: RawBlock<'_>, item: usize, j: usize, row: usize, col: usize, value: u64) {
-    let to =
-        raw.outputs[j].ptr.wrapping_offset(row as isize * raw.outputs[j].row_stride).wrapping_add(col * item);
+    let to = raw.operands[raw.inputs + j]
+        .ptr
+        .wrapping_offset(row as isize * raw.operands[raw.inputs + j].row_stride)
+        .wrapping_add(col * item);
     assert_eq!(to.addr() % item, 0, "aligned");
     let bytes = value.to_le_bytes();
     // SAFETY: row < rows and col < cols, as `RawBlock` asks.

@@ -62,8 +62,11 @@ fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
         let flow = part.run(scratch, &mut |block| {
             let raw = block.raw();
             blocks.push((raw.rows, raw.cols));
-            let begins =
-                |row: usize| raw.outputs[0].ptr.wrapping_offset(row as isize * raw.outputs[0].row_stride);
+            let begins = |row: usize| {
+                raw.operands[raw.inputs]
+                    .ptr
+                    .wrapping_offset(row as isize * raw.operands[raw.inputs].row_stride)
+            };
             let is_tile = raw.rows > 1;
             assert!(!is_tile || (0..raw.rows).all(|row| begins(row).addr().is_multiple_of(LINE)));
             assert_eq!(raw.any_alias, is_shared);

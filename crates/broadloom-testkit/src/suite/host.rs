@@ -8,7 +8,7 @@ use broadloom_core::{DType, Op, Scalar};
 use broadloom_math::{DTypeVisitor, Elem};
 use broadloom_mem::HostFunction;
 
-use super::{Executor, run_kernel};
+use super::{Subject, run_kernel};
 use crate::edge_cases;
 
 fn inst(code: Code, args: &[u32]) -> Inst {
@@ -50,7 +50,7 @@ impl<T: Elem> DTypeVisitor for From<T> {
 ///
 /// # Panics
 /// Where a bit differs from what the function gives.
-pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
+pub fn host_functions_of_every_dtype(subject: Subject<'_>) {
     for function in DType::ALL.iter().flat_map(|from| from.visit(Any)) {
         let (from, to) = (function.signature().operands()[0], function.signature().result());
         let mut kernel =
@@ -62,7 +62,7 @@ pub fn host_functions_of_every_dtype(executor: &dyn Executor) {
             .map(|(step, values)| (0..67).map(|i| values[(i * step) % values.len()]).collect())
             .into();
         for splat in [[false, false], [true, false], [false, true], [true, true]] {
-            let got = run_kernel(executor, &kernel, std::slice::from_ref(&function), &columns, &splat)
+            let got = run_kernel(subject, &kernel, std::slice::from_ref(&function), &columns, &splat)
                 .swap_remove(0);
             for (i, got) in got.iter().enumerate() {
                 let [x, y] = [0, 1].map(|j| columns[j][if splat[j] { 0 } else { i }]);
@@ -91,7 +91,7 @@ fn second(x: f64) -> bool {
 ///
 /// # Panics
 /// Where a bit differs from what the functions give.
-pub fn host_functions_among_ops(executor: &dyn Executor) {
+pub fn host_functions_among_ops(subject: Subject<'_>) {
     let functions = [function("first", first), function("second", second)];
     let mut kernel = Kernel {
         inputs: vec![DType::Float32, DType::UInt8, DType::Bool],
@@ -107,22 +107,22 @@ pub fn host_functions_among_ops(executor: &dyn Executor) {
         inst(f, &[0, 6, 5]),
     ];
     for n in 1..=70 {
-        check(executor, &kernel, &functions, n, [false; 3]);
+        check(subject, &kernel, &functions, n, [false; 3]);
     }
     for splats in 0..8 {
         for n in [1, 3, 37, 300] {
-            check(executor, &kernel, &functions, n, [0, 1, 2].map(|i| splats >> i & 1 == 1));
+            check(subject, &kernel, &functions, n, [0, 1, 2].map(|i| splats >> i & 1 == 1));
         }
     }
 }
 
-fn check(executor: &dyn Executor, kernel: &Kernel, functions: &[HostFunction], n: usize, splat: [bool; 3]) {
+fn check(subject: Subject<'_>, kernel: &Kernel, functions: &[HostFunction], n: usize, splat: [bool; 3]) {
     let columns = [
         (0..n).map(|i| Scalar::of(i as f32 * 0.37 - 5.0)).collect(),
         (0..n).map(|i| Scalar::of((i * 29) as u8)).collect(),
         (0..n).map(|i| Scalar::of(i % 3 == 0)).collect::<Vec<Scalar>>(),
     ];
-    let got = run_kernel(executor, kernel, functions, &columns, &splat);
+    let got = run_kernel(subject, kernel, functions, &columns, &splat);
     for i in 0..n {
         let [x, n, b] = [0, 1, 2].map(|j| columns[j][if splat[j] { 0 } else { i }]);
         let x = x.get::<f32>().expect("a float32");

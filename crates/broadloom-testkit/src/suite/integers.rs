@@ -6,7 +6,7 @@
 use broadloom_core::kernel::Code;
 use broadloom_core::{DType, Kind, Op, Scalar};
 
-use super::{Executor, check};
+use super::{Subject, check};
 use crate::one_of;
 
 /// A generator of bits; the high ones are the better ones.
@@ -38,7 +38,7 @@ fn scalar(dtype: DType, x: u64) -> Scalar {
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn quotients_next_to_integers(executor: &dyn Executor) {
+pub fn quotients_next_to_integers(subject: Subject<'_>) {
     let mut bits = Bits(1);
     for (dtype, op) in
         integers().flat_map(|d| [Op::FloorDivide, Op::Remainder, Op::TruncDivide].map(|op| (d, op)))
@@ -50,12 +50,12 @@ pub fn quotients_next_to_integers(executor: &dyn Executor) {
         let code = Code::Apply(op, dtype);
         let divisors: Vec<u64> = (0..20_000).map(|_| bits.number()).collect();
         let x = divisors.iter().map(|&d| near(&mut bits, d)).collect();
-        check(executor, code, &[x, divisors.iter().map(|&d| scalar(dtype, d)).collect()], &[false; 2]);
+        check(subject, code, &[x, divisors.iter().map(|&d| scalar(dtype, d)).collect()], &[false; 2]);
         for i in (0..130).step_by(one_of(5)) {
             let divisor = if i < 100 { i } else { bits.number() };
             let x: Vec<Scalar> = (0..67).map(|_| near(&mut bits, divisor)).collect();
             let divisor = vec![scalar(dtype, divisor); x.len()];
-            check(executor, code, &[x, divisor], &[false, true]);
+            check(subject, code, &[x, divisor], &[false, true]);
         }
     }
 }
@@ -64,14 +64,14 @@ pub fn quotients_next_to_integers(executor: &dyn Executor) {
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn shifts_by_every_count(executor: &dyn Executor) {
+pub fn shifts_by_every_count(subject: Subject<'_>) {
     let mut bits = Bits(2);
     for (dtype, op) in
         integers().flat_map(|d| [Op::BitwiseLeftShift, Op::BitwiseRightShift].map(|op| (d, op)))
     {
         let counts: Vec<Scalar> = (0..3000u64).map(|i| scalar(dtype, (i % 70).wrapping_sub(3))).collect();
         let x = counts.iter().map(|_| scalar(dtype, bits.next())).collect();
-        check(executor, Code::Apply(op, dtype), &[x, counts], &[false; 2]);
+        check(subject, Code::Apply(op, dtype), &[x, counts], &[false; 2]);
     }
 }
 
@@ -79,7 +79,7 @@ pub fn shifts_by_every_count(executor: &dyn Executor) {
 ///
 /// # Panics
 /// Where a bit differs from the scalar instance.
-pub fn conversions_next_to_the_middle(executor: &dyn Executor) {
+pub fn conversions_next_to_the_middle(subject: Subject<'_>) {
     let mut bits = Bits(3);
     for dtype in integers() {
         let x: Vec<Scalar> = (0..20_000)
@@ -91,14 +91,14 @@ pub fn conversions_next_to_the_middle(executor: &dyn Executor) {
             })
             .collect();
         for to in [DType::Float16, DType::Float32, DType::Float64] {
-            check(executor, Code::Cast(dtype, to), std::slice::from_ref(&x), &[false]);
+            check(subject, Code::Cast(dtype, to), std::slice::from_ref(&x), &[false]);
         }
         let floats: Vec<f64> = (0..20_000)
             .map(|_| (bits.number() as i64 as f64) * [0.5, 1.0, 2.0, 4.0][bits.next() as usize % 4])
             .collect();
         let wide = floats.iter().map(|x| Scalar { dtype: DType::Float64, bits: x.to_bits() }).collect();
-        check(executor, Code::Cast(DType::Float64, dtype), &[wide], &[false]);
+        check(subject, Code::Cast(DType::Float64, dtype), &[wide], &[false]);
         let narrow = |x: &f64| Scalar { dtype: DType::Float32, bits: (*x as f32).to_bits().into() };
-        check(executor, Code::Cast(DType::Float32, dtype), &[floats.iter().map(narrow).collect()], &[false]);
+        check(subject, Code::Cast(DType::Float32, dtype), &[floats.iter().map(narrow).collect()], &[false]);
     }
 }

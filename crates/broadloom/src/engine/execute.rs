@@ -1,7 +1,7 @@
 //! Running one stage: bind memory, choose an executor, share the work among threads.
 //!
-//! There is one way, [`PreparedStage::run`], whose first arm is the short call: machine code of a linear stage, which takes no
-//! lock, no nest and no memory; that of any other stage takes a nest, where one thread is enough. Each thread computes under the
+//! There is one way over operands that are apart, [`PreparedStage::run`], whose first arm is the short call: machine code of a linear
+//! stage, which takes no lock, no nest and no memory; that of any other stage takes a nest, where one thread is enough. Each thread computes under the
 //! default floating-point environment and gets its own back; the bits, and the error that names the op whose divisor was zero, are
 //! the same for any number of threads.
 
@@ -10,91 +10,54 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use broadloom_core::{Error, ErrorKind, Result};
-use broadloom_interp::Tiles;
 use broadloom_mem::{
-    Access, AliasPolicy, Apart, Block, FloatEnv, Nest, Part, Region, Scratch, SharedParts, Stores, has_failed,
+    Access, Block, ExecutableKernel, FloatEnv, KernelRun, Nest, Operands, Part, Scratch, SharedParts, Stores,
+    WorkingMemory, has_failed,
 };
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
 use crate::engine::outcome::{Outcome, failing};
-use crate::engine::prepared::{PreparedStage, Runner};
+use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
-use crate::jit::Compiled;
 
 impl PreparedStage {
-    /// Runs the stage over slices: for each input the memory that its layout is over, for each output its elements.
+    /// Runs the stage over memory of its layouts.
     ///
-    /// PERF: the usual short call. Nothing is planned, nor allocated with up to four operands, and nothing is locked where
+    /// PERF: the usual short call. Nothing is planned, nor allocated with up to six operands, and nothing is locked where
     /// it is clear that machine code runs a linear stage.
     #[inline]
-    pub fn run<'m>(
+    pub fn run(
         &self,
         request: &Request<'_>,
-        inputs: impl ExactSizeIterator<Item = &'m [u8]>,
-        outputs: impl ExactSizeIterator<Item = &'m mut [u8]>,
+        operands: &mut Operands<'_>,
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        match self.direct(request) {
-            _ if !self.stores => {
-                if watch.is_none() && self.is_short_reduction() {
-                    return self.reduce_neighbours(inputs, outputs);
-                }
-                let inputs: SmallVec<[Region<'_>; 8]> = inputs.map(Region::from).collect();
-                let mut outputs: SmallVec<[&mut [u8]; 4]> = outputs.collect();
-                self.combine(request, &inputs, &mut outputs, params, watch)
-            }
-            _ if self.stage.shape.elements() == 0 => Ok(()),
-            Some(compiled) if watch.is_none() && self.linear.is_some() => {
-                let inputs =
-                    inputs.zip(self.starts()).map(|(bytes, first)| bytes.get(*first..).unwrap_or(&[]));
-                self.run_direct(request, |elements, faults| {
-                    compiled.run_slices(elements, inputs, outputs, params, faults)
-                })
-            }
-            direct => {
-                let since = self.clock(request);
-                let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
-                let loops = self.loops.as_ref().map_err(|e| memory(e))?;
-                // PERF: a nest that is moved costs as much as a short call's work.
-                match (&mut Nest::bind(loops, inputs, outputs), direct.filter(|_| watch.is_none())) {
-                    (Ok(nest), Some(compiled)) => self.walk_direct(request, nest, compiled, params),
-                    (Ok(nest), None) => self.run_nest(request, nest, params, since, watch),
-                    (Err(e), _) => Err(memory(e)),
-                }
-            }
+        if !self.stores {
+            let (inputs, mut outputs) = operands.parts();
+            return self.combine(request, &inputs, &mut outputs, params, watch);
         }
-    }
-
-    /// [`PreparedStage::run`] of a stage that stores, over memory that no types show to be apart.
-    pub fn run_apart(&self, request: &Request<'_>, operands: &mut Apart<'_>, params: &[u64]) -> Result<()> {
         if self.stage.shape.elements() == 0 {
             return Ok(());
         }
-        let direct = self.direct(request);
-        if let (Some(compiled), true) = (direct, self.linear.is_some()) {
-            operands.skip(self.starts());
-            return self.run_direct(request, |elements, faults| {
-                compiled.run_apart(elements, operands, params, faults)
+        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
+        let loops = self.loops.as_ref().map_err(|e| memory(e))?;
+        let direct = self.direct(request).filter(|_| watch.is_none());
+        if let (Some(code), true) = (direct, loops.is_linear()) {
+            return self.run_direct(request, params, &mut WorkingMemory::default(), |run| {
+                operands.with_all(loops, |block| code.run(block, run)).map_err(|e| memory(&e))?
             });
         }
         let since = self.clock(request);
-        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
-        let loops = self.loops.as_ref().map_err(|e| memory(e))?;
-        match (&mut Nest::bind_apart(loops, operands), direct) {
-            (Ok(nest), Some(compiled)) => self.walk_direct(request, nest, compiled, params),
-            (Ok(nest), None) => self.run_nest(request, nest, params, since, None),
+        // PERF: a nest that is moved costs as much as a short call's work.
+        match (&mut Nest::bind_operands(loops, operands), direct) {
+            (Ok(nest), Some(code)) => self.walk_direct(request, nest, &**code, params),
+            (Ok(nest), None) => self.run_nest(request, nest, params, since, watch),
             (Err(e), _) => Err(memory(e)),
         }
-    }
-
-    /// Where the elements of each input begin in its memory, of a linear stage.
-    #[inline]
-    fn starts(&self) -> &[usize] {
-        self.linear.as_deref().unwrap_or(&[])
     }
 
     /// Runs the stage by its machine code over bound memory, on this thread.
@@ -102,13 +65,13 @@ impl PreparedStage {
         &self,
         request: &Request<'_>,
         nest: &mut Nest<'_>,
-        compiled: &Compiled,
+        code: &dyn ExecutableKernel,
         params: &[u64],
     ) -> Result<()> {
-        self.run_direct(request, |_, faults| {
-            with_workspace(|scratch, _| {
+        with_workspace(|scratch, memory| {
+            self.run_direct(request, params, memory, |run| {
                 let mut failure = None;
-                let mut body = |block: &mut Block<'_>| match compiled.run(block, params, faults) {
+                let mut body = |block: &mut Block<'_>| match code.run(block, run) {
                     Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
                     Ok(()) => ControlFlow::Continue(()),
                     Err(error) => {
@@ -116,19 +79,21 @@ impl PreparedStage {
                         ControlFlow::Break(())
                     }
                 };
-                let _ = nest.run(policy_of(compiled), scratch, &mut body);
+                let _ = nest.run(code.policy(), scratch, &mut body);
                 let refused = scratch.take_refusal().map(|r| Error::new(ErrorKind::Limit, r.to_string()));
                 failure.or(refused).map_or(Ok(()), Err)
             })
         })
     }
 
-    /// Runs machine code of the stage, which is given the number of elements and the bytes for faults.
+    /// Runs machine code of the stage, as `code` calls it.
     #[inline]
     fn run_direct(
         &self,
         request: &Request<'_>,
-        code: impl FnOnce(usize, &mut [u8]) -> Result<()>,
+        params: &[u64],
+        memory: &mut WorkingMemory,
+        code: impl FnOnce(&mut KernelRun<'_>) -> Result<()>,
     ) -> Result<()> {
         let since = self.clock(request);
         let _ieee = FloatEnv::ieee();
@@ -136,7 +101,8 @@ impl PreparedStage {
         if self.sites > 0 {
             faults.resize(self.sites, 0);
         }
-        let run = || code(self.stage.shape.elements(), &mut faults);
+        let mut run = KernelRun { params, faults: &mut faults, stores: Stores::Cached, memory };
+        let run = || code(&mut run);
         let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
             self.note(request, true, since);
@@ -159,24 +125,24 @@ impl PreparedStage {
         // Choosing estimates in floats, and so does the compiler, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let access: SmallVec<[Access; 8]> = nest.stepped_accesses().collect();
-        let (runner, choice) = self.runner(request, &access, watch)?;
+        let (kernel, choice) = self.runner(request, &access, watch)?;
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let job = Job {
-            runner: &runner,
+            kernel: &*kernel,
             stores: self.traffic.stores(),
             params,
             outcome: &outcome,
             can_fail: self.can_fail,
         };
-        let (policy, time) = (alias_policy(&runner), choice.time());
+        let time = choice.time();
         let threads = workers::threads(request.options, time);
         // More parts than threads, since some threads come late or are slower.
         let parts = if threads > 1 { threads * 4 } else { 1 };
         let chunks = self.chunks(nest, watch.is_some());
-        let parts = nest.split(parts.max(chunks), policy).shared();
+        let parts = nest.split(parts.max(chunks), kernel.policy()).shared();
         outcome.share(threads, &|| job.work(&parts))?;
         if let (Some(since), State::Trial(_)) = (since, choice.state) {
-            self.note(request, matches!(&runner, Runner::Jit(_)), since);
+            self.note(request, kernel.plan().is_some(), since);
         }
         self.check(outcome.faults())
     }
@@ -195,16 +161,16 @@ impl PreparedStage {
     pub(super) fn run_part(
         &self,
         nest: &mut Nest<'_>,
-        runner: &Runner,
+        kernel: &dyn ExecutableKernel,
         params: &[u64],
         outcome: &Outcome<'_>,
     ) -> Result<()> {
-        let job = Job { runner, stores: self.traffic.stores(), params, outcome, can_fail: self.can_fail };
+        let job = Job { kernel, stores: self.traffic.stores(), params, outcome, can_fail: self.can_fail };
         let chunks = self.chunks(nest, outcome.is_watched());
-        let mut parts = nest.split(chunks, alias_policy(runner));
+        let mut parts = nest.split(chunks, kernel.policy());
         parts.try_for_each(|part| {
             outcome.go_on()?;
-            with_workspace(|scratch, tiles| job.blocks(part, scratch, tiles))
+            with_workspace(|scratch, memory| job.blocks(part, scratch, memory))
         })
     }
 
@@ -221,22 +187,9 @@ impl PreparedStage {
     }
 }
 
-/// The interpreter's slices must not alias.
-fn alias_policy(runner: &Runner) -> AliasPolicy {
-    match runner {
-        Runner::Jit(compiled) => policy_of(compiled),
-        Runner::Interp(_) => AliasPolicy::Copy,
-    }
-}
-
-/// Machine code reads before it writes, element by element, and may read steps.
-fn policy_of(compiled: &Compiled) -> AliasPolicy {
-    if compiled.reads_steps() { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
-}
-
 /// What the parts of one run share.
 struct Job<'j> {
-    runner: &'j Runner,
+    kernel: &'j dyn ExecutableKernel,
     /// How the interpreter writes outputs.
     stores: Stores,
     params: &'j [u64],
@@ -247,16 +200,16 @@ struct Job<'j> {
 
 thread_local! {
     /// Working memory, kept between runs: some hundred kilobytes at most.
-    static WORKSPACE: Cell<Option<Box<(Scratch, Tiles)>>> = const { Cell::new(None) };
+    static WORKSPACE: Cell<Option<Box<(Scratch, WorkingMemory)>>> = const { Cell::new(None) };
 }
 
 /// Lends this thread's working memory; new memory where that is in use further up this thread, or the thread ends.
 ///
 /// PERF: it is in a box, since to move it out and back takes as long as a short call's work.
-pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut Tiles) -> R) -> R {
+pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut WorkingMemory) -> R) -> R {
     let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let (scratch, tiles) = &mut *workspace;
-    let done = work(scratch, tiles);
+    let (scratch, memory) = &mut *workspace;
+    let done = work(scratch, memory);
     let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
     done
 }
@@ -267,16 +220,18 @@ impl Job<'_> {
         while !self.outcome.has_stopped()
             && let Some(part) = parts.take()
         {
-            self.outcome
-                .part(part.elements(), || with_workspace(|scratch, tiles| self.blocks(part, scratch, tiles)));
+            self.outcome.part(part.elements(), || {
+                with_workspace(|scratch, memory| self.blocks(part, scratch, memory))
+            });
         }
     }
 
-    fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, tiles: &mut Tiles) -> Result<()> {
+    fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, memory: &mut WorkingMemory) -> Result<()> {
         let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.outcome.sites());
         let mut failure = None;
+        let mut run = KernelRun { params: self.params, faults: &mut faults, stores: self.stores, memory };
         let mut body = |block: &mut Block<'_>| {
-            let done = self.runner.run(self.stores, block, self.params, &mut faults, tiles);
+            let done = self.kernel.run(block, &mut run);
             match done {
                 Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),

@@ -8,7 +8,7 @@
 use broadloom_core::fuse::{self, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Region, View, ViewMut};
+use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Operands, Region, View, ViewMut};
 use smallvec::SmallVec;
 
 use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
@@ -205,11 +205,13 @@ impl PlanRun<'_> {
         let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
         let mut written = memory.take_written(self.pool, stage)?;
         let Memory { roots, temps } = memory;
-        let inputs: Option<SmallVec<[&[u8]; 8]>> =
-            stage.inputs.iter().map(|input| self.region(input.source, temps).as_slice()).collect();
-        if let (Some(inputs), Some(mut outputs)) = (inputs, memory::slices(roots, stage, &mut written)) {
-            let outputs = outputs.iter_mut().map(|bytes| &mut **bytes);
-            prepared.run(&self.request, inputs.iter().copied(), outputs, &params, self.watch)?;
+        let mut operands = Operands::default();
+        let mut is_read = stage.inputs.iter().map(|input| operands.read(self.region(input.source, temps)));
+        if is_read.all(|is_read| is_read)
+            && let Some(outputs) = memory::slices(roots, stage, &mut written)
+            && { outputs }.into_iter().all(|bytes| operands.write_slice(bytes))
+        {
+            prepared.run(&self.request, &mut operands, &params, self.watch)?;
         } else if !self.attempt(prepared, temps, outputs(roots, stage, &mut written)?, &params)? {
             let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
             for dtype in stage.kernel.output_dtypes() {

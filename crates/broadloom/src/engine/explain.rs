@@ -116,7 +116,7 @@ fn step(
         (Detail::Code, compiler) => match (compiler, runtime.no_compiler()) {
             (Ok(compiler), None) => {
                 let purpose = prepared.purpose(request.width);
-                Some(Ok(compiler.explain(purpose, &stage.kernel, &access, request.width)?))
+                Some(Ok(compiler.listing(&stage.kernel, &access, request.width, purpose)?))
             }
             (Err(why), _) | (_, Some(why)) => Some(Err(why.to_string())),
         },

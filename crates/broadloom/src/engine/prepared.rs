@@ -6,15 +6,15 @@
 //! come free. A thread that finds the lock held prepares for its own run alone.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use broadloom_core::fuse::{Source, Stage};
 use broadloom_core::{DType, Layout, Result};
-use broadloom_interp::{Program, Tiles};
+use broadloom_interp::Interpreter;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
 use broadloom_ir::{Purpose, VectorWidth};
-use broadloom_mem::{Access, Block, FloatEnv, HostFunction, Stores};
+use broadloom_mem::{Access, FloatEnv, HostFunction, KernelExecutor, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
@@ -22,9 +22,8 @@ use crate::engine::cost::{self, Estimate, RunCost, Traffic};
 use crate::engine::geometry::Geometry;
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
-use crate::engine::runtime::{Compilation, KernelKey, Request, ThreadMode};
+use crate::engine::runtime::{Compilation, Executable, KernelKey, Request, ThreadMode};
 use crate::engine::watch::{Watch, Work};
-use crate::jit::Compiled;
 
 /// See the module's head.
 pub struct PreparedStage {
@@ -38,11 +37,9 @@ pub struct PreparedStage {
     /// Whether it reduces long runs of elements that follow each other.
     has_long_runs: bool,
     /// The program for what is left of such runs, by [`VectorWidth`].
-    pub rest: [OnceLock<Arc<Program>>; 3],
+    pub rest: [OnceLock<Executable>; 3],
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
-    /// For each input, where its elements begin in its memory, if the loops are one over memory as it is.
-    pub linear: Option<SmallVec<[usize; 8]>>,
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
@@ -58,7 +55,7 @@ pub struct PreparedStage {
     short: [bool; 3],
     kept: Mutex<Kept>,
     /// The machine code of a stage that stores, once it is there, by [`VectorWidth`].
-    direct: [OnceLock<Compiled>; 3],
+    direct: [OnceLock<Executable>; 3],
     /// The [tags](State::tag) of the states, likewise.
     tags: ByRequest<AtomicU8>,
 }
@@ -71,7 +68,7 @@ struct Kept {
     /// How the inputs were accessed last, which what follows is for.
     access: SmallVec<[Access; 8]>,
     /// By [`VectorWidth`], as the code.
-    programs: [Option<Arc<Program>>; 3],
+    programs: [Option<Executable>; 3],
     code: [KeptCode; 3],
     states: ByRequest<State>,
     ledger: Ledger,
@@ -80,7 +77,7 @@ struct Kept {
 /// Machine code of one [`VectorWidth`].
 #[derive(Default)]
 struct KeptCode {
-    compiled: Option<Compiled>,
+    compiled: Option<Executable>,
     /// The compiler would not take the kernel: it is not asked again.
     refused: bool,
 }
@@ -95,37 +92,6 @@ impl Kept {
     }
 }
 
-/// What runs blocks.
-pub enum Runner {
-    Interp(Arc<Program>),
-    Jit(Compiled),
-}
-
-impl Runner {
-    /// How wide its vectors are at most.
-    pub fn width(&self) -> VectorWidth {
-        match self {
-            Runner::Interp(program) => program.width(),
-            Runner::Jit(compiled) => compiled.width(),
-        }
-    }
-
-    /// Computes a block; `stores` is how the interpreter writes.
-    pub fn run(
-        &self,
-        stores: Stores,
-        block: &mut Block<'_>,
-        params: &[u64],
-        faults: &mut [u8],
-        tiles: &mut Tiles,
-    ) -> Result<()> {
-        match self {
-            Runner::Interp(program) => program.run_with(stores, block, params, faults, tiles),
-            Runner::Jit(compiled) => compiled.run(block, params, faults),
-        }
-    }
-}
-
 impl PreparedStage {
     /// Prepares a stage, whose host functions are among these.
     pub fn new(stage: Stage, functions: &[HostFunction]) -> PreparedStage {
@@ -133,10 +99,6 @@ impl PreparedStage {
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = loops(&stage);
         let stores = stage.stores();
-        let linear = loops.as_ref().ok().filter(|loops| stores && loops.is_linear()).and_then(|loops| {
-            let inputs = loops.operands().iter().take(loops.inputs());
-            inputs.map(|operand| usize::try_from(operand.start()).ok()).collect()
-        });
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
         let geometry = Geometry::of(&stage);
@@ -146,7 +108,6 @@ impl PreparedStage {
             rest: Default::default(),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
-            linear,
             estimate,
             cost: stage.kernel.cost() as usize,
             pause: cost::pause(&stage.kernel),
@@ -170,6 +131,11 @@ impl PreparedStage {
         let planned = self.loops.as_ref().map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
         (0..self.stage.inputs.len()).map(class)
+    }
+
+    /// Whether the stage stores, and its loops are one over memory as it is.
+    fn is_linear(&self) -> bool {
+        self.stores && self.loops.as_ref().is_ok_and(LoopPlan::is_linear)
     }
 
     /// How each input is accessed; a reduction combines what is in tiles.
@@ -210,7 +176,7 @@ impl PreparedStage {
     }
 
     /// The machine code for these accesses, if it is kept anywhere.
-    fn code(&self, request: &Request<'_>, access: &[Access], kept: &Kept) -> Option<Compiled> {
+    fn code(&self, request: &Request<'_>, access: &[Access], kept: &Kept) -> Option<Executable> {
         let own = kept.code[request.width as usize].compiled.as_ref().filter(|_| kept.access[..] == *access);
         own.cloned().or_else(|| request.runtime.kernels.get(&self.key(request, access)))
     }
@@ -258,13 +224,13 @@ impl PreparedStage {
     fn choose<'e>(
         &'e self,
         request: &Request<'e>,
-        code: Option<&Compiled>,
+        code: Option<&Executable>,
         kept: &Kept,
         state: State,
     ) -> Choice<'e> {
         let Request { runtime, options, .. } = *request;
         // What the compiler could not put on wider vectors is known when it is there.
-        let width = code.map_or(request.width, Compiled::width);
+        let width = code.map_or(request.width, |code| code.width());
         let cost = RunCost::of(&self.estimate, width, self.stage.shape.elements(), self.traffic);
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
         let choose = |no_compiler: Option<&'e str>| {
@@ -293,7 +259,7 @@ impl PreparedStage {
         request: &Request<'e>,
         access: &[Access],
         watch: Option<&Watch<'_>>,
-    ) -> Result<(Runner, Choice<'e>)> {
+    ) -> Result<(Executable, Choice<'e>)> {
         let (width, threads) = (request.width as usize, request.threads as usize);
         // Held by another thread (or, in a forked child, by none): what that has decided is in the tags.
         let mut alone = Kept::default();
@@ -324,7 +290,7 @@ impl PreparedStage {
                 if held && self.stores && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
-                return Ok((Runner::Jit(compiled.clone()), choice));
+                return Ok((compiled.clone(), choice));
             }
         }
         kept.ledger.add(&choice.cost);
@@ -336,13 +302,12 @@ impl PreparedStage {
                 program
             }
         };
-        Ok((Runner::Interp(program), choice))
+        Ok((program, choice))
     }
 
     /// The interpreter's program for inputs that are accessed so.
-    pub fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Arc<Program>> {
-        Program::new(&self.stage.kernel, &self.functions, access)
-            .map(|program| Arc::new(program.up_to(width)))
+    pub fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
+        Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
     }
 
     /// Sees to it that there is machine code; false where the compiler refuses it, which it is asked for once, or another
@@ -369,7 +334,7 @@ impl PreparedStage {
     pub fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
-        if self.linear.is_none() || !wanted {
+        if !self.is_linear() || !wanted {
             return Ok(());
         }
         // Where another thread has the lock, the engine keeps the code for it.
@@ -412,7 +377,7 @@ impl PreparedStage {
     /// The machine code of a stage that stores and is to run now, on this thread alone, with its inputs accessed as the plan of
     /// its loops says.
     #[inline]
-    pub fn direct(&self, request: &Request<'_>) -> Option<&Compiled> {
+    pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
         let compiled = self.direct[width].get()?;
         let alone = self.short[width] || request.threads == ThreadMode::One;
@@ -432,7 +397,7 @@ impl PreparedStage {
 
     /// Whether it is machine code's turn in a trial.
     #[cold]
-    fn is_turn(&self, request: &Request<'_>, compiled: &Compiled) -> bool {
+    fn is_turn(&self, request: &Request<'_>, compiled: &Executable) -> bool {
         let (width, threads) = (request.width as usize, request.threads as usize);
         let _ieee = FloatEnv::ieee();
         self.kept.try_lock().is_ok_and(|mut kept| {

@@ -9,21 +9,24 @@ use std::sync::{Arc, OnceLock};
 
 use broadloom_core::{ErrorKind, Kernel, Result};
 use broadloom_ir::{Purpose, VectorWidth};
-use broadloom_mem::{Access, HostFunction};
+use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor};
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
 use crate::engine::in_flight::{InFlight, Meanwhile};
 use crate::engine::options::{Limits, Options, Profiling};
-use crate::jit::{Compiled, Compiler};
+use crate::jit;
+
+/// A kernel that is ready to run, by whichever executor.
+pub type Executable = Arc<dyn ExecutableKernel>;
 
 /// See the module's head.
 pub struct Runtime {
-    pub kernels: Cache<KernelKey, Compiled>,
-    compiler: OnceLock<std::result::Result<Compiler, String>>,
+    pub kernels: Cache<KernelKey, Executable>,
+    compiler: OnceLock<std::result::Result<Box<dyn KernelExecutor>, String>>,
     refused: OnceLock<String>,
     /// What is being compiled; none where the compiler does not take the kernel.
-    compiling: InFlight<KernelKey, Option<Compiled>>,
+    compiling: InFlight<KernelKey, Option<Executable>>,
     /// How many kernels were compiled.
     pub compilations: AtomicU64,
     pub profiling: Profiling,
@@ -111,11 +114,10 @@ impl Runtime {
         self.refused.get().map(String::as_str).or_else(|| self.compiler().err())
     }
 
-    pub fn compiler(&self) -> std::result::Result<&Compiler, &str> {
+    pub fn compiler(&self) -> std::result::Result<&dyn KernelExecutor, &str> {
         let Profiling { perf_map, gdb } = self.profiling;
-        let make = || Compiler::host().map(|compiler| compiler.announcing(perf_map, gdb));
-        let compiler = self.compiler.get_or_init(|| make().map_err(|e| e.to_string()));
-        compiler.as_ref().map_err(String::as_str)
+        let make = || jit::compiler(perf_map, gdb).map_err(|e| e.to_string());
+        self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
     }
 
     /// A kernel's machine code, if it is kept or another thread is making it and is waited for; else it is compiled here.
@@ -142,9 +144,9 @@ impl Runtime {
 
     /// Compiles a kernel. `None` where executable memory is refused, now and from then on, and for a kernel that is too
     /// much for the compiler.
-    fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Compiled>> {
+    fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Executable>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
-        match compiler.compile_for(key.purpose, &key.kernel, functions, &key.access, key.width) {
+        match compiler.prepare(&key.kernel, functions, &key.access, key.width, key.purpose) {
             Ok(compiled) => {
                 self.compilations.fetch_add(1, Ordering::Relaxed);
                 // Code takes whole pages, and what is kept beside it about as much again.
@@ -165,7 +167,7 @@ impl Runtime {
 
 /// What comes of asking for machine code.
 pub enum Compilation {
-    Code(Compiled),
+    Code(Executable),
     /// The compiler does not take the kernel, or there is none.
     Refused,
     /// Another thread compiles it, and is not waited for.

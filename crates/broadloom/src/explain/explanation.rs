@@ -11,8 +11,8 @@ use broadloom_core::{DType, Op, Shape};
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{VectorWidth, printable};
 
-use crate::jit::Listing;
 use crate::lower::Place;
+use broadloom_mem::Listing;
 
 /// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
 /// these, who would run each and why, what they move and compute; on request their code.

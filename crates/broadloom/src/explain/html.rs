@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::explain::draw;
 use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, vectors};
 use crate::explain::text::{plural, results};
-use crate::jit::Listing;
+use broadloom_mem::Listing;
 
 /// The most lines of a graph that a page lists.
 const MAX_LINES: usize = 5000;

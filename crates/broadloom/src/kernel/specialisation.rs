@@ -8,7 +8,7 @@ use std::sync::Arc;
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Apart, Region, ViewMut, with_bools_as_bytes};
+use broadloom_mem::{Operands, Region, ViewMut, with_bools_as_bytes};
 use smallvec::SmallVec;
 
 use crate::engine::{
@@ -57,6 +57,13 @@ impl Direct {
         });
         let params = stage.params.iter().map(|p| param(*p, literals)).collect();
         Some(Direct { inputs: given.collect::<Option<_>>()?, params })
+    }
+
+    /// Adds the memory that the stage reads; false where it has gaps. What is generated has none.
+    #[inline]
+    fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) -> bool {
+        let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);
+        self.inputs.iter().all(|i| operands.read(region(i)))
     }
 }
 
@@ -117,10 +124,8 @@ impl Specialisation {
             None => None,
         };
         count("inputs", inputs.len(), self.inputs.len())?;
-        let mut are_slices = true;
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
             wanted.check(i, given)?;
-            are_slices &= given.region.as_slice().is_some();
         }
         // PERF: of the usual outputs the slices alone are kept.
         let mut outputs = outputs.into_iter();
@@ -144,13 +149,14 @@ impl Specialisation {
         for (i, ((dtype, bytes), wanted)) in slices.iter().zip(&self.outputs).enumerate() {
             wanted.check("output", i, *dtype, bytes.as_ptr().addr(), bytes.len())?;
         }
-        if let (Some(direct), Some(prepared), None, true) =
-            (&self.direct, self.plan.single_stage(), control, are_slices)
-        {
-            let slice = |i: Option<usize>| i.and_then(|i| inputs[i].region.as_slice()).unwrap_or(&[]);
-            let inputs = direct.inputs.iter().map(|&i| slice(i));
-            let outputs = slices.iter_mut().map(|(_, bytes)| &mut **bytes);
-            return prepared.run(&Engine::global().request(options), inputs, outputs, &direct.params, None);
+        if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control) {
+            let mut operands = Operands::default();
+            if direct.read(inputs, &mut operands)
+                && slices.iter_mut().all(|(_, bytes)| operands.write_slice(bytes))
+            {
+                let request = Engine::global().request(options);
+                return prepared.run(&request, &mut operands, &direct.params, None);
+            }
         }
         let outputs = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
         self.run_anywhere(options, inputs, outputs.collect(), control)
@@ -202,9 +208,8 @@ impl Specialisation {
         outputs: &'r mut [Out<'_>],
     ) -> Option<Result<()>> {
         let (direct, prepared) = (self.direct.as_ref()?, self.plan.single_stage()?);
-        let mut operands = Apart::default();
-        let mut is_apart = prepared.stores
-            && direct.inputs.iter().all(|i| i.is_some_and(|i| operands.read(inputs[i].region)));
+        let mut operands = Operands::default();
+        let mut is_apart = direct.read(inputs, &mut operands);
         for out in outputs {
             is_apart = is_apart
                 && match &mut out.place {
@@ -214,7 +219,7 @@ impl Specialisation {
                 };
         }
         is_apart
-            .then(|| prepared.run_apart(&Engine::global().request(options), &mut operands, &direct.params))
+            .then(|| prepared.run(&Engine::global().request(options), &mut operands, &direct.params, None))
     }
 
     /// Runs with outputs of bools as outputs of bytes.

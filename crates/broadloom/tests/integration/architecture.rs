@@ -41,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "broadloom-clif",
             "broadloom-core",
             "broadloom-interp",
+            "broadloom-ir",
             "broadloom-math",
             "broadloom-mem",
         ],

@@ -12,8 +12,8 @@ use broadloom::Op;
 use broadloom::prelude::*;
 use broadloom_core::Kernel;
 use broadloom_core::kernel::{Code, Inst, ValueId};
-use broadloom_interp::{Program, Tiles};
-use broadloom_mem::{Access, AliasPolicy, Block, Nest, NestError, Scratch, View, ViewMut};
+use broadloom_interp::Program;
+use broadloom_mem::{Access, AliasPolicy, Block, ExecutableKernel, Nest, NestError, Scratch, View, ViewMut};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::one_of;
@@ -79,8 +79,7 @@ type Prepare = fn(&Kernel, &[Access]) -> Run;
 
 fn interpreted(kernel: &Kernel, access: &[Access]) -> Run {
     let program = Program::new(kernel, &[], access).expect("a valid kernel");
-    let mut tiles = Tiles::default();
-    Box::new(move |block| program.run(block, &[], &mut [], &mut tiles).expect("matches"))
+    Box::new(move |block| program.run_alone(block, &[], &mut []).expect("matches"))
 }
 
 #[cfg(feature = "jit")]
@@ -89,7 +88,7 @@ fn compiled<const BITS: u32>(kernel: &Kernel, access: &[Access]) -> Run {
     let width = Width::ALL.into_iter().find(|width| width.bits() == BITS).expect("a width");
     let compiler = Compiler::host().expect("a supported target");
     let compiled = compiler.compile(kernel, &[], access, width).expect("compiles");
-    Box::new(move |block| compiled.run(block, &[], &mut []).expect("matches"))
+    Box::new(move |block| compiled.run_alone(block, &[], &mut []).expect("matches"))
 }
 
 const EXECUTORS: &[(&str, AliasPolicy, Prepare)] = &[

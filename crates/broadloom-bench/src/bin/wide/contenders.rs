@@ -13,7 +13,7 @@ pub fn kernel(inputs: &[DType], params: &[DType], body: &[(Code, [u32; 3])], out
         inputs: inputs.to_vec(),
         params: params.to_vec(),
         body: body.iter().map(|&(code, args)| Inst { code, args: args.map(ValueId) }).collect(),
-        outputs: outputs.iter().map(|&o| ValueId(o)).collect(),
+        outputs: outputs.iter().map(|&o| ValueId(o).into()).collect(),
         ..Kernel::default()
     }
 }

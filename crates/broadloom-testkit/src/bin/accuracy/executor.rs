@@ -4,6 +4,7 @@
 //! results are float64 values that the dtype holds exactly, so that neither conversion rounds.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 #[cfg(feature = "jit")]
 use broadloom_clif::Width;
@@ -11,10 +12,13 @@ use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op};
 #[cfg(feature = "jit")]
 use broadloom_core::{Error, ErrorKind};
-use broadloom_interp::{Program, Tiles};
-use broadloom_mem::{Access, AliasPolicy, Nest, Scratch, View, ViewMut};
+use broadloom_interp::Interpreter;
+use broadloom_ir::{Purpose, VectorWidth};
+use broadloom_mem::{
+    Access, AliasPolicy, ExecutableKernel, KernelExecutor, KernelRun, Nest, Scratch, Stores, View, ViewMut,
+    WorkingMemory,
+};
 use broadloom_testkit::reference::Function;
-use broadloom_testkit::suite::Prepared;
 use half::f16;
 
 /// The executor of the kernel.
@@ -145,7 +149,8 @@ impl Column {
 
 /// A function of a dtype, prepared once and run on many blocks.
 pub struct Executor {
-    prepared: Prepared,
+    prepared: Arc<dyn ExecutableKernel>,
+    memory: WorkingMemory,
     inputs: Vec<Column>,
     output: Column,
     scratch: Scratch,
@@ -180,7 +185,13 @@ impl Executor {
         let access = vec![Access::Contiguous; arity];
         let prepared = prepare(which, &kernel, &access).map_err(|e| format!("{name}: {e}"))?;
         let inputs = (0..arity).map(|_| Column::new(dtype)).collect();
-        Ok(Executor { prepared, inputs, output: Column::new(dtype), scratch: Scratch::new() })
+        Ok(Executor {
+            prepared,
+            memory: WorkingMemory::default(),
+            inputs,
+            output: Column::new(dtype),
+            scratch: Scratch::new(),
+        })
     }
 
     /// Runs it on columns of one length.
@@ -191,9 +202,10 @@ impl Executor {
         {
             let views: Vec<View<'_>> = self.inputs.iter().map(Column::view).collect();
             let mut nest = Nest::new(&[n], &views, [self.output.view_mut()]).expect("columns of one length");
-            let prepared = &mut self.prepared;
+            let (prepared, memory) = (&self.prepared, &mut self.memory);
+            let mut run = KernelRun { params: &[], faults: &mut [], stores: Stores::Cached, memory };
             let done = nest.run(AliasPolicy::Copy, &mut self.scratch, &mut |block| {
-                prepared(block, &[], &mut []);
+                prepared.run(block, &mut run).expect("a block of the kernel");
                 ControlFlow::Continue(())
             });
             assert!(done.is_continue());
@@ -202,24 +214,21 @@ impl Executor {
     }
 }
 
-fn prepare(which: Which, kernel: &Kernel, access: &[Access]) -> broadloom_core::Result<Prepared> {
+fn prepare(
+    which: Which,
+    kernel: &Kernel,
+    access: &[Access],
+) -> broadloom_core::Result<Arc<dyn ExecutableKernel>> {
     match which {
-        Which::Interpreter => {
-            let program = Program::new(kernel, &[], access)?;
-            let mut tiles = Tiles::default();
-            Ok(Box::new(move |block, params, faults| {
-                program.run(block, params, faults, &mut tiles).expect("a block of the kernel");
-            }))
-        }
+        Which::Interpreter => Interpreter.prepare(kernel, &[], access, VectorWidth::target(), Purpose::Store),
         #[cfg(feature = "jit")]
         Which::Jit | Which::Jit128 | Which::Jit256 | Which::Jit512 => {
-            let compiled = broadloom_clif::Compiler::host()?.compile(kernel, &[], access, which.width())?;
+            let compiler = broadloom_clif::Compiler::host()?;
+            let compiled = compiler.prepare(kernel, &[], access, which.width(), Purpose::Store)?;
             if let Some(why) = compiled.narrowed() {
                 return Err(Error::new(ErrorKind::Limit, format!("no vectors so wide: {why}")));
             }
-            Ok(Box::new(move |block, params, faults| {
-                compiled.run(block, params, faults).expect("a block of the kernel");
-            }))
+            Ok(compiled)
         }
     }
 }

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use crate::engine::geometry::Geometry;
 use crate::engine::outcome::Outcome;
-use crate::engine::prepared::{PreparedStage, Runner};
-use crate::jit::Compiled;
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::Executable;
 
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
 pub const PART: usize = 1 << 14;
@@ -32,7 +32,7 @@ pub struct Fold<'f> {
     pub inputs: &'f [Region<'f>],
     pub params: &'f [u64],
     /// What runs tiles whose inputs are accessed as in the first, and how they are.
-    pub first: Option<(&'f Runner, &'f [Access])>,
+    pub first: Option<(&'f Executable, &'f [Access])>,
     pub outcome: &'f Outcome<'f>,
 }
 
@@ -67,19 +67,16 @@ impl<'f> Fold<'f> {
 
     /// The machine code that combines the rows of a result's elements to nodes of this level, where these follow each other in memory or
     /// are one element for all.
-    pub fn leaves(&self) -> Option<(&'f Compiled, u8)> {
-        let (Some((Runner::Jit(compiled), access)), Some(inner)) = (self.first, self.geometry.reduced.last())
-        else {
-            return None;
-        };
+    pub fn leaves(&self) -> Option<(&'f Executable, u8)> {
+        let ((kernel, access), inner) = self.first.zip(self.geometry.reduced.last())?;
         let follows = |(access, stride): (&Access, &isize)| match access {
             Access::Contiguous => *stride == 1,
             Access::Splat => *stride == 0,
             Access::Reversed | Access::EverySecond => false,
         };
         let is_run = access.iter().zip(&inner.strides).all(follows);
-        let level = compiled.plan().leaf_level().filter(|_| is_run);
-        Some(compiled).zip(level.filter(|_| !self.inputs.iter().any(Region::has_gaps)))
+        let level = kernel.plan()?.leaf_level().filter(|_| is_run);
+        Some(kernel).zip(level.filter(|_| !self.inputs.iter().any(Region::has_gaps)))
     }
 
     /// Nothing combined yet; the first element will be number `start`.

@@ -19,8 +19,8 @@ use smallvec::SmallVec;
 use crate::engine::choice::State;
 use crate::engine::geometry::Geometry;
 use crate::engine::outcome::Outcome;
-use crate::engine::prepared::{PreparedStage, Runner};
-use crate::engine::runtime::Request;
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::{Executable, Request};
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
@@ -43,6 +43,7 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         match self.stage.reduces() {
+            true if watch.is_none() && self.is_short_reduction() => self.reduce_neighbours(inputs, outputs),
             true => self.reduce(request, inputs, outputs, params, watch),
             false => self.scan(request, inputs, outputs, params, watch),
         }
@@ -103,7 +104,7 @@ impl PreparedStage {
         let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
         fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
-            Some((Runner::Interp(_), choice)) => choice.cost.interpreted,
+            Some((kernel, choice)) if kernel.plan().is_none() => choice.cost.interpreted,
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
@@ -111,7 +112,7 @@ impl PreparedStage {
         if let (Some(since), Some((runner, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
         {
-            self.note(request, matches!(runner, Runner::Jit(_)), since);
+            self.note(request, runner.plan().is_some(), since);
         }
         self.check(outcome.faults())
     }
@@ -139,7 +140,7 @@ impl PreparedStage {
     pub(super) fn reduce_part(
         &self,
         geometry: &Geometry,
-        first: Option<(&Runner, &[Access])>,
+        first: Option<(&Executable, &[Access])>,
         inputs: &[Region<'_>],
         outputs: &mut [&mut [u8]],
         params: &[u64],
@@ -152,7 +153,7 @@ impl PreparedStage {
     fn part_fold<'f>(
         &'f self,
         geometry: &'f Geometry,
-        first: Option<(&'f Runner, &'f [Access])>,
+        first: Option<(&'f Executable, &'f [Access])>,
         inputs: &'f [Region<'f>],
         params: &'f [u64],
         outcome: &'f Outcome<'f>,
@@ -169,34 +170,28 @@ pub(super) fn parts(threads: usize) -> usize {
 }
 
 impl PreparedStage {
-    /// Whether it reduces a few elements that are neighbours in slices.
+    /// Whether it reduces a few elements that are neighbours.
     #[inline]
-    pub fn is_short_reduction(&self) -> bool {
+    fn is_short_reduction(&self) -> bool {
         self.geometry
             .as_ref()
             .is_some_and(|geometry| geometry.plain && geometry.results * geometry.count <= SHORT)
     }
 
-    /// Runs such a stage over slices.
+    /// Runs such a stage.
     ///
     /// PERF: the usual short call, without a thought of tiles and threads.
-    pub fn reduce_neighbours<'m>(
-        &self,
-        inputs: impl Iterator<Item = &'m [u8]>,
-        outputs: impl Iterator<Item = &'m mut [u8]>,
-    ) -> Result<()> {
+    fn reduce_neighbours(&self, inputs: &[Region<'_>], outputs: &mut [&mut [u8]]) -> Result<()> {
         let geometry = self.geometry.as_ref().ok_or_else(no_reduction)?;
         let _ieee = FloatEnv::ieee();
         let kernel = &self.stage.kernel;
-        let mut memory: SmallVec<[&[u8]; 4]> = SmallVec::new();
-        inputs.for_each(|bytes| memory.push(bytes));
         for ((output, reduction), out) in kernel.outputs.iter().zip(self.stage.reductions()).zip(outputs) {
             let input = output.value.index();
             let dtype = kernel.inputs[input];
             let start = geometry.offsets[input] as usize * dtype.size();
             let count = geometry.results * geometry.count * dtype.size();
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-            let elements = memory.get(input).and_then(|bytes| bytes.get(start..start + count));
+            let elements = inputs.get(input).and_then(|region| region.elements(start..start + count));
             broadloom_reduce::reduce_each(
                 reduction,
                 dtype,

@@ -14,7 +14,7 @@ use super::fold::{Fold, Partials, Results, append};
 use super::tile::Tiles;
 use crate::engine::geometry::{self, Form, Geometry, Run};
 use crate::engine::outcome::Pace;
-use crate::jit::Compiled;
+use crate::engine::runtime::Executable;
 
 /// Bytes that are folded from memory between two looks whether to go on, where the last-level cache is smaller or unknown.
 const LEAST_STRETCH: usize = 8 << 20;
@@ -141,9 +141,9 @@ impl Fold<'_> {
         let leaves = if self.is_direct() { None } else { self.leaves() };
         let mut at = range.start;
         while at < range.end {
-            if let (Some((compiled, level)), 1) = (leaves, width) {
+            if let (Some((kernel, level)), 1) = (leaves, width) {
                 let run = self.geometry.run(starts, at, range.end, longest);
-                self.fold_leaves(&run, at, compiled, level, &mut partials, tiles)?;
+                self.fold_leaves(&run, at, kernel, level, &mut partials, tiles)?;
                 at += run.count;
                 continue;
             }
@@ -172,7 +172,7 @@ impl Fold<'_> {
         &self,
         run: &Run,
         at: usize,
-        compiled: &Compiled,
+        kernel: &Executable,
         level: u8,
         partials: &mut Partials,
         tiles: &mut Tiles<'_>,
@@ -186,7 +186,7 @@ impl Fold<'_> {
         tiles.fold(&part(head), partials)?;
         for from in nodes.clone().step_by(tile) {
             let part = part(from..nodes.end.min(from + tile as u64));
-            tiles.compute_leaves(&part, compiled, level)?;
+            tiles.compute_leaves(&part, kernel, level)?;
             for (partial, tile) in partials.iter_mut().zip(tiles.elements(part.count >> level)) {
                 partial.push_nodes(level, tile);
             }

@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::VectorWidth;
-use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
+use broadloom_ir::loop_plan::{AccessClass, LoopPlan, OperandLayout};
 use broadloom_mem::{
-    Access, AliasPolicy, AllocError, Apart, Block, Buffer, Nest, Region, Stores, View, ViewMut, has_failed,
+    Access, AliasPolicy, AllocError, Block, Buffer, KernelRun, Nest, Operands, Region, RowOperand, Stores,
+    View, ViewMut, WorkingMemory, has_failed,
 };
 use broadloom_reduce::LANES;
 use smallvec::SmallVec;
@@ -19,8 +20,7 @@ use super::fold::{Fold, Partials};
 use crate::engine::execute::with_workspace;
 use crate::engine::geometry::{Form, Run};
 use crate::engine::outcome::Pace;
-use crate::engine::prepared::Runner;
-use crate::jit::Compiled;
+use crate::engine::runtime::Executable;
 
 type Accesses = SmallVec<[Access; 8]>;
 
@@ -41,7 +41,7 @@ pub struct Tiles<'f> {
     buffers: SmallVec<[Buffer; 2]>,
     plans: Vec<TilePlan>,
     /// What interprets tiles whose inputs are accessed otherwise than in the first.
-    others: Vec<(Accesses, Runner)>,
+    others: Vec<(Accesses, Executable)>,
     /// The divisions by zero that were met.
     pub faults: SmallVec<[u8; 8]>,
     /// How far the thread is.
@@ -106,7 +106,7 @@ fn memory(e: &dyn std::error::Error) -> Error {
 }
 
 /// Adds the bytes of an input from this one on.
-fn read<'a>(operands: &mut Apart<'a>, region: &Region<'a>, start: Option<usize>) -> Result<()> {
+fn read<'a>(operands: &mut Operands<'a>, region: &Region<'a>, start: Option<usize>) -> Result<()> {
     let start = start.filter(|&start| start <= region.len());
     let is_read = start.is_some_and(|start| operands.read(region.skip(start)));
     if is_read { Ok(()) } else { Err(Error::new(ErrorKind::Memory, "a tile outside of its memory")) }
@@ -125,7 +125,12 @@ fn ask_ahead(fold: &Fold<'_>, run: &Run) {
 }
 
 /// Adds so many elements of each tile, which have memory of their own.
-fn write<'a>(operands: &mut Apart<'a>, tiles: &'a mut [Buffer], fold: &Fold<'_>, count: usize) -> Result<()> {
+fn write<'a>(
+    operands: &mut Operands<'a>,
+    tiles: &'a mut [Buffer],
+    fold: &Fold<'_>,
+    count: usize,
+) -> Result<()> {
     for (buffer, dtype) in tiles.iter_mut().zip(&fold.dtypes) {
         let bytes = buffer.as_bytes_mut().and_then(|bytes| bytes.get_mut(..count * dtype.size()));
         if !operands.write_slice(bytes.unwrap_or(&mut [])) {
@@ -205,7 +210,7 @@ impl<'f> Tiles<'f> {
         let Tiles { fold, buffers, plans, others, faults, .. } = self;
         let plan = &plans[known];
         let kernel = &fold.prepared.stage.kernel;
-        let mut operands = Apart::default();
+        let mut operands = Operands::default();
         for (i, (region, dtype)) in fold.inputs.iter().zip(&kernel.inputs).enumerate() {
             let at = (run.starts[i] * dtype.size() as isize).checked_sub_unsigned(plan.before[i]);
             read(&mut operands, region, at.and_then(|at| usize::try_from(at).ok()))?;
@@ -216,14 +221,15 @@ impl<'f> Tiles<'f> {
             Some((runner, first)) if *first == plan.access[..] => runner,
             _ => other(fold, others, plan.access.clone())?,
         };
-        if let (Runner::Jit(compiled), true) = (runner, plan.loops.is_linear()) {
+        if runner.plan().is_some() && plan.loops.is_linear() {
             // PERF: no nest for the usual tile.
-            let starts = plan.loops.operands().iter().map(|operand| operand.start() as usize);
-            operands.skip(&starts.collect::<SmallVec<[usize; 8]>>());
             ask_ahead(fold, run);
-            return compiled.run_apart(count, &mut operands, fold.params, faults);
+            let mut memory = WorkingMemory::default();
+            let mut run = kernel_run(fold, faults, &mut memory);
+            let done = operands.with_all(&plan.loops, |block| runner.run(block, &mut run));
+            return done.map_err(|e| self::memory(&e))?;
         }
-        let nest = Nest::bind_apart(&plan.loops, &mut operands);
+        let nest = Nest::bind_operands(&plan.loops, &mut operands);
         execute(fold, &mut nest.map_err(|e| memory(&e))?, runner, faults)
     }
 
@@ -239,11 +245,11 @@ impl<'f> Tiles<'f> {
     }
 
     /// Computes nodes of this level that follow each other: a row for each.
-    pub fn compute_leaves(&mut self, run: &Run, compiled: &Compiled, level: u8) -> Result<()> {
+    pub fn compute_leaves(&mut self, run: &Run, code: &Executable, level: u8) -> Result<()> {
         self.pace.pass(run.count)?;
         self.make_buffers(run.count >> level)?;
         let Tiles { fold, buffers, faults, .. } = self;
-        let mut operands = Apart::default();
+        let mut operands = Operands::default();
         for ((region, dtype), &start) in
             fold.inputs.iter().zip(&fold.prepared.stage.kernel.inputs).zip(&run.starts)
         {
@@ -252,7 +258,19 @@ impl<'f> Tiles<'f> {
         }
         write(&mut operands, buffers, fold, run.count >> level)?;
         ask_ahead(fold, run);
-        compiled.run_leaves(run.count, &mut operands, fold.params, faults)
+        let class = |access: &Access| match access {
+            Access::Splat => AccessClass::Uniform,
+            _ => AccessClass::Contiguous,
+        };
+        let kernel = &fold.prepared.stage.kernel;
+        let access = fold.first.map_or(&[][..], |(_, access)| access);
+        let inputs = kernel.inputs.iter().zip(access).map(|(dtype, access)| (dtype, class(access)));
+        let outputs = fold.dtypes.iter().map(|dtype| (dtype, AccessClass::Contiguous));
+        let rows = inputs.chain(outputs).map(|(d, class)| RowOperand { item: d.size(), start: 0, class });
+        let mut memory = WorkingMemory::default();
+        let mut block_run = kernel_run(fold, faults, &mut memory);
+        let done = operands.with_row(run.count, level, rows, |block| code.run(block, &mut block_run));
+        done.map_err(|e| self::memory(&e))?
     }
 
     /// Computes a tile of inputs that have gaps or are generated.
@@ -305,9 +323,9 @@ impl<'f> Tiles<'f> {
 /// What runs a tile whose inputs are accessed otherwise than in the first: the interpreter, for which nothing is compiled.
 fn other<'o>(
     fold: &Fold<'_>,
-    others: &'o mut Vec<(Accesses, Runner)>,
+    others: &'o mut Vec<(Accesses, Executable)>,
     access: Accesses,
-) -> Result<&'o Runner> {
+) -> Result<&'o Executable> {
     let known = others.iter().position(|(of, _)| *of == access);
     let place = match known {
         Some(place) => place,
@@ -326,27 +344,32 @@ fn other<'o>(
                 }
                 _ => program()?,
             };
-            others.push((access, Runner::Interp(program)));
+            others.push((access, program));
             others.len() - 1
         }
     };
     Ok(&others[place].1)
 }
 
+/// What the calls of a tile's kernel have in common.
+fn kernel_run<'r>(fold: &'r Fold<'_>, faults: &'r mut [u8], memory: &'r mut WorkingMemory) -> KernelRun<'r> {
+    KernelRun { params: fold.params, faults, stores: Stores::Cached, memory }
+}
+
 /// Runs the kernel over a tile.
-fn execute(fold: &Fold<'_>, nest: &mut Nest<'_>, runner: &Runner, faults: &mut [u8]) -> Result<()> {
-    with_workspace(|scratch, tiles| {
+fn execute(fold: &Fold<'_>, nest: &mut Nest<'_>, kernel: &Executable, faults: &mut [u8]) -> Result<()> {
+    with_workspace(|scratch, memory| {
         let mut failure = None;
         let can_fail = fold.prepared.can_fail;
-        let mut body =
-            |block: &mut Block<'_>| match runner.run(Stores::Cached, block, fold.params, faults, tiles) {
-                Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            };
+        let mut run = kernel_run(fold, faults, memory);
+        let mut body = |block: &mut Block<'_>| match kernel.run(block, &mut run) {
+            Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        };
         let _ = nest.run(AliasPolicy::Copy, scratch, &mut body);
         if let Some(refused) = scratch.take_refusal() {
             failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));

@@ -19,7 +19,8 @@ use crate::engine::choice::State;
 use crate::engine::memory::{self, Memory, RootMemory, Written};
 use crate::engine::outcome::Outcome;
 use crate::engine::plan_run::{PlanRun, param};
-use crate::engine::prepared::{PreparedStage, Runner};
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::Executable;
 use crate::engine::workers;
 
 /// What a block writes.
@@ -35,12 +36,12 @@ enum Held<'m> {
 /// What a block writes of arrays that are kept, with the numbers of the places, until a thread takes it.
 type Share<'m> = Mutex<SmallVec<[(usize, Held<'m>); 2]>>;
 /// What runs members whose inputs are accessed otherwise than was chosen for.
-type Others = Vec<(usize, Accesses, Runner)>;
+type Others = Vec<(usize, Accesses, Executable)>;
 
 /// What was chosen for a member, and what its parts leave behind.
 struct Chosen<'r> {
     /// What runs its kernel, for inputs that are accessed so; none where elements are folded from memory.
-    runner: Option<(Runner, Accesses)>,
+    runner: Option<(Executable, Accesses)>,
     params: SmallVec<[u64; 8]>,
     outcome: Outcome<'r>,
     /// Nanoseconds that all blocks took, if the run is a trial's.
@@ -234,7 +235,7 @@ impl BlockRun<'_> {
             let prepared = &self.stages[member.stage];
             if let (Some(took), Some((runner, _))) = (&chosen.took, &chosen.runner) {
                 let took = Duration::from_nanos(took.load(Ordering::Relaxed));
-                prepared.note_time(&self.run.request, matches!(runner, Runner::Jit(_)), took);
+                prepared.note_time(&self.run.request, runner.plan().is_some(), took);
             }
             prepared.check(chosen.outcome.faults())?;
         }
@@ -360,19 +361,19 @@ impl OfPart<'_> {
             Some((runner, of)) if *of == access => runner,
             _ => {
                 let is_it =
-                    |(number, of, _): &(usize, Accesses, Runner)| *number == self.number && *of == access;
+                    |(number, of, _): &(usize, Accesses, Executable)| *number == self.number && *of == access;
                 let at = match others.iter().position(is_it) {
                     Some(at) => at,
                     None => {
                         let program = prepared.program(self.all.run.request.width, &access)?;
-                        others.push((self.number, access, Runner::Interp(program)));
+                        others.push((self.number, access, program));
                         others.len() - 1
                     }
                 };
                 &others[at].2
             }
         };
-        prepared.run_part(nest, runner, params, outcome)
+        prepared.run_part(nest, &**runner, params, outcome)
     }
 
     /// Combines what the kernel computes: into slices, which are copied to an output that is none.
