@@ -67,6 +67,11 @@ impl Reduction {
         }
     }
 
+    /// Whether elements of this dtype may be combined in any order, which gives the same bits.
+    pub fn is_free(self, dtype: DType) -> bool {
+        !(matches!(self, Reduction::Sum | Reduction::Prod) && dtype.is_float())
+    }
+
     /// What no elements are combined to: the sum is +0, the product 1; there is no minimum or maximum of nothing.
     pub fn of_nothing(self, dtype: DType) -> Option<Scalar> {
         match self {

@@ -3,8 +3,6 @@
 //! The prefetchers of a CPU stop where a page ends, and the address of the next one is looked up when it is read, which takes
 //! long in a virtual machine. A line of each page, asked for early, brings the address.
 
-use crate::stream::prefetch;
-
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
@@ -28,6 +26,20 @@ pub fn ask_so_far_ahead<T>(run: &[T], at: usize, count: usize, ahead: usize) {
     if let Some(run) = run.get(in_elements(ahead)..).and_then(|run| run.get(at..)) {
         run.iter().take(count).step_by(in_elements(PAGE)).for_each(prefetch);
     }
+}
+
+/// Asks for the line that a value begins in, so that it is in the first cache when it is read; a hint, and nothing on targets
+/// other than x86-64.
+#[inline(always)]
+pub(crate) fn prefetch<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which reads nothing; every x86-64 has SSE.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 #[cfg(test)]

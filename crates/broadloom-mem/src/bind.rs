@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::operand::BoundOperand;
 use crate::overlap::{Place, disjoint};
+use crate::region::Region;
 use crate::view::{Layout, View, ViewMut};
 
 /// Why operands can't be walked together.
@@ -120,6 +121,41 @@ pub(crate) fn memory(
         Some(_) => Err(NestError::OutputShape { output: plan.operands().len() - plan.inputs() }),
         None => Ok(bound),
     }
+}
+
+/// The operands of a plan of inputs alone, each in a region from a byte of it on, or, where it is generated, so many bytes from where the plan
+/// has it begin.
+pub(crate) fn regions<'a>(
+    plan: &LoopPlan,
+    mut inputs: impl Iterator<Item = (Region<'a>, isize)>,
+) -> Result<Bound, NestError> {
+    let mut bound = Bound::new();
+    for (input, planned) in plan.operands().iter().enumerate() {
+        let wrong = NestError::InputShape { input };
+        let (region, from) = inputs.next().ok_or(wrong)?;
+        let Some(start) = planned.start().checked_add(from) else { return Err(wrong) };
+        if planned.is_generated() {
+            bound.push(BoundOperand::new(std::ptr::null_mut::<u8>().wrapping_offset(start), planned));
+            continue;
+        }
+        let (memory, len) = region.start_and_len();
+        let (low, high) = planned.reach();
+        let ptr = memory.cast_mut().wrapping_offset(start);
+        let fits = low.checked_add(from).is_some_and(|low| low >= 0)
+            && high.checked_add(from).is_some_and(|high| high as usize <= len)
+            && ptr.addr() & (planned.item() - 1) == 0;
+        if !fits && low != high {
+            return Err(wrong);
+        }
+        if region.has_gaps() {
+            let extents: SmallVec<[usize; 6]> = plan.extents().collect();
+            let at = usize::try_from(start).map_err(|_| wrong)?;
+            region.view(planned.item(), at, &extents, plan.strides(input)).map_err(|_| wrong)?;
+        }
+        bound.push(BoundOperand::new(ptr, planned));
+    }
+    let is_all = plan.operands().len() == plan.inputs() && inputs.next().is_none();
+    if is_all { Ok(bound) } else { Err(NestError::InputShape { input: plan.inputs() }) }
 }
 
 /// A plan of views, whose memory is known to hold what they reach.

@@ -4,11 +4,15 @@
 //! elements (of one if it is uniform), an output's for writes of `cols`; outputs share no byte with each other, nor (unless
 //! `any_alias` says so) with an input.
 
+use std::ops::Range;
 use std::{fmt, slice};
 
+use broadloom_ir::canonical::LANES;
 use broadloom_ir::loop_plan::{Access, AccessClass};
 use broadloom_math::Elem;
+use smallvec::SmallVec;
 
+use crate::ahead::ask_ahead;
 use crate::operand::BoundOperand;
 
 /// Where an operand of a block is.
@@ -39,6 +43,10 @@ pub struct RawBlock<'b> {
     pub cols: usize,
     /// How many of the operands are inputs.
     pub inputs: usize,
+    /// The linear index of the first element in the nest's plan.
+    pub first: usize,
+    /// The distance of rows in the linear index.
+    pub row_step: usize,
     /// The level of the nodes that an output has a row for; 0 for elements.
     pub level: u8,
     /// Whether some input is in place and exactly an output: an element must then be read before it is
@@ -105,6 +113,70 @@ impl<'b> Block<'b> {
         self.raw.cols
     }
 
+    /// The linear index of a row's first element, of a nest whose plan is [in order](broadloom_ir::loop_plan::LoopPlan::in_order).
+    #[inline]
+    pub fn first_of(&self, row: usize) -> usize {
+        self.raw.first + row * self.raw.row_step
+    }
+
+    /// Calls `body` with some rows and columns of a block that has no outputs, and with these outputs: the memory of each, which
+    /// its rows fill one after the other, and the bytes of its elements. Where the level is not 0, an output has a row of 16 elements for each
+    /// [node](broadloom_ir::canonical) of that level.
+    ///
+    /// # Panics
+    /// If there are no such rows or columns, none of them, or several rows or no whole nodes where there is a level; if the memory of an
+    /// output is too small or not aligned to its elements, or if the block has outputs, or inputs with a step in place.
+    pub fn with_outputs<'o, R>(
+        &mut self,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        level: u8,
+        outputs: impl Iterator<Item = (&'o mut [u8], usize)>,
+        body: impl FnOnce(&mut Block<'_>) -> R,
+    ) -> R {
+        let raw = self.raw;
+        assert!(raw.inputs == self.bound.len() && !raw.reads_steps, "a block without outputs and steps");
+        assert!(rows.start < rows.end && rows.end <= raw.rows, "rows {rows:?} of {}", raw.rows);
+        assert!(cols.start < cols.end && cols.end <= raw.cols, "columns {cols:?} of {}", raw.cols);
+        let whole = level == 0 || level < 32 && rows.len() == 1 && cols.len().is_multiple_of(LANES << level);
+        assert!(whole, "whole nodes of one row");
+        let mut bound: SmallVec<[BoundOperand; 6]> = self.bound.into();
+        let mut places: SmallVec<[RawOperand; 6]> = SmallVec::new();
+        for (operand, place) in self.bound.iter().zip(raw.operands) {
+            let step = if operand.class == AccessClass::Uniform { 0 } else { operand.item() };
+            let ptr = place.ptr.wrapping_offset(rows.start as isize * place.row_stride);
+            places.push(RawOperand { ptr: ptr.wrapping_add(cols.start * step), ..*place });
+        }
+        for (memory, item) in outputs {
+            let row = (cols.len() >> level) * item;
+            let ptr = memory.as_mut_ptr();
+            let fits = rows.len().checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
+            assert!(fits && item.is_power_of_two() && ptr.addr() & (item - 1) == 0, "memory for an output");
+            bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
+            places.push(RawOperand { ptr, row_stride: row as isize });
+        }
+        let raw = RawBlock {
+            operands: &places,
+            rows: rows.len(),
+            cols: cols.len(),
+            level,
+            first: self.first_of(rows.start) + cols.start,
+            ..raw
+        };
+        // SAFETY: the rows and columns are the block's, which is borrowed exclusively; outputs are borrowed exclusively, each has memory of its
+        // own, and it was just found to hold what is written to it.
+        body(&mut unsafe { Block::new(&bound, raw) })
+    }
+
+    /// Asks for memory that lies ahead of these columns of a row, of each input that is contiguous there.
+    pub fn ask_ahead(&self, row: usize, cols: Range<usize>) {
+        for (i, operand) in self.bound().0.iter().enumerate().filter(|o| o.1.class == AccessClass::Contiguous)
+        {
+            let (bytes, item) = (self.inputs(row).bytes(i), operand.item());
+            ask_ahead(bytes, cols.start * item, cols.len() * item);
+        }
+    }
+
     /// The level of the [nodes](broadloom_ir::canonical) that an output has a row of 16 elements for, in place of 16 · 2^level columns: such
     /// a block has one row, whose columns are whole nodes. 0 where outputs have an element for each column.
     #[inline]
@@ -151,8 +223,11 @@ impl<'b> Block<'b> {
     }
 
     /// A row of all inputs, while nothing is written to them.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[inline]
-    pub(crate) fn inputs(&self, row: usize) -> Inputs<'_> {
+    pub fn inputs(&self, row: usize) -> Inputs<'_> {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
         Inputs { operands: self.bound().0, raw: self.raw, row }
     }

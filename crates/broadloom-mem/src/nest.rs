@@ -14,6 +14,7 @@ use broadloom_ir::loop_plan::{Access, LoopPlan};
 use crate::bind::{self, Bound, NestError};
 use crate::operand::BoundOperand;
 use crate::operands::Operands;
+use crate::region::Region;
 use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
 use crate::walk::{self, AliasPolicy, Body};
@@ -115,6 +116,20 @@ impl<'a> Nest<'a> {
         // The bytes are borrowed as long as the operands are, which show that no output has those of another.
         let (inputs, outputs) = operands.all();
         let operands = bind::memory(plan, inputs, outputs)?;
+        Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
+    }
+
+    /// A nest by a plan of inputs alone: each is in a region from a byte of it on, or, where it is generated, so many bytes (eight for
+    /// each number) from where the plan has it begin.
+    ///
+    /// # Errors
+    /// As of [`Nest::bind`]; also for elements that are in a region's gaps.
+    #[inline]
+    pub fn bind_inputs(
+        plan: &'a LoopPlan,
+        inputs: impl Iterator<Item = (Region<'a>, isize)>,
+    ) -> Result<Nest<'a>, NestError> {
+        let operands = bind::regions(plan, inputs)?;
         Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 

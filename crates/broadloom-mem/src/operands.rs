@@ -203,6 +203,8 @@ impl<'m> Operands<'m> {
             rows: 1,
             cols: elements,
             inputs: self.inputs,
+            first: 0,
+            row_step: elements,
             level,
             any_alias: false,
             reads_steps: false,

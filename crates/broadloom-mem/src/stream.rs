@@ -10,6 +10,7 @@ use std::ptr;
 
 use smallvec::SmallVec;
 
+use crate::ahead::prefetch;
 use crate::block::{Block, Inputs};
 
 /// How outputs are written.
@@ -105,20 +106,6 @@ impl<'s> Stream<'s, '_> {
     pub fn fetch(&self, bytes: &[u8]) {
         bytes.chunks_exact(LINE).for_each(|line| prefetch(&line[0]));
     }
-}
-
-/// Asks for the line that a value begins in, so that it is in the first cache when it is read; a hint, and nothing on targets
-/// other than x86-64.
-#[inline(always)]
-pub(crate) fn prefetch<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint, which reads nothing; every x86-64 has SSE.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }
 
 impl Drop for Stream<'_, '_> {

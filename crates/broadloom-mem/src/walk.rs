@@ -63,6 +63,8 @@ pub(crate) unsafe fn run(
         any_alias: in_place && !copy,
         reads_steps: policy == AliasPolicy::Stepped,
         places: SmallVec::new(),
+        first: 0,
+        row_step: 0,
         body,
     };
     for operand in operands {
@@ -73,6 +75,7 @@ pub(crate) unsafe fn run(
         for (i, operand) in operands.iter().enumerate() {
             walk.set(i, operand.ptr.wrapping_offset(start as isize * plan.inner_stride(i)), 0);
         }
+        walk.first = start;
         // SAFETY: the one row of the plan, of which start..end are these units' elements; no operand is packed, so that
         // each is contiguous there or uniform.
         return unsafe { walk.call(1, end - start) };
@@ -99,6 +102,9 @@ struct Walk<'w> {
     reads_steps: bool,
     /// Where the block of each operand is.
     places: SmallVec<[RawOperand; 6]>,
+    /// The linear index of the block's first element, and the distance of its rows there.
+    first: usize,
+    row_step: usize,
     body: Body<'w>,
 }
 
@@ -176,6 +182,8 @@ impl Walk<'_> {
             rows,
             cols,
             inputs: self.plan.inputs(),
+            first: self.first,
+            row_step: self.row_step,
             level: 0,
             any_alias: self.any_alias,
             reads_steps: self.reads_steps,
@@ -198,7 +206,9 @@ impl Walk<'_> {
         let (down, cols) = plan.rows_and_cols();
         let mut odometer = Odometer::new(plan, start / cols / down);
         let (mut row, mut col, mut left) = (start / cols % down, start % cols, end - start);
+        self.row_step = cols;
         while left > 0 {
+            self.first = end - left;
             // The rest of a row, or as many whole rows as there are, or the start of a row.
             let (rows, width) = if col > 0 || left < cols {
                 (1, left.min(cols - col))
@@ -291,6 +301,9 @@ impl Walk<'_> {
         let mut unit = units.start;
         while unit < units.end {
             let (group_row, group_col) = (unit / groups_across % groups_down, unit % groups_across);
+            let slab = unit / groups_across / groups_down;
+            let first_of = |row: usize, col: usize| (slab * down + row) * across + col;
+            self.row_step = across;
             let (row, col) = (group_row * high, group_col * plan.unit());
             let (rows, cols) = if groups_across > 1 {
                 let groups = (groups_across - group_col).min(units.end - unit);
@@ -304,6 +317,7 @@ impl Walk<'_> {
             for i in 0..self.operands.len() {
                 self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
             }
+            self.first = first_of(row, col);
             // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, those of the units before `unit` that
             // were not walked yet, in place: the operands are contiguous, uniform, or read in steps.
             unsafe { self.call(rows, cols)? }
@@ -334,10 +348,13 @@ impl Walk<'_> {
         for unit in units {
             let (group_row, group_col) = (unit / groups_across % groups_down, unit % groups_across);
             let row = group_row * high;
+            let slab = unit / groups_across / groups_down;
+            self.row_step = across;
             let rows = high.min(down - row);
             let cols_end = across.min((group_col + 1) * plan.unit());
             for col in (group_col * plan.unit()..cols_end).step_by(wide) {
                 let cols = wide.min(cols_end - col);
+                self.first = (slab * down + row) * across + col;
                 for (i, operand) in self.operands.iter().enumerate() {
                     let ptr = self.at(&odometer, i, row, col);
                     let (row_stride, col_stride) = (plan.row_stride(i), plan.inner_stride(i));
@@ -423,6 +440,7 @@ impl Walk<'_> {
         for at in (start..end).step_by(wide) {
             let range = at..end.min(at + wide);
             let cols = range.len();
+            self.first = at;
             for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
                 match walk {
                     None if operand.class == AccessClass::Contiguous => {
@@ -490,6 +508,7 @@ impl Walk<'_> {
         let rows = (end - start - head) / wide;
         let rest = start + head + rows * wide;
         for (at, rows, cols) in [(start, 1, head), (start + head, rows, wide), (rest, 1, end - rest)] {
+            (self.first, self.row_step) = (at, wide);
             if cols == 0 || rows == 0 {
                 continue;
             }

@@ -8,8 +8,8 @@
 //! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are
 //! classified (`classify`), and the space is cut (`tiles`).
 //!
-//! All loops are parallel: each index has results of its own. A reduction runs a plan for every tile of elements and
-//! combines what the tile holds, so that no plan knows of it.
+//! All loops are parallel: each index has results of its own. The elements that are combined are those of a plan
+//! [in order](LoopPlan::in_order), which has no outputs: what a block computes goes to a tile and is combined from there.
 
 mod reach;
 mod tiles;
@@ -204,6 +204,17 @@ impl LoopOperand {
     }
 }
 
+/// In which order dimensions are walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// That of memory.
+    Free,
+    /// The given one.
+    Given,
+    /// The given one, and the last dimension is joined with no other.
+    GivenRows,
+}
+
 /// The loops over an index space with its operands; see the [module](self).
 ///
 /// # Invariants
@@ -236,6 +247,7 @@ pub struct LoopPlan {
     /// Inputs, then outputs.
     operands: SmallVec<[LoopOperand; 4]>,
     inputs: usize,
+    order: Order,
     elements: usize,
     /// Direct and flat: elements of a unit. Tiled: columns of a unit, whole tiles.
     unit: usize,
@@ -262,12 +274,49 @@ impl LoopPlan {
         layouts: impl IntoIterator<Item = OperandLayout<'l>>,
         min_row: usize,
     ) -> Result<LoopPlan, LoopPlanError> {
-        let mut plan = LoopPlan::empty(inputs);
+        LoopPlan::empty(inputs).with(extents, layouts, min_row)
+    }
+
+    /// Plans the loops over `extents` for inputs alone, in the order of the dimensions: the linear index numbers the elements in C
+    /// order. It is for elements that are combined, in an order that must be that of their numbers.
+    ///
+    /// # Errors
+    /// As [`LoopPlan::new`].
+    pub fn in_order<'l>(
+        extents: &[usize],
+        layouts: impl ExactSizeIterator<Item = OperandLayout<'l>>,
+        min_row: usize,
+    ) -> Result<LoopPlan, LoopPlanError> {
+        let plan = LoopPlan { order: Order::Given, ..LoopPlan::empty(layouts.len()) };
+        plan.with(extents, layouts, min_row)
+    }
+
+    /// The same, whose rows are those of the last dimension: it is joined with no other.
+    ///
+    /// # Errors
+    /// As [`LoopPlan::new`].
+    pub fn in_rows<'l>(
+        extents: &[usize],
+        layouts: impl ExactSizeIterator<Item = OperandLayout<'l>>,
+        min_row: usize,
+    ) -> Result<LoopPlan, LoopPlanError> {
+        let plan = LoopPlan { order: Order::GivenRows, ..LoopPlan::empty(layouts.len()) };
+        plan.with(extents, layouts, min_row)
+    }
+
+    /// The plan with these operands.
+    #[inline]
+    fn with<'l>(
+        mut self,
+        extents: &[usize],
+        layouts: impl IntoIterator<Item = OperandLayout<'l>>,
+        min_row: usize,
+    ) -> Result<LoopPlan, LoopPlanError> {
         for layout in layouts {
-            plan.push(extents, layout)?;
+            self.push(extents, layout)?;
         }
-        plan.finish(extents, min_row.max(1))?;
-        Ok(plan)
+        self.finish(extents, min_row.max(1))?;
+        Ok(self)
     }
 
     #[inline]
@@ -277,6 +326,7 @@ impl LoopPlan {
             strides: SmallVec::new(),
             operands: SmallVec::new(),
             inputs,
+            order: Order::Free,
             elements: 0,
             unit: LoopPlan::UNIT,
             units: 0,
@@ -347,7 +397,9 @@ impl LoopPlan {
         }
         // The order of the first output's memory; where there is none, of the first input's.
         let lead = if self.inputs < self.operands.len() { self.inputs } else { 0 };
-        if let ([extent], true) = (extents, self.strides.get(lead).is_none_or(|&s| s >= 0)) {
+        if let ([extent], true) =
+            (extents, self.order != Order::Free || self.strides.get(lead).is_none_or(|&s| s >= 0))
+        {
             // PERF: the usual short call, for which the rest would take as long as its work.
             self.dims.push(LoopDim { extent: *extent });
             return;
@@ -357,7 +409,7 @@ impl LoopPlan {
         let linear: SmallVec<[isize; 8]> = operands()
             .map_while(|(operand, strides)| linear_step(extents.iter().copied(), strides, operand.item()))
             .collect();
-        if linear.len() == self.operands.len() {
+        if linear.len() == self.operands.len() && self.order != Order::GivenRows {
             self.dims.push(LoopDim { extent: self.elements });
             self.strides = linear;
             return;
@@ -367,11 +419,12 @@ impl LoopPlan {
     }
 
     /// Orders the dimensions by the strides of the operand `lead`, the longest first, and flips those that it goes
-    /// through backwards; dimensions of one index are dropped.
+    /// through backwards, unless they stay in order; dimensions of one index are dropped.
     fn order(&mut self, extents: &[usize], lead: usize) {
         let given = extents.len();
+        let lead = self.strides.iter().skip(lead * given).take(given);
         let steps: SmallVec<[isize; 6]> =
-            self.strides.iter().skip(lead * given).take(given).copied().collect();
+            if self.order != Order::Free { SmallVec::new() } else { lead.copied().collect() };
         let steps = |d: usize| steps.get(d).copied().unwrap_or(0);
         let mut order: SmallVec<[usize; 6]> = (0..given).filter(|&d| extents[d] > 1).collect();
         // Stable: where an input's strides are 0, the given order stays.
@@ -399,7 +452,8 @@ impl LoopPlan {
         for d in 1..rank {
             let extent = self.dims[d].extent;
             let joins = |s: &[isize]| s[d].checked_mul(extent as isize) == Some(s[last]);
-            if self.strides.chunks_exact(rank).all(joins) {
+            let may_join = self.order != Order::GivenRows || d + 1 < rank;
+            if may_join && self.strides.chunks_exact(rank).all(joins) {
                 self.dims[last].extent *= extent;
             } else {
                 last += 1;
@@ -474,7 +528,7 @@ impl LoopPlan {
         self.inputs
     }
 
-    /// How many elements each output has.
+    /// How many elements the space has, and each output.
     #[inline]
     pub fn elements(&self) -> usize {
         self.elements

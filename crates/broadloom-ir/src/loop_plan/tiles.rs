@@ -3,7 +3,7 @@
 //! A unit is a few thousand elements, so that threads have shares of the same size; a tile is what its packed operands
 //! leave room for in a first-level cache. The sizes come from measurements, which stand beside them.
 
-use super::{LoopMode, LoopOperand, LoopPlan, TILE};
+use super::{LoopMode, LoopOperand, LoopPlan, Order, TILE};
 
 /// Bytes of a packed operand in a tile whose rows are as long as can be. Measured on sums of every second element, of
 /// reversed ones and of every third, float32 and float64: 4 to 8 KiB, so that the tile and what it meets stay in a
@@ -92,9 +92,11 @@ impl LoopPlan {
     /// least: both sides of a transposed copy then move along their memory. Gives that operand's item size.
     fn choose_rows(&mut self) -> Option<usize> {
         let rank = self.dims.len();
+        // What stays in order has no choice.
+        let first = if self.order != Order::Free { rank.saturating_sub(2) } else { 0 };
         let nearer = |(operand, strides): (&LoopOperand, &[isize])| {
             let (inner, outer) = strides.split_last()?;
-            let steps = outer.iter().enumerate().filter(|s| *s.1 != 0);
+            let steps = outer.iter().enumerate().skip(first).filter(|s| *s.1 != 0);
             let least = steps
                 .min_by_key(|s| s.1.unsigned_abs())
                 .filter(|s| s.1.unsigned_abs() < inner.unsigned_abs());

@@ -13,12 +13,12 @@ use broadloom_reduce::LANES;
 
 use crate::engine::choice::Why;
 use crate::engine::execution_plan::ExecutionPlan;
-use crate::engine::geometry::Geometry;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::parts;
 use crate::engine::row_blocks::Step;
 use crate::engine::runtime::Runtime;
+use crate::engine::space::{Form, Space};
 use crate::engine::workers;
 use crate::explain::{self, Explanation, Run};
 use crate::lower::Expression;
@@ -127,7 +127,7 @@ fn step(
     };
     // The interpreter's are like those on wide vectors.
     let stores_at = if choice.jit { width } else { VectorWidth::W512 };
-    let folds = prepared.geometry.as_ref().is_some_and(|geometry| geometry.direct);
+    let folds = prepared.space.as_ref().is_some_and(Space::takes_inputs);
     let cost = choice.cost;
     let time = if folds { cost.compiled } else { choice.time() };
     let threads = workers::threads(options, time);
@@ -156,14 +156,13 @@ fn step(
 /// How a stage combines its elements, a line each.
 fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
-    match &prepared.geometry {
-        Some(geometry) => {
-            let counts =
-                format!("each of {} results is combined of {} elements", geometry.results, geometry.count);
+    match &prepared.space {
+        Some(space) => {
+            let counts = format!("each of {} results is combined of {} elements", space.results, space.count);
             let order = order(stage.reductions().zip(stage.kernel.output_dtypes()));
             let mut lines = vec![format!("{counts}; {order}")];
-            if geometry.results > 0 && geometry.count > 0 {
-                lines.push(walk(geometry, threads));
+            if space.results > 0 && space.count > 0 {
+                lines.push(walk(space, threads));
             }
             lines
         }
@@ -179,8 +178,7 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
 fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     let (mut canonical, mut free): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (reduction, dtype) in reductions {
-        let is_ordered = matches!(reduction, Reduction::Sum | Reduction::Prod) && dtype.is_float();
-        let names = if is_ordered { &mut canonical } else { &mut free };
+        let names = if reduction.is_free(dtype) { &mut free } else { &mut canonical };
         if !names.contains(&reduction.name()) {
             names.push(reduction.name());
         }
@@ -195,24 +193,23 @@ fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     parts.join("; ")
 }
 
-/// In which pieces elements are computed and combined, and by which threads.
-fn walk(geometry: &Geometry, threads: usize) -> String {
-    let step = geometry.step();
-    let results = match (geometry.form.is_across(), step) {
-        (_, 1) => "result by result".to_owned(),
-        (false, _) => format!("{step} results at a time, one after the other"),
-        (true, _) => format!("{step} neighbouring results at once"),
+/// In which units elements are computed and combined, and by which threads.
+fn walk(space: &Space, threads: usize) -> String {
+    let results = match space.form {
+        Form::Along => "result by result".to_owned(),
+        Form::Across { width } => format!("{width} neighbouring results at once"),
     };
-    let place = match geometry.direct {
-        true => "elements are combined where they are in memory".to_owned(),
-        false => format!(
-            "elements are computed into a tile of about {} in cache, and combined there",
-            geometry.tile
-        ),
+    let is_packed = space.whole().is_ok_and(|plan| plan.operands().iter().any(|o| o.class().is_tiled()));
+    let place = match (space.takes_inputs(), is_packed) {
+        (true, false) => "elements are combined where they are in memory".to_owned(),
+        (true, true) => "elements are packed into tiles in cache, and combined there".to_owned(),
+        (false, _) => {
+            format!("elements are computed into a tile of about {} in cache, and combined there", space.tile)
+        }
     };
     let parts = match threads {
         ..=1 => "",
-        _ if geometry.has_ranges(parts(threads)) => "; threads have ranges of the elements, joined in order",
+        _ if space.has_ranges(parts(threads)) => "; threads have ranges of the elements, joined in order",
         _ => "; threads have results of their own",
     };
     format!("{place}, {results}{parts}")

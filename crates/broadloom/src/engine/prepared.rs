@@ -19,10 +19,10 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
-use crate::engine::geometry::Geometry;
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
 use crate::engine::runtime::{Compilation, Executable, KernelKey, Request, ThreadMode};
+use crate::engine::space::Space;
 use crate::engine::watch::{Watch, Work};
 
 /// See the module's head.
@@ -31,13 +31,13 @@ pub struct PreparedStage {
     /// The host functions that its kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
     /// How a stage that reduces is walked.
-    pub geometry: Option<Geometry>,
+    pub space: Option<Space>,
     /// Whether all of its elements are stored.
     pub stores: bool,
     /// Whether it reduces long runs of elements that follow each other.
     has_long_runs: bool,
-    /// The program for what is left of such runs, by [`VectorWidth`].
-    pub rest: [OnceLock<Executable>; 3],
+    /// Whether it reduces a few elements that are neighbours, as they are.
+    pub is_short_reduction: bool,
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     estimate: Estimate,
@@ -101,18 +101,18 @@ impl PreparedStage {
         let stores = stage.stores();
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
-        let geometry = Geometry::of(&stage);
+        let space = Space::of(&stage);
         PreparedStage {
             stores,
-            has_long_runs: geometry.as_ref().is_some_and(|geometry| geometry.has_long_runs(&stage)),
-            rest: Default::default(),
+            has_long_runs: space.as_ref().is_some_and(Space::has_long_runs),
+            is_short_reduction: space.as_ref().is_some_and(Space::is_short),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             estimate,
             cost: stage.kernel.cost() as usize,
             pause: cost::pause(&stage.kernel),
             traffic: Traffic {
-                stays: geometry.is_some(),
+                stays: space.is_some(),
                 ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
             },
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
@@ -120,7 +120,7 @@ impl PreparedStage {
             kept: Mutex::default(),
             direct: Default::default(),
             tags: Default::default(),
-            geometry,
+            space,
             loops,
             stage,
         }
@@ -140,9 +140,10 @@ impl PreparedStage {
 
     /// How each input is accessed; a reduction combines what is in tiles.
     pub fn access(&self) -> SmallVec<[Access; 8]> {
-        match self.stage.reduces() {
-            true => self.classes().map(AccessClass::access).collect(),
-            false => self.classes().map(AccessClass::stepped_access).collect(),
+        match self.space.as_ref().map(Space::whole) {
+            Some(Ok(plan)) => plan.accesses().collect(),
+            Some(Err(_)) => self.classes().map(AccessClass::access).collect(),
+            None => self.classes().map(AccessClass::stepped_access).collect(),
         }
     }
 

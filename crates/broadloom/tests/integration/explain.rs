@@ -367,7 +367,7 @@ stage 0 over [2,3], combined to [2]:
   kernel 1b1c9cc7f2c312e38fa0492c0f2b0b1f (v0: float32)
     return sum(v0)
   each of 2 results is combined of 3 elements; sum in the canonical order of 16 lanes
-  elements are combined where they are in memory, 2 results at a time, one after the other
+  elements are combined where they are in memory, result by result
   for each element 0 instructions, 1 combination; reads 24 B, writes 8 B, 6 operations
 stage 1 over [2,3]:
   v0 reads input 0, contiguous, element by element

@@ -1,15 +1,17 @@
 //! Running a stage that combines elements along axes.
 //!
-//! For each piece of the index space the stage's kernel computes elements into a tile that stays in cache, by whichever
-//! executor is chosen, and a [`Partial`](broadloom_reduce::Partial) folds the tile into what has been combined so far; where the kernel only loads, it
-//! folds memory. Pieces, tiles and threads cut a reduction anywhere: partial results are appended in order, and the
-//! canonical order of combination does not depend on the cuts.
+//! The [space](crate::engine::space) says in which units the elements are walked. The blocks of a unit are [computed](elements) to tiles that stay in cache, by
+//! whichever executor is chosen, and [taken](take) from there; where the kernel only loads, they are taken from memory. Units
+//! cut a reduction anywhere: partial results are appended in order, and the canonical order of combination does not depend on the cuts.
 
-mod fold;
+mod elements;
 mod folding;
-mod pieces;
 mod scan;
-mod tile;
+mod take;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
@@ -17,18 +19,17 @@ use broadloom_mem::{Access, FloatEnv, Region};
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
-use crate::engine::geometry::Geometry;
 use crate::engine::outcome::Outcome;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::{Executable, Request};
+use crate::engine::space::{Form, PART, Space, Unit};
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
-use fold::Fold;
+use elements::{Accesses, Elements, Fold};
 pub(crate) use folding::{Blocks, Folding};
+use take::{Partials, Reductions, Results, Take, append};
 
-/// So many elements are folded from memory without a thought of threads.
-const SHORT: usize = 1 << 12;
 /// Bytes of results that are filled between two looks whether the run was cancelled.
 const FILLED: usize = 1 << 20;
 
@@ -43,7 +44,7 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         match self.stage.reduces() {
-            true if watch.is_none() && self.is_short_reduction() => self.reduce_neighbours(inputs, outputs),
+            true if watch.is_none() && self.is_short_reduction => self.reduce_neighbours(inputs, outputs),
             true => self.reduce(request, inputs, outputs, params, watch),
             false => self.scan(request, inputs, outputs, params, watch),
         }
@@ -58,16 +59,15 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        let geometry = self.geometry.as_ref().ok_or_else(no_reduction)?;
-        let dtypes: SmallVec<[DType; 2]> = self.stage.kernel.output_dtypes().collect();
-        if geometry.count == 0 {
-            let each = self.stage.reductions().zip(&dtypes).zip(outputs);
-            return { each }.try_for_each(|((reduction, &dtype), out)| fill(reduction, dtype, out, watch));
+        let space = self.space.as_ref().ok_or_else(no_reduction)?;
+        if space.count == 0 {
+            let each = self.reductions().into_iter().zip(outputs);
+            return { each }.try_for_each(|((reduction, dtype), out)| fill(reduction, dtype, out, watch));
         }
-        if geometry.results == 0 {
+        if space.results == 0 {
             return Ok(());
         }
-        self.with_fold(geometry, 0, request, inputs, params, watch, |fold, threads, parts| {
+        self.with_fold(space, 0, request, inputs, params, watch, |fold, threads, parts| {
             fold.run(threads, parts, outputs)
         })
     }
@@ -76,7 +76,7 @@ impl PreparedStage {
     #[expect(clippy::too_many_arguments, reason = "those of a run, and what is to be done")]
     fn with_fold(
         &self,
-        geometry: &Geometry,
+        space: &Space,
         start: u64,
         request: &Request<'_>,
         inputs: &[Region<'_>],
@@ -87,80 +87,186 @@ impl PreparedStage {
         // Sums are computed, and estimates made, in floats, whatever the application has set.
         let _ieee = FloatEnv::ieee();
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
-        let mut fold = Fold {
+        let access = self.accesses_in(space)?;
+        let since = self.clock(request);
+        let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
+        let first = chosen.as_ref().zip(access.as_deref()).map(|((kernel, _), access)| (kernel, access));
+        let fold = Fold {
             prepared: self,
-            geometry,
+            space,
             start,
-            reductions: self.stage.reductions().collect(),
-            dtypes: self.stage.kernel.output_dtypes().collect(),
+            reductions: self.reductions(),
             inputs,
             params,
-            first: None,
+            first,
             outcome: &outcome,
         };
-        let since = self.clock(request);
-        let access =
-            if fold.is_direct() || !self.is_planned(geometry) { None } else { Some(fold.first_access()?) };
-        let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
-        fold.first = chosen.as_ref().zip(access.as_deref()).map(|((runner, _), access)| (runner, access));
         let time = match &chosen {
             Some((kernel, choice)) if kernel.plan().is_none() => choice.cost.interpreted,
             _ => self.cost_of_run(request).compiled,
         };
         let threads = workers::threads(request.options, time);
         run(&fold, threads, parts(threads))?;
-        if let (Some(since), Some((runner, choice))) = (since, &chosen)
+        if let (Some(since), Some((kernel, choice))) = (since, &chosen)
             && let State::Trial(_) = choice.state
         {
-            self.note(request, runner.plan().is_some(), since);
+            self.note(request, kernel.plan().is_some(), since);
         }
         self.check(outcome.faults())
     }
 }
 
 impl PreparedStage {
-    /// Whether machine code is for this form: it may combine elements before it writes them.
-    fn is_planned(&self, geometry: &Geometry) -> bool {
-        self.geometry.as_ref().is_some_and(|own| own.form.is_across() == geometry.form.is_across())
+    fn reductions(&self) -> Reductions {
+        self.stage.reductions().zip(self.stage.kernel.output_dtypes()).collect()
     }
 
-    /// How the inputs of a part's first tile are accessed; `None` where elements are folded from memory.
-    pub fn reduce_access(
-        &self,
-        geometry: &Geometry,
-        inputs: &[Region<'_>],
-    ) -> Result<Option<SmallVec<[Access; 8]>>> {
-        let outcome = Outcome::new(0, false, None);
-        let fold = self.part_fold(geometry, None, inputs, &[], &outcome)?;
-        if fold.is_direct() || !self.is_planned(geometry) { Ok(None) } else { fold.first_access().map(Some) }
+    /// How the inputs of a unit's blocks are accessed; `None` where elements are taken as they are, and where machine code, which may combine
+    /// elements before it writes them, is for another form.
+    pub fn accesses_in(&self, space: &Space) -> Result<Option<Accesses>> {
+        let own =
+            self.space.as_ref().is_some_and(|own| (own.form == Form::Along) == (space.form == Form::Along));
+        let access: Accesses = space.whole()?.accesses().collect();
+        Ok((own && !space.takes_inputs()).then_some(access))
     }
 
-    /// Reduces a part of the stage's elements, here and now, as `geometry` says. `first` was chosen for how the inputs of the
+    /// Reduces a part of the stage's elements, here and now, as `space` says. `first` was chosen for how the inputs of the
     /// largest part are accessed.
     pub(super) fn reduce_part(
         &self,
-        geometry: &Geometry,
+        space: &Space,
         first: Option<(&Executable, &[Access])>,
         inputs: &[Region<'_>],
         outputs: &mut [&mut [u8]],
         params: &[u64],
         outcome: &Outcome<'_>,
     ) -> Result<()> {
-        let fold = self.part_fold(geometry, first, inputs, params, outcome)?;
-        fold.pieces(0..geometry.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
+        let reductions = self.reductions();
+        let fold = Fold { prepared: self, space, start: 0, reductions, inputs, params, first, outcome };
+        fold.pieces(0..space.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
+    }
+}
+
+impl Fold<'_> {
+    /// Runs the stage in about so many parts.
+    fn run(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+        let pieces = self.space.pieces();
+        if parts > 1 && self.space.has_ranges(parts) {
+            return self.run_in_ranges(threads, parts.div_ceil(pieces), outputs);
+        }
+        let parts = parts.clamp(1, pieces);
+        let mut left: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
+        let mut written = 0;
+        let mut shares: SmallVec<[_; 1]> = SmallVec::new();
+        for part in 0..parts {
+            let range = pieces * part / parts..pieces * (part + 1) / parts;
+            let end = self.space.piece(range.end - 1).end;
+            let results = self.split(&mut left, end - written);
+            shares.push((Mutex::new(Some(results)), range));
+            written = end;
+        }
+        let next = AtomicUsize::new(0);
+        self.outcome.share(threads.min(parts), &|| {
+            while let Some((results, range)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
+                && !self.outcome.has_stopped()
+            {
+                let results = results.lock().unwrap_or_else(PoisonError::into_inner).take();
+                self.outcome.part(0, || self.pieces(range.clone(), results.unwrap_or_default()));
+            }
+        })
     }
 
-    fn part_fold<'f>(
-        &'f self,
-        geometry: &'f Geometry,
-        first: Option<(&'f Executable, &'f [Access])>,
-        inputs: &'f [Region<'f>],
-        params: &'f [u64],
-        outcome: &'f Outcome<'f>,
-    ) -> Result<Fold<'f>> {
-        let (reductions, dtypes) =
-            (self.stage.reductions().collect(), self.stage.kernel.output_dtypes().collect());
-        Ok(Fold { prepared: self, geometry, start: 0, reductions, dtypes, inputs, params, first, outcome })
+    /// The memory of the first of some results; the rest is left.
+    fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
+        let first = |(out, (_, dtype)): (&mut &'m mut [u8], &(_, DType))| {
+            let (head, tail) = std::mem::take(out).split_at_mut(results * dtype.size());
+            *out = tail;
+            head
+        };
+        left.iter_mut().zip(&self.reductions).map(first).collect()
+    }
+
+    /// Reduces pieces, whose results these are.
+    fn pieces(&self, pieces: Range<usize>, mut results: Results<'_>) -> Result<()> {
+        let mut elements = Elements::new(self);
+        for unit in self.space.units(pieces) {
+            if self.outcome.has_stopped() {
+                break;
+            }
+            let of_unit = self.split(&mut results, unit.results.len());
+            let width = if self.space.form == Form::Along { 1 } else { unit.results.len() };
+            let mut take = Take::new(&self.reductions, width, self.space.count, self.start, Some(of_unit));
+            elements.unit(&unit, &mut take)?;
+        }
+        elements.pace.end();
+        self.outcome.note_faults(&elements.faults);
+        Ok(())
+    }
+
+    /// Few pieces of many elements: each is cut into ranges, whose partial results are appended in their order.
+    fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+        let blocks: Vec<Range<usize>> =
+            (0..self.space.pieces()).map(|piece| self.space.piece(piece)).collect();
+        self.in_blocks(threads, ranges, &blocks, |block, partials| {
+            let results = &blocks[block];
+            for ((mut partial, out), (_, dtype)) in
+                partials.into_iter().zip(&mut *outputs).zip(&self.reductions)
+            {
+                partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
+            }
+            Ok(())
+        })
+    }
+
+    /// Combines all elements of blocks of neighbouring results, in about so many ranges of the numbers, which threads share;
+    /// gives what each block is combined to, in their order.
+    fn in_blocks(
+        &self,
+        threads: usize,
+        ranges: usize,
+        blocks: &[Range<usize>],
+        mut each: impl FnMut(usize, Partials) -> Result<()>,
+    ) -> Result<()> {
+        let count = self.space.count;
+        let length = match ranges > 1 && count >= 2 * PART {
+            true => count.div_ceil(ranges).next_multiple_of(PART),
+            false => count,
+        };
+        let ranges = count.div_ceil(length);
+        let shares: Vec<Mutex<Option<Partials>>> =
+            (0..blocks.len() * ranges).map(|_| Mutex::new(None)).collect();
+        let next = AtomicUsize::new(0);
+        self.outcome.share(threads, &|| {
+            let mut elements = None;
+            while let share = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(place) = shares.get(share)
+                && !self.outcome.has_stopped()
+            {
+                let (results, start) = (blocks[share / ranges].clone(), share % ranges * length);
+                self.outcome.part(0, || {
+                    let elements = elements.get_or_insert_with(|| Elements::new(self));
+                    let width = results.len();
+                    let mut take = Take::new(&self.reductions, width, count, self.start, None);
+                    elements.unit(&Unit { results, numbers: start..count.min(start + length) }, &mut take)?;
+                    elements.pace.end();
+                    self.outcome.note_faults(&elements.faults);
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(take.into_partials()?);
+                    Ok(())
+                });
+            }
+        })?;
+        let missing = || Error::new(ErrorKind::Internal, "a part was not reduced");
+        let mut done = shares
+            .into_iter()
+            .map(|share| share.into_inner().unwrap_or_else(PoisonError::into_inner).ok_or_else(missing));
+        for block in 0..blocks.len() {
+            let mut whole = done.next().ok_or_else(missing)??;
+            for later in done.by_ref().take(ranges - 1) {
+                append(&mut whole, later?)?;
+            }
+            each(block, whole)?;
+        }
+        Ok(())
     }
 }
 
@@ -170,35 +276,22 @@ pub(super) fn parts(threads: usize) -> usize {
 }
 
 impl PreparedStage {
-    /// Whether it reduces a few elements that are neighbours.
-    #[inline]
-    fn is_short_reduction(&self) -> bool {
-        self.geometry
-            .as_ref()
-            .is_some_and(|geometry| geometry.plain && geometry.results * geometry.count <= SHORT)
-    }
-
-    /// Runs such a stage.
+    /// Runs a stage that reduces a few elements that are neighbours, as they are.
     ///
     /// PERF: the usual short call, without a thought of tiles and threads.
     fn reduce_neighbours(&self, inputs: &[Region<'_>], outputs: &mut [&mut [u8]]) -> Result<()> {
-        let geometry = self.geometry.as_ref().ok_or_else(no_reduction)?;
+        let space = self.space.as_ref().ok_or_else(no_reduction)?;
         let _ieee = FloatEnv::ieee();
         let kernel = &self.stage.kernel;
         for ((output, reduction), out) in kernel.outputs.iter().zip(self.stage.reductions()).zip(outputs) {
             let input = output.value.index();
             let dtype = kernel.inputs[input];
-            let start = geometry.offsets[input] as usize * dtype.size();
-            let count = geometry.results * geometry.count * dtype.size();
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-            let elements = inputs.get(input).and_then(|region| region.elements(start..start + count));
-            broadloom_reduce::reduce_each(
-                reduction,
-                dtype,
-                geometry.count,
-                elements.ok_or_else(outside)?,
-                out,
-            )?;
+            let range = space.neighbours(input).ok_or_else(outside)?;
+            let range = range.start * dtype.size()..range.end * dtype.size();
+            let elements = inputs.get(input).and_then(|region| region.elements(range));
+            let elements = elements.ok_or_else(outside)?;
+            broadloom_reduce::reduce_each(reduction, dtype, space.count, elements, out)?;
         }
         Ok(())
     }

@@ -16,8 +16,8 @@ use broadloom_core::fuse::{Plan, Source, Stage, Target};
 use broadloom_core::{Result, Shape};
 use smallvec::SmallVec;
 
-use crate::engine::geometry::Geometry;
 use crate::engine::prepared::access_of;
+use crate::engine::space::Space;
 
 pub use cut::{Block, Cut};
 pub use group::Apart;
@@ -109,7 +109,7 @@ enum Origin {
 /// A stage over some rows. The layouts begin with the first row.
 struct Part {
     stage: Stage,
-    geometry: Option<Geometry>,
+    space: Option<Space>,
     /// How its inputs are accessed, where it does not reduce.
     access: Accesses,
 }
@@ -184,6 +184,6 @@ impl Part {
         for input in &mut part.inputs {
             Arc::make_mut(&mut input.layout).shape = part.shape.clone();
         }
-        Ok(Part { geometry: Geometry::of(&part), access: access_of(&part), stage: part })
+        Ok(Part { space: Space::of(&part), access: access_of(&part), stage: part })
     }
 }

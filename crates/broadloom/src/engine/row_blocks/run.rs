@@ -107,15 +107,8 @@ impl RowBlocks {
         member: &Member,
     ) -> Result<(Chosen<'r>, f64)> {
         let part = &member.parts[0];
-        let access = match &part.geometry {
-            Some(geometry) => {
-                let region = |origin: &Origin| match *origin {
-                    Origin::Rows(source) => run.region(source, &[]),
-                    Origin::Place(_) => [][..].into(),
-                };
-                let inputs: SmallVec<[Region<'_>; 8]> = member.inputs.iter().map(region).collect();
-                prepared.reduce_access(geometry, &inputs)?
-            }
+        let access = match &part.space {
+            Some(space) => prepared.accesses_in(space)?,
             None => Some(part.access.clone()),
         };
         let mut time = prepared.cost_of_run(&run.request).compiled;
@@ -397,9 +390,9 @@ impl OfPart<'_> {
                 None => output.bytes(bytes)?,
             });
         }
-        match &self.part.geometry {
-            Some(geometry) => self.prepared().reduce_part(
-                &geometry.beginning_at(self.offsets()),
+        match &self.part.space {
+            Some(space) => self.prepared().reduce_part(
+                &space.beginning_at(self.offsets()),
                 self.chosen.runner.as_ref().map(|(runner, access)| (runner, &access[..])),
                 &regions,
                 &mut slices,

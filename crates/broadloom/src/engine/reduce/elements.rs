@@ -1,0 +1,311 @@
+//! The elements of a unit, block by block: computed into a tile that stays in cache, or where they are, if there is nothing to compute.
+//!
+//! Blocks come from loop plans in order, which pack what does not follow each other in memory. A tile holds elements, or nodes that machine code has
+//! combined them to; it is combined before the next one is computed.
+
+use std::ops::{ControlFlow, Range};
+
+use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_ir::VectorWidth;
+use broadloom_ir::canonical::{LANES, nodes};
+use broadloom_ir::loop_plan::LoopPlan;
+use broadloom_mem::{
+    Access, AliasPolicy, AllocError, Block, Buffer, Caches, KernelRun, Nest, Region, Scratch, Stores,
+    has_failed,
+};
+use smallvec::SmallVec;
+
+use super::take::{Reductions, Take};
+use crate::engine::execute::with_workspace;
+use crate::engine::outcome::{Outcome, Pace};
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::Executable;
+use crate::engine::space::{Cells, Form, Space, Unit};
+
+/// Bytes that are combined from memory between two looks whether to go on, where the last-level cache is smaller or unknown.
+const LEAST_STRETCH: usize = 8 << 20;
+
+/// How inputs are accessed.
+pub type Accesses = SmallVec<[Access; 8]>;
+
+/// One run of a stage that reduces, or of a part of it: what its threads share.
+pub struct Fold<'f> {
+    pub prepared: &'f PreparedStage,
+    pub space: &'f Space,
+    /// The number of the first element of each result.
+    pub start: u64,
+    pub reductions: Reductions,
+    pub inputs: &'f [Region<'f>],
+    pub params: &'f [u64],
+    /// What computes elements of inputs that are accessed so.
+    pub first: Option<(&'f Executable, &'f [Access])>,
+    pub outcome: &'f Outcome<'f>,
+}
+
+/// What one thread computes elements with.
+pub struct Elements<'f> {
+    fold: &'f Fold<'f>,
+    /// The tile of each output.
+    tiles: SmallVec<[Buffer; 2]>,
+    /// Loops over boxes that are no whole units.
+    plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
+    /// What interprets blocks whose inputs are accessed otherwise than was chosen for.
+    others: Vec<(Accesses, Executable)>,
+    /// The divisions by zero that were met.
+    pub faults: SmallVec<[u8; 8]>,
+    /// How far the thread is.
+    pub pace: Pace<'f>,
+}
+
+/// What computes the blocks of a box.
+struct BoxRun<'r, 'f> {
+    fold: &'r Fold<'f>,
+    /// What computes elements; none where they are combined as they are.
+    kernel: Option<&'r Executable>,
+    /// The level of the nodes that it combines runs to, if these are long.
+    level: Option<u8>,
+    run: KernelRun<'r>,
+    tiles: &'r mut SmallVec<[Buffer; 2]>,
+    pace: &'r mut Pace<'f>,
+    /// The linear index of the box's first element.
+    first: usize,
+}
+
+impl<'f> Elements<'f> {
+    pub fn new(fold: &'f Fold<'_>) -> Elements<'f> {
+        let faults = SmallVec::from_elem(0, fold.outcome.sites());
+        let pace = Pace::new(fold.outcome, fold.prepared.pause);
+        Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), others: Vec::new(), faults, pace }
+    }
+
+    /// Has the elements of a unit taken.
+    ///
+    /// Errors: also that the run was cancelled.
+    pub fn unit(&mut self, unit: &Unit, take: &mut Take<'_, '_>) -> Result<()> {
+        let space = self.fold.space;
+        space.boxes(unit).try_for_each(|cells| self.cells(&cells, take))
+    }
+
+    fn cells(&mut self, cells: &Cells, take: &mut Take<'_, '_>) -> Result<()> {
+        let Elements { fold, tiles, plans, others, faults, pace } = self;
+        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
+        let plan = match fold.space.whole_of(cells) {
+            Some(plan) => plan,
+            None => {
+                let known = plans.iter().position(|(extents, _)| *extents == cells.extents);
+                let place = known.unwrap_or(plans.len());
+                if known.is_none() {
+                    let plan = fold.space.plan(&cells.extents).map_err(|e| memory(&e))?;
+                    plans.push((cells.extents.clone(), plan));
+                }
+                &plans[place].1
+            }
+        };
+        let inputs = fold.inputs.iter().copied().zip(fold.space.starts_of(cells));
+        let mut nest = Nest::bind_inputs(plan, inputs).map_err(|e| memory(&e))?;
+        let is_splat = |access: Access| access == Access::Splat;
+        let kernel = match fold.first {
+            _ if fold.space.is_bare && !nest.accesses().any(is_splat) => None,
+            Some((kernel, first)) if nest.accesses().eq(first.iter().copied()) => Some(kernel),
+            _ => Some(other(fold, others, nest.accesses().collect())?),
+        };
+        let level = kernel.and_then(|kernel| kernel.plan()?.leaf_level());
+        with_workspace(|scratch, memory| {
+            let run = KernelRun { params: fold.params, faults, stores: Stores::Cached, memory };
+            BoxRun { fold, kernel, level, run, tiles, pace, first: cells.first }
+                .walk(&mut nest, scratch, take)
+        })
+    }
+}
+
+/// The interpreter's program for inputs that are accessed otherwise than was chosen for: nothing is compiled for it.
+fn other<'o>(
+    fold: &Fold<'_>,
+    others: &'o mut Vec<(Accesses, Executable)>,
+    access: Accesses,
+) -> Result<&'o Executable> {
+    let known = others.iter().position(|(of, _)| *of == access);
+    let place = known.unwrap_or(others.len());
+    if known.is_none() {
+        let width = fold.first.map_or_else(VectorWidth::target, |(kernel, _)| kernel.width());
+        let program = fold.prepared.program(width, &access)?;
+        others.push((access, program));
+    }
+    Ok(&others[place].1)
+}
+
+impl BoxRun<'_, '_> {
+    fn walk(mut self, nest: &mut Nest<'_>, scratch: &mut Scratch, take: &mut Take<'_, '_>) -> Result<()> {
+        let mut failure = None;
+        let can_fail = self.fold.prepared.can_fail;
+        let mut body = |block: &mut Block<'_>| match self.block(block, take) {
+            Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        let _ = nest.run(AliasPolicy::InPlace, scratch, &mut body);
+        if let Some(refused) = scratch.take_refusal() {
+            failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn block(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
+        if self.kernel.is_none() {
+            return self.as_they_are(block, take);
+        }
+        let (rows, cols, width) = (block.rows(), block.cols(), take.width());
+        let most = (self.fold.space.tile / width).max(1) * width;
+        if cols >= most || self.level.is_some() {
+            return (0..rows).try_for_each(|row| self.row(block, row, most, take));
+        }
+        for first in (0..rows).step_by(most / cols) {
+            let some = first..rows.min(first + most / cols);
+            self.compute(block, some.clone(), 0..cols, 0)?;
+            let at = self.first + block.first_of(first);
+            let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
+            if step == cols {
+                take.run(at, some.len() * cols, |output| self.tile(output))?;
+                continue;
+            }
+            for row in 0..some.len() {
+                let from = |output: usize| row * cols * self.fold.reductions[output].1.size();
+                take.run(at + row * step, cols, |output| &self.tile(output)[from(output)..])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A row, part by part: nodes, and what is before and behind them, or elements.
+    fn row(&mut self, block: &mut Block<'_>, row: usize, most: usize, take: &mut Take<'_, '_>) -> Result<()> {
+        let (mut col, cols) = (0, block.cols());
+        while col < cols {
+            let at = self.first + block.first_of(row) + col;
+            let Some(level) = self.level else {
+                // Parts begin at multiples of their elements, so that they begin with a row of lanes.
+                let count = (most - at % most).min(cols - col);
+                self.elements(block, row, col..col + count, 0, take)?;
+                col += count;
+                continue;
+            };
+            let (number, count) = (take.number(at), take.left(at).min(cols - col));
+            let [head, whole, tail] = nodes(number..number + count as u64, level);
+            let place = |number_of: u64| col + (number_of - number) as usize;
+            let columns = |range: &Range<u64>| place(range.start)..place(range.end);
+            self.elements(block, row, columns(&head), 0, take)?;
+            let tile = (most / LANES).max(1) * (LANES << level);
+            for from in columns(&whole).step_by(tile) {
+                self.elements(block, row, from..(from + tile).min(place(whole.end)), level, take)?;
+            }
+            self.elements(block, row, columns(&tail), 0, take)?;
+            col += count;
+        }
+        Ok(())
+    }
+
+    /// Some columns of a row, as elements or as nodes of a level.
+    fn elements(
+        &mut self,
+        block: &mut Block<'_>,
+        row: usize,
+        cols: Range<usize>,
+        level: u8,
+        take: &mut Take<'_, '_>,
+    ) -> Result<()> {
+        if cols.is_empty() {
+            return Ok(());
+        }
+        block.ask_ahead(row, cols.clone());
+        self.compute(block, row..row + 1, cols.clone(), level)?;
+        let (at, count) = (self.first + block.first_of(row) + cols.start, cols.len());
+        match level {
+            0 => take.run(at, count, |output| self.tile(output)),
+            _ => take.nodes(at, count, level, |output| self.tile(output)),
+        }
+    }
+
+    /// Computes some rows and columns of a block to the tiles.
+    fn compute(
+        &mut self,
+        block: &mut Block<'_>,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        level: u8,
+    ) -> Result<()> {
+        let count = rows.len() * cols.len();
+        self.pace.pass(count)?;
+        self.make_tiles(count >> level)?;
+        let BoxRun { fold, kernel, run, tiles, .. } = self;
+        let Some(kernel) = kernel else { return Ok(()) };
+        let memory = tiles.iter_mut().map(|tile| tile.as_bytes_mut().unwrap_or(&mut []));
+        let outputs = memory.zip(&fold.reductions).map(|(bytes, (_, dtype))| (bytes, dtype.size()));
+        block.with_outputs(rows, cols, level, outputs, |block| kernel.run(block, run))
+    }
+
+    /// The elements of a block where they are: in memory, or in the tiles that they are packed into.
+    fn as_they_are(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
+        let (rows, cols) = (block.rows(), block.cols());
+        let outputs = &self.fold.prepared.stage.kernel.outputs;
+        let input = |output: usize| outputs[output].value.index();
+        let (at, width) = (self.first + block.first_of(0), take.width());
+        let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
+        if self.fold.space.form != Form::Along && cols == width && rows > 1 {
+            // Rows of neighbouring results, which lie apart.
+            let most = self.stretch(rows, width);
+            for first in (0..rows).step_by(most) {
+                let count = most.min(rows - first);
+                self.pace.pass(count * width)?;
+                let row = |output: usize, row: usize| block_row(block, input(output), first + row);
+                take.rows(at + first * width, count, row)?;
+            }
+            return Ok(());
+        }
+        for row in 0..rows {
+            let most = self.stretch(cols / width, width) * width;
+            for col in (0..cols).step_by(most) {
+                let count = most.min(cols - col);
+                self.pace.pass(count)?;
+                let bytes = |output: usize| {
+                    let item = self.fold.reductions[output].1.size();
+                    &block_row(block, input(output), row)[col * item..(col + count) * item]
+                };
+                take.run(at + row * step + col, count, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows of so many elements, of so many that follow each other, are combined from memory between two looks whether to go
+    /// on. Long runs are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
+    fn stretch(&self, rows: usize, width: usize) -> usize {
+        let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
+        let bytes = rows.saturating_mul(width).saturating_mul(size);
+        let whole = (bytes / Caches::of_target().last.max(LEAST_STRETCH)).max(1);
+        rows.div_ceil(whole).max(1)
+    }
+
+    fn tile(&self, output: usize) -> &[u8] {
+        self.tiles[output].as_bytes()
+    }
+
+    /// Makes tiles for so many elements.
+    fn make_tiles(&mut self, count: usize) -> Result<()> {
+        let reductions = &self.fold.reductions;
+        let fits = |(tile, (_, dtype)): (&Buffer, &(_, DType))| tile.len() >= count * dtype.size();
+        if self.tiles.is_empty() || !self.tiles.iter().zip(reductions).all(fits) {
+            let count = count.max(self.fold.space.tile);
+            let refused = |e: AllocError| Error::new(ErrorKind::Limit, e.to_string());
+            let tile = |(_, dtype): &(_, DType)| Buffer::for_overwrite(count * dtype.size()).map_err(refused);
+            *self.tiles = reductions.iter().map(tile).collect::<Result<_>>()?;
+        }
+        Ok(())
+    }
+}
+
+/// A row of an input of a block.
+fn block_row<'b>(block: &'b Block<'_>, input: usize, row: usize) -> &'b [u8] {
+    block.inputs(row).bytes(input)
+}

@@ -1,0 +1,404 @@
+//! The index space of a reduction: which dimensions are kept and which are reduced, in which order they are walked, and what
+//! units threads share.
+//!
+//! The elements that are combined to one result are numbered in C order of the reduced axes, whatever the order in memory. A unit is a
+//! range of results, or a range of the numbers of some; it is walked as boxes, by loop plans in order, whose linear index is that of the unit's
+//! elements.
+
+use std::ops::Range;
+
+use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::loop_plan::{Access, AccessClass, LoopMode, LoopPlan, LoopPlanError, OperandLayout};
+use smallvec::SmallVec;
+
+use crate::engine::cost;
+
+/// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
+const TILE_BYTES: usize = 16 << 10;
+/// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
+const ACROSS_BYTES: usize = 4096;
+/// The same where elements are computed first.
+const ACROSS_COMPUTED: usize = 64;
+/// So many elements are combined without a thought of threads.
+const SHORT: usize = 1 << 12;
+/// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
+pub const PART: usize = 1 << 14;
+
+/// A dimension: its extent, and the distance of neighbours for each input, in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Dim {
+    extent: usize,
+    strides: SmallVec<[isize; 4]>,
+}
+
+type Dims = SmallVec<[Dim; 4]>;
+
+/// How the elements of results lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Those of one result follow each other.
+    Along,
+    /// So many neighbouring results follow each other, for each number.
+    Across { width: usize },
+}
+
+impl Form {
+    /// Results that are combined together.
+    pub fn width(self) -> usize {
+        match self {
+            Form::Along => 1,
+            Form::Across { width } => width,
+        }
+    }
+}
+
+/// What one thread reduces at a time: all elements of some results, or some of the elements of [so many](Form::width) neighbouring results at
+/// most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// In C order.
+    pub results: Range<usize>,
+    pub numbers: Range<usize>,
+}
+
+/// A box of a unit.
+pub struct Cells {
+    /// Where each input begins, in elements.
+    starts: SmallVec<[isize; 4]>,
+    /// The extents of the last dimensions that are walked, outermost first.
+    pub extents: SmallVec<[usize; 6]>,
+    /// The linear index of its first element in the unit's results, of which each has all of its elements.
+    pub first: usize,
+}
+
+/// See the module's head.
+#[derive(Clone, Debug)]
+pub struct Space {
+    /// The dimensions of the results, outermost first; at least one.
+    kept: Dims,
+    /// The dimensions that are reduced, outermost first; at least one.
+    reduced: Dims,
+    /// Where each input begins, in elements.
+    offsets: SmallVec<[isize; 4]>,
+    /// Bytes of an element of each input, and whether it is generated.
+    inputs: SmallVec<[(usize, bool); 4]>,
+    /// How many results there are.
+    pub results: usize,
+    /// How many elements are combined to one.
+    pub count: usize,
+    /// The elements that are computed at a time, about.
+    pub tile: usize,
+    pub form: Form,
+    /// The loops of a unit with all results, or across as many as are reduced together.
+    whole: std::result::Result<LoopPlan, LoopPlanError>,
+    /// Whether the kernel computes nothing.
+    pub is_bare: bool,
+}
+
+impl Space {
+    /// How a stage is walked, if it reduces.
+    pub fn of(stage: &Stage) -> Option<Space> {
+        stage.reduces().then(|| Space::new(stage))
+    }
+
+    /// The same over memory in which inputs begin elsewhere.
+    pub fn beginning_at(&self, offsets: SmallVec<[isize; 4]>) -> Space {
+        Space { offsets, ..self.clone() }
+    }
+
+    /// The same, so many results of which are combined together, or each by itself.
+    pub fn in_blocks_of(&self, width: usize) -> Space {
+        let mut space = self.clone();
+        space.form = if width == 1 { Form::Along } else { Form::Across { width } };
+        space.whole = space.plan(&space.extents());
+        space
+    }
+
+    fn new(stage: &Stage) -> Space {
+        let axes = stage.axes;
+        let dim = |axis: usize| Dim {
+            extent: stage.shape[axis],
+            strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
+        };
+        let is_free = stage.reductions().zip(stage.kernel.output_dtypes()).all(|(r, dtype)| r.is_free(dtype));
+        let of = |reduced: bool| {
+            let dims = (0..stage.shape.rank()).filter(|&axis| axes.contains(axis) == reduced).map(dim);
+            let mut dims: Dims = dims.filter(|dim| dim.extent != 1).collect();
+            if reduced && is_free {
+                // In the order of the first input's memory.
+                dims.sort_by_key(|dim| {
+                    std::cmp::Reverse(dim.strides.first().map_or(0, |s| s.unsigned_abs()))
+                });
+            }
+            collapsed(dims, stage.inputs.len())
+        };
+        let (kept, reduced) = (of(false), of(true));
+        let widest = stage.kernel.output_dtypes().map(|dtype| dtype.size()).max().unwrap_or(8);
+        let elements = |dims: &[Dim]| dims.iter().map(|dim| dim.extent).product::<usize>();
+        let in_memory = stage.inputs.iter().all(|input| input.source != Source::Index);
+        let inputs = stage.inputs.iter().zip(&stage.kernel.inputs);
+        let mut space = Space {
+            results: elements(&kept),
+            count: elements(&reduced),
+            kept,
+            reduced,
+            offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
+            inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source == Source::Index)).collect(),
+            // Between two tiles a run can be cancelled.
+            tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
+            form: Form::Along,
+            whole: Err(LoopPlanError::TooLarge),
+            is_bare: stage.kernel.body.is_empty() && stage.kernel.params.is_empty() && in_memory,
+        };
+        if space.results > 0 && space.count > 0 {
+            space.form = space.form_of(widest);
+            space.whole = space.plan(&space.extents());
+            space.fit_tiles();
+        }
+        space
+    }
+
+    fn inner(&self) -> (&Dim, &Dim) {
+        // There is one of each at least.
+        (&self.kept[self.kept.len() - 1], &self.reduced[self.reduced.len() - 1])
+    }
+
+    fn form_of(&self, widest: usize) -> Form {
+        let (kept, reduced) = self.inner();
+        let follow = |dim: &Dim| dim.strides.iter().filter(|stride| **stride == 1).count();
+        if kept.extent == 1 || follow(kept) <= follow(reduced) {
+            return Form::Along;
+        }
+        let in_place = self.is_bare && kept.strides.iter().all(|stride| *stride == 1);
+        let width = match (in_place, self.count < 128) {
+            (true, false) => ACROSS_BYTES / widest,
+            (true, true) => 4 * ACROSS_BYTES / widest,
+            (false, false) => ACROSS_COMPUTED,
+            (false, true) => (self.tile / self.count).max(ACROSS_COMPUTED),
+        };
+        let blocks = kept.extent.div_ceil(width);
+        let even = kept.extent.div_ceil(blocks);
+        Form::Across {
+            width: if blocks > 1 { even.next_multiple_of(16).min(kept.extent) } else { kept.extent },
+        }
+    }
+
+    /// Has no more results reduced together across than a tile of packed inputs has columns.
+    fn fit_tiles(&mut self) {
+        while let (Form::Across { width }, Ok(plan)) = (self.form, &self.whole)
+            && plan.mode() == LoopMode::Tiled
+            && plan.rows_and_cols().1 == width
+            && plan.tile().1 < width
+        {
+            self.form = Form::Across { width: plan.tile().1 };
+            self.whole = self.plan(&self.extents());
+        }
+    }
+
+    /// The dimensions that a unit walks: those of the results too, or across the reduced ones and some neighbouring results.
+    fn walked(&self) -> SmallVec<[&Dim; 6]> {
+        let (outer, inner) = match self.form {
+            Form::Along => (&self.kept[..], &[][..]),
+            Form::Across { .. } => (&[][..], &self.kept[self.kept.len() - 1..]),
+        };
+        outer.iter().chain(&self.reduced).chain(inner).collect()
+    }
+
+    /// The extents of a whole unit.
+    fn extents(&self) -> SmallVec<[usize; 6]> {
+        let mut extents: SmallVec<[usize; 6]> = self.walked().iter().map(|dim| dim.extent).collect();
+        if let (Form::Across { width }, Some(last)) = (self.form, extents.last_mut()) {
+            *last = width;
+        }
+        extents
+    }
+
+    /// The loops over a box of these extents of the last dimensions that are walked, relative to its first element.
+    pub fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
+        let walked = self.walked();
+        let walked = &walked[walked.len() - extents.len()..];
+        let mut all: SmallVec<[(isize, SmallVec<[isize; 6]>); 4]> = SmallVec::new();
+        for (i, &(item, _)) in self.inputs.iter().enumerate() {
+            let strides = walked.iter().map(|dim| dim.strides[i] * item as isize);
+            let strides: SmallVec<[isize; 6]> = strides.collect();
+            let back = |(&extent, &stride): (&usize, &isize)| (extent as isize - 1) * stride.min(0);
+            all.push((extents.iter().zip(&strides).map(back).sum(), strides));
+        }
+        let layouts = self.inputs.iter().zip(&all).map(|(&(item, is_generated), (_, strides))| {
+            OperandLayout { item, offset: 0, strides, is_generated }
+        });
+        let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
+        // Across, a block has all of the results that are combined together.
+        match (self.form, plan.mode()) {
+            (Form::Across { .. }, LoopMode::Tiled) => LoopPlan::in_rows(extents, layouts, LoopPlan::MIN_ROW),
+            _ => Ok(plan),
+        }
+    }
+
+    /// The loops of a unit of all results, or across as many as are reduced together.
+    pub fn whole(&self) -> Result<&LoopPlan> {
+        self.whole.as_ref().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
+    }
+
+    /// The loops over a box, if they are those of a whole unit.
+    pub fn whole_of(&self, cells: &Cells) -> Option<&LoopPlan> {
+        self.whole.as_ref().ok().filter(|_| cells.extents == self.extents())
+    }
+
+    /// Where each input begins in a box, in bytes.
+    pub fn starts_of(&self, cells: &Cells) -> impl Iterator<Item = isize> {
+        cells.starts.iter().zip(&self.inputs).map(|(&start, &(item, _))| start * item as isize)
+    }
+
+    /// Whether the kernel computes nothing, so that elements are combined where they are: in memory, or in the tiles that they are
+    /// packed into.
+    pub fn takes_inputs(&self) -> bool {
+        let is_each = |plan: &LoopPlan| plan.accesses().all(|access| access != Access::Splat);
+        self.is_bare && self.whole.as_ref().is_ok_and(is_each)
+    }
+
+    /// Where the elements of an input begin and end that are all elements of all results one after the other, if they are.
+    pub fn neighbours(&self, input: usize) -> Option<Range<usize>> {
+        let plan = self.whole.as_ref().ok().filter(|plan| plan.is_linear() && self.form == Form::Along)?;
+        let start = usize::try_from(self.offsets[input]).ok()?;
+        (plan.operands()[input].class() == AccessClass::Contiguous)
+            .then(|| start..start + self.results * self.count)
+    }
+
+    /// Whether there are a few elements, which are neighbours, and nothing is computed of them.
+    pub fn is_short(&self) -> bool {
+        self.is_bare
+            && (1..=SHORT).contains(&(self.results * self.count))
+            && (0..self.inputs.len()).all(|input| self.neighbours(input).is_some())
+    }
+
+    /// Whether the elements of each result are long runs that machine code may combine before it writes them.
+    pub fn has_long_runs(&self) -> bool {
+        let follows = |plan: &LoopPlan| !plan.operands().iter().any(|operand| operand.class().is_tiled());
+        let longest = |plan: &LoopPlan| plan.rows_and_cols().1.min(self.count) >= self.tile / 2;
+        self.form == Form::Along
+            && !self.is_bare
+            && self
+                .whole
+                .as_ref()
+                .is_ok_and(|plan| plan.mode() == LoopMode::Direct && follows(plan) && longest(plan))
+    }
+
+    /// How many pieces the results are cut into, each [so many](Form::width) neighbours along the last kept dimension.
+    pub fn pieces(&self) -> usize {
+        let inner = self.inner().0.extent;
+        self.results / inner.max(1) * inner.div_ceil(self.form.width())
+    }
+
+    /// The results of a piece.
+    pub fn piece(&self, piece: usize) -> Range<usize> {
+        let (inner, width) = (self.inner().0.extent, self.form.width());
+        let across = inner.div_ceil(width);
+        let (row, block) = (piece / across, piece % across);
+        row * inner + block * width..row * inner + inner.min((block + 1) * width)
+    }
+
+    /// Whether so many parts have ranges of the elements of a result; else each has results of its own.
+    pub fn has_ranges(&self, parts: usize) -> bool {
+        self.pieces() < parts && self.count >= 2 * PART
+    }
+
+    /// The units of a range of the pieces: results along which elements follow each other are one, if they have all of their elements.
+    pub fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
+        let numbers = 0..self.count;
+        let (units, of) = match self.form {
+            Form::Along if pieces.is_empty() => (0..0, None),
+            Form::Along => (0..1, Some(pieces)),
+            Form::Across { .. } => (pieces, None),
+        };
+        units.map(move |piece| Unit {
+            results: of.clone().unwrap_or_else(|| self.piece(piece)),
+            numbers: numbers.clone(),
+        })
+    }
+
+    /// The boxes of a unit, in the order of their elements.
+    pub fn boxes(&self, unit: &Unit) -> impl Iterator<Item = Cells> {
+        let (mut starts, width) = (self.offsets.clone(), unit.results.len());
+        let (mut at, end, inner) = match self.form {
+            Form::Along => {
+                let of = |result: usize, number: usize| result * self.count + number;
+                (of(unit.results.start, unit.numbers.start), of(unit.results.end - 1, unit.numbers.end), None)
+            }
+            Form::Across { .. } => {
+                self.go_to(&mut starts, self.kept.iter(), unit.results.start);
+                (unit.numbers.start, unit.numbers.end, Some(width))
+            }
+        };
+        let before = if inner.is_none() { unit.results.start * self.count } else { 0 };
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let mut cells = Cells {
+                starts: starts.clone(),
+                extents: SmallVec::new(),
+                first: (at - before) * inner.unwrap_or(1),
+            };
+            let walked = self.walked();
+            let dims = &walked[..walked.len() - usize::from(inner.is_some())];
+            self.go_to(&mut cells.starts, dims.iter().copied(), at);
+            let (mut rest, mut count) = (at, 1);
+            for dim in dims.iter().rev() {
+                let index = rest % dim.extent;
+                rest /= dim.extent;
+                let rows = (dim.extent - index).min((end - at) / count);
+                if rows == 0 {
+                    break;
+                }
+                cells.extents.insert(0, rows);
+                count *= rows;
+                if rows < dim.extent {
+                    break;
+                }
+            }
+            cells.extents.extend(inner);
+            at += count;
+            Some(cells)
+        })
+    }
+
+    /// Goes to an index of some dimensions, numbered in C order.
+    fn go_to<'d>(
+        &self,
+        starts: &mut [isize],
+        dims: impl DoubleEndedIterator<Item = &'d Dim>,
+        mut number: usize,
+    ) {
+        for dim in dims.rev() {
+            let index = (number % dim.extent) as isize;
+            number /= dim.extent;
+            starts.iter_mut().zip(&dim.strides).for_each(|(start, stride)| *start += index * stride);
+        }
+    }
+}
+
+/// The dimensions, neighbours joined wherever all inputs step from one row to the next as inside of one; at least one.
+fn collapsed(dims: Dims, inputs: usize) -> Dims {
+    let mut out = Dims::new();
+    for dim in dims {
+        match out.last_mut() {
+            Some(last)
+                if last
+                    .strides
+                    .iter()
+                    .zip(&dim.strides)
+                    .all(|(outer, inner)| inner.checked_mul(dim.extent as isize) == Some(*outer)) =>
+            {
+                last.extent *= dim.extent;
+                last.strides = dim.strides;
+            }
+            _ => out.push(dim),
+        }
+    }
+    if out.is_empty() {
+        out.push(Dim { extent: 1, strides: SmallVec::from_elem(0, inputs) });
+    }
+    out
+}
