@@ -1,6 +1,7 @@
 """Times broadloom beside NumPy, numexpr, Numba, JAX and gcc's loops on equal arrays, and writes the tables of the docs.
 
     python python/bench/compare.py --sizes 10 1e5 1e7 --threads 1 2 --write docs/python/performance.md
+    python python/bench/compare.py --group reductions
 
 All of them compute the same workload in turns, each in a process of its own, and the least of the rounds counts: the machine
 is shared, so ratios are to be trusted, not nanoseconds. Every result is compared with NumPy's first: in a row of arithmetic, a peer
@@ -8,6 +9,10 @@ keeps IEEE's if it has NumPy's bits; where the bits don't show it (functions, bo
 doesn't count if products are added. JAX contracts them; numexpr computes float64 where a literal stands beside float32. The others are compared with ours under `contract`. `engine` is the time of the
 kernel alone, without Python, into memory that is there, as the loops of Numba and gcc have it. `--svml PYTHON` names an interpreter with numba 0.60 and icc_rt, which is Numba with Intel's
 vector library; `gcc` is strict, `gcc_fast` has -ffast-math and libmvec.
+
+`--group` has reductions, scans and pipelines of rows in place of these workloads, each at sizes of its own, beside NumPy, JAX and
+`numba_fast`: explicit loops that Numba compiles with fastmath=True, on one thread whatever `--threads` is. The last lines give, for
+each group and size, the time of `engine` over that of the fastest peer: the geometric mean, and the row where it is largest.
 """
 
 from __future__ import annotations
@@ -25,11 +30,14 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from peers import PEERS, STANDARD, Peer, arrays_of, result_of, timed  # noqa: E402
+from peers import PEERS, STANDARD, Peer, arrays_of, compare_with_numpy, result_of, timed  # noqa: E402
+from reductions import GROUPS, REDUCTIONS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 #: The seconds that so many calls take.
 Timer = Callable[[int], float]
+#: The numbers of elements of an array without `--sizes`.
+SIZES = ("10", "1e5", "1e7")
 #: Where the table of a class of CPU begins in a page; or the only table, of whatever CPU.
 BEGIN = "<!-- table, {cpu}: written by python/bench/compare.py -->"
 BEGIN_ONLY = "<!-- table: written by python/bench/compare.py -->"
@@ -37,6 +45,10 @@ END = "<!-- end of the table -->"
 #: Whom ours are compared with.
 EXACT = "the best peer that keeps IEEE's arithmetic"
 FAST = "the best of those that don't, gcc -ffast-math above all (ours with `contract`)"
+#: Whom our reductions are compared with: each peer adds in an order of its own, so no bits tell who keeps IEEE's arithmetic.
+FASTEST = "the fastest peer"
+#: The peers of reductions, if no others are named.
+REDUCTION_PEERS = ("numpy", "jax", "numba_fast")
 #: Elements of which a peer's bits are compared: of a hundred, contracted and other sums may agree.
 PROBES = 100_000
 #: No row counts for more than this in a mean, so that one can't carry the others.
@@ -44,7 +56,10 @@ CAP = 1.5
 
 
 def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, width: int | None) -> dict[str, Timer]:
-    """The workload by `broadloom.numexpr.evaluate`, `@bl.jit`, and by the engine alone, also with contraction."""
+    """The workload by `broadloom.numexpr.evaluate`, `@bl.jit`, and by the engine alone, also with contraction.
+
+    Raises AssertionError if a result of ours isn't near NumPy's.
+    """
     import broadloom as bl
     import broadloom.numexpr as ne
     from broadloom import _core
@@ -58,7 +73,10 @@ def our_timers(workload: Workload, arrays: Sequence[np.ndarray], threads: int, w
     options = {"threads": threads} if width is None else {"threads": threads, "vector_width": width}
     for name, contract in (("engine", False), ("contract", True)):
         jitted = bl.jit(workload.function(bl, len(arrays)), contract=contract, **options)
-        result = result.reshape(np.shape(jitted(*arrays)))
+        ours = np.asarray(jitted(*arrays))
+        result = result.reshape(ours.shape)
+        if not contract:  # Contraction may change the outcome of a comparison between nearly equal numbers.
+            compare_with_numpy(workload, ours, result)
         kernel = jitted.entries()[-1].kernel
         # Into memory that is there, as the loops of Numba and gcc have it.
         timers[name] = lambda calls, kernel=kernel, result=result: _core.engine_seconds(
@@ -103,32 +121,47 @@ class Ratios:
     """How fast ours are beside the best peer, over the rows of a size and a number of threads."""
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[str, int, str], list[tuple[float, str]]] = {}
+        self.rows: dict[tuple[str, str, int, str], list[tuple[float, str]]] = {}
 
-    def note(self, name: str, size: str, threads: int, took: dict[str, float], ieee: set[str]) -> str:
+    def note(
+        self, workload: Workload, dtype: str, size: str, threads: int, took: dict[str, float], ieee: set[str]
+    ) -> str:
         """Counts a row, in which these peers keep IEEE's arithmetic; its cell says the ratio and who is best of them."""
-        cell = "–"
-        for ours, against, peers in (
-            ("contract", FAST, [peer for peer in PEERS if peer in took and (peer not in ieee or peer not in STANDARD)]),
-            ("engine", EXACT, [peer for peer in STANDARD if peer in took and peer in ieee]),
-        ):
+        cell, given = "–", [peer for peer in PEERS if peer in took]
+        comparisons = [
+            ("contract", FAST, [peer for peer in given if peer not in ieee or peer not in STANDARD]),
+            ("engine", EXACT, [peer for peer in given if peer in ieee and peer in STANDARD]),
+        ]
+        for ours, against, peers in [("engine", FASTEST, given)] if workload.group else comparisons:
             if peers and ours in took:
                 best = min(peers, key=took.__getitem__)
                 ratio = took[best] / took[ours]
-                self.rows.setdefault((size, threads, against), []).append((ratio, name))
-                cell = f"{ratio:.2f} {best}" if against == EXACT else cell
+                rows = self.rows.setdefault((workload.group, size, threads, against), [])
+                rows.append((ratio, f"`{workload.name}` {dtype}"))
+                cell = f"{ratio:.2f} {best}" if ours == "engine" else cell
         return cell
 
     def summary(self) -> list[str]:
-        """A line for each size and number of threads: the capped geometric mean, and the rows below 0.9."""
+        """A line for each size and number of threads: the capped geometric mean, and the rows below 0.9.
+
+        A line of a group of reductions has times in place of speeds: their geometric mean, which isn't capped, and the worst row.
+        """
         lines = []
-        for (size, threads, against), rows in self.rows.items():
-            mean = math.exp(sum(math.log(min(ratio, CAP)) for ratio, _ in rows) / len(rows))
-            slow = ", ".join(f"{name} {ratio:.2f}" for ratio, name in sorted(rows) if ratio < 0.9) or "none"
-            lines.append(
-                f"- {size}, {threads} thread{'s'[: threads - 1]}: {mean:.2f} × the speed of {against} over {len(rows)} rows, "
-                f"each counted for {CAP} at most; below 0.9: {slow}"
-            )
+        for (group, size, threads, against), rows in self.rows.items():
+            place = f"{size}, {threads} thread{'s'[: threads - 1]}"
+            if group:
+                mean = math.exp(-sum(math.log(ratio) for ratio, _ in rows) / len(rows))
+                ratio, worst = min(rows)
+                lines.append(
+                    f"- {group}, {place}: {mean:.2f} × the time of {against} over {len(rows)} rows; worst: {worst} {1 / ratio:.2f}"
+                )
+            else:
+                mean = math.exp(sum(math.log(min(ratio, CAP)) for ratio, _ in rows) / len(rows))
+                slow = ", ".join(f"{name} {ratio:.2f}" for ratio, name in sorted(rows) if ratio < 0.9) or "none"
+                lines.append(
+                    f"- {place}: {mean:.2f} × the speed of {against} over {len(rows)} rows, "
+                    f"each counted for {CAP} at most; below 0.9: {slow}"
+                )
         return lines
 
 
@@ -142,6 +175,18 @@ def contracts_products(peer: Peer, check: Path) -> bool:
     """Whether a peer gives other bits than a product that is rounded and a sum that is rounded."""
     triad = next(w for w in WORKLOADS if w.name == "triad")
     return not has_exact_bits(peer, triad, "float64", check)
+
+
+def extents(size: str) -> int | tuple[int, ...]:
+    """The number of elements of an array, as in "1e6", or the shape of a matrix, as in "1000x100"."""
+    return tuple(map(int, size.split("x"))) if "x" in size else int(float(size))
+
+
+def sizes_of(workload: Workload, asked: Sequence[str] | None) -> Sequence[str]:
+    """The sizes of a workload, which are those given to `--sizes`; a reduction takes only its own among them."""
+    if workload.sizes:
+        return [size for size in workload.sizes if asked is None or size in asked]
+    return SIZES if asked is None else asked
 
 
 def cpu(width: int | None) -> str:
@@ -164,11 +209,19 @@ def version(package: str) -> str | None:
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sizes", nargs="+", default=["10", "1e5", "1e7"], help="elements of an array")
+    parser.add_argument(
+        "--sizes", nargs="+", help=f"elements of an array, {' '.join(SIZES)} by default; of reductions, which of theirs"
+    )
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--workloads", nargs="+", default=[w.name for w in WORKLOADS])
+    parser.add_argument(
+        "--group",
+        nargs="+",
+        choices=("reductions", *GROUPS),
+        help="reductions, scans and pipelines of rows in place of the workloads: all, or these groups of them",
+    )
+    parser.add_argument("--workloads", nargs="+", help="names of workloads, or with --group of its rows")
     parser.add_argument("--dtypes", nargs="+", help="float32 and so on; by default all of each workload")
-    parser.add_argument("--peers", nargs="*", default=[p for p in PEERS if p != "numba_svml"], choices=PEERS)
+    parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--svml", metavar="PYTHON", help="an interpreter with numba 0.60 and icc_rt")
     parser.add_argument(
         "--vector-width",
@@ -180,6 +233,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--least", type=float, default=0.02, help="seconds that a measurement takes at least")
     parser.add_argument("--write", type=Path, help="a page whose table is replaced")
     options = parser.parse_args()
+    rows: Sequence[Workload] = WORKLOADS
+    if options.group:
+        rows = [row for row in REDUCTIONS if not {row.group, "reductions"}.isdisjoint(options.group)]
+    options.workloads = [row for row in rows if options.workloads is None or row.name in options.workloads]
+    if not options.workloads:
+        parser.error("no such workload; rows of reductions need --group")
+    if options.peers is None:
+        left_out = ("numba_svml", "numba_fast")
+        options.peers = REDUCTION_PEERS if options.group else [peer for peer in PEERS if peer not in left_out]
     if options.svml:
         options.peers = [*options.peers, "numba_svml"]
     return options
@@ -202,7 +264,7 @@ def main() -> None:
             for name in options.peers
         }
         contracts = {name: contracts_products(peer, check) for name, peer in peers.items()}
-        for workload in (w for w in WORKLOADS if w.name in options.workloads):
+        for workload in options.workloads:
             for dtype in (d for d in workload.dtypes if d in (options.dtypes or workload.dtypes)):
                 ieee = {
                     name
@@ -210,8 +272,8 @@ def main() -> None:
                     if not (workload.adds_products and contracts[name])
                     and (not workload.has_exact_bits or has_exact_bits(peer, workload, dtype, check))
                 }
-                for size in options.sizes:
-                    n = int(float(size))
+                for size in sizes_of(workload, options.sizes):
+                    n = extents(size)
                     arrays = arrays_of(workload.name, dtype, n)
                     np.save(check, result_of(workload, arrays))
                     timers = our_timers(workload, arrays, threads, options.vector_width)
@@ -222,7 +284,7 @@ def main() -> None:
                         elif fault != "not offered":
                             print(f"{workload.name} {dtype} {size}, {name}: {fault}", file=sys.stderr)
                     took = measured(timers, options.rounds, options.least)
-                    ratio = ratios.note(f"`{workload.name}` {dtype}", size, threads, took, ieee)
+                    ratio = ratios.note(workload, dtype, size, threads, took, ieee)
                     cells = " | ".join(shown(took, name) for name in columns)
                     lines.append(f"| {workload.name} | {dtype} | {size} | {threads} | {cells} | {ratio} |")
                     print(lines[-1], flush=True)

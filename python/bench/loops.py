@@ -175,6 +175,21 @@ def numba_loop(
     return run
 
 
+def numba_fast_loop(
+    loop: Callable[..., None], arrays: Sequence[np.ndarray], out: np.ndarray
+) -> Callable[[], np.ndarray]:
+    """The loops of a reduction as Numba compiles them when it may reorder and contract what it computes."""
+    import numba
+
+    compiled = numba.njit(fastmath=True, error_model="numpy")(loop)
+
+    def run() -> np.ndarray:
+        compiled(*arrays, out)
+        return out
+
+    return run
+
+
 _HEAD = """
 #include <math.h>
 #include <tgmath.h>

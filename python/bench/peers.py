@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from loops import c_loop, numba_loop  # noqa: E402
-from workloads import Workload, workload  # noqa: E402
+from loops import c_loop, numba_fast_loop, numba_loop  # noqa: E402
+from reductions import REDUCTIONS  # noqa: E402
+from workloads import WORKLOADS, Workload  # noqa: E402
 
 Run = Callable[[], Any]
 #: What has the peers make code for AVX2, on a processor that may have more.
@@ -41,7 +42,7 @@ STRICT = (ARCH, "-ffp-contract=off")
 FAST = (ARCH, "-ffast-math")
 #: The peers that are not told to do without IEEE's arithmetic. Whether one keeps it in a row is found out by its results' bits.
 STANDARD = ("numpy", "numexpr", "numba", "numba_svml", "jax", "gcc")
-PEERS = (*STANDARD, "gcc_fast")
+PEERS = (*STANDARD, "gcc_fast", "numba_fast")
 
 
 def of_numpy(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
@@ -82,17 +83,29 @@ def result_of(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
     return placed(np.ascontiguousarray(given.function(np, len(arrays))(*arrays)), len(arrays) + 1)
 
 
+def memory_for(given: Workload, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Memory for the result, in which a loop that writes nothing leaves a wrong one."""
+    memory = result_of(given, arrays)
+    memory.fill(1)
+    return memory
+
+
 def of_numba(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
     """The workload as a loop of Numba's, or as a function of arrays where it is no loop."""
     if any(x.dtype == np.float16 for x in arrays):
         return None
     if given.of_elements is not None:
-        return numba_loop(given, arrays, result_of(given, arrays), threads)
+        return numba_loop(given, arrays, memory_for(given, arrays), threads)
     import numba
 
     numba.set_num_threads(threads)
     compiled = numba.njit(parallel=threads > 1, fastmath=False)(given.function(np, len(arrays)))
     return lambda: compiled(*arrays)
+
+
+def of_numba_fast(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
+    """A reduction as loops of Numba's with `fastmath`, always on one thread; None for other workloads."""
+    return given.fast and numba_fast_loop(given.fast, arrays, memory_for(given, arrays))
 
 
 def of_jax(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run:
@@ -111,7 +124,7 @@ def of_gcc(flags: Sequence[str]) -> Callable[[Workload, Sequence[np.ndarray], in
     def make(given: Workload, arrays: Sequence[np.ndarray], threads: int) -> Run | None:
         if given.of_elements is None or any(x.dtype == np.float16 for x in arrays):
             return None
-        return c_loop(given, arrays, result_of(given, arrays), threads, flags)
+        return c_loop(given, arrays, memory_for(given, arrays), threads, flags)
 
     return make
 
@@ -124,11 +137,17 @@ MAKERS: dict[str, Callable[[Workload, Sequence[np.ndarray], int], Run | None]] =
     "jax": of_jax,
     "gcc": of_gcc(STRICT),
     "gcc_fast": of_gcc(FAST),
+    "numba_fast": of_numba_fast,
 }
 
 
-def arrays_of(name: str, dtype: str, n: int) -> list[np.ndarray]:
-    """A workload's inputs: the same in every process."""
+def workload(name: str) -> Workload:
+    """The workload of a name."""
+    return next(w for w in (*WORKLOADS, *REDUCTIONS) if w.name == name)
+
+
+def arrays_of(name: str, dtype: str, n: int | Sequence[int]) -> list[np.ndarray]:
+    """A workload's inputs, of so many elements or of a shape: the same in every process."""
     arrays = workload(name).inputs(np.dtype(dtype), n)
     return [placed(array, place) for place, array in enumerate(arrays, 1)]
 
@@ -167,7 +186,7 @@ class Peer:
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": f"{self.name} ended"}
 
-    def begin(self, name: str, dtype: str, n: int, check: Path) -> dict[str, Any]:
+    def begin(self, name: str, dtype: str, n: int | Sequence[int], check: Path) -> dict[str, Any]:
         """Prepares a workload, whose result is checked: `same_bits`, or the `error` if it can't be timed."""
         return self.ask(begin=name, dtype=dtype, n=n, check=str(check))
 
@@ -181,14 +200,24 @@ class Peer:
         self.process.wait()
 
 
+def compare_with_numpy(given: Workload, result: Any, expected: np.ndarray) -> None:
+    """Raises AssertionError unless a result is near NumPy's, or equal to it in a reduction that has no tolerance."""
+    tolerance = {"rtol": 2e-2 if expected.dtype == np.float16 else 1e-4, "atol": 1e-5}
+    if given.group:
+        ulp = np.finfo(expected.dtype).eps * np.max(np.abs(expected)) if given.ulps else 0
+        tolerance = {"rtol": 0, "atol": given.ulps * ulp}
+    np.testing.assert_allclose(result, expected, **tolerance, err_msg=given.name)
+
+
 def prepare(peer: str, threads: int, request: dict[str, Any]) -> tuple[Run, bool] | None:
     """The run of a workload, once its result was found to be near the expected one, and whether it has the same bits."""
-    arrays = arrays_of(request["begin"], request["dtype"], request["n"])
-    run = MAKERS[peer](workload(request["begin"]), arrays, threads)
+    given = workload(request["begin"])
+    arrays = arrays_of(given.name, request["dtype"], request["n"])
+    run = MAKERS[peer](given, arrays, threads)
     if run is None:
         return None
     expected, result = np.load(request["check"]), np.asarray(run())
-    np.testing.assert_allclose(result, expected, rtol=2e-2 if expected.dtype == np.float16 else 1e-4, atol=1e-5)
+    compare_with_numpy(given, result, expected)
     return run, bool(np.array_equal(result.reshape(expected.shape), expected))
 
 

@@ -15,7 +15,8 @@ COEFFICIENTS = (0.3, -1.2, 0.7, 2.1, -0.4, 1.9, -2.3, 0.8, 1.1, -0.6, 0.25)
 
 #: What the sources name, in any namespace.
 NAMES = (
-    *("sin", "cos", "exp", "log1p", "tanh", "logaddexp", "sum", "where", "astype"),
+    *("sin", "cos", "exp", "log1p", "tanh", "logaddexp", "sqrt", "abs", "where", "astype"),
+    *("sum", "mean", "var", "std", "max", "any", "argmax", "cumulative_sum"),
     *("float32", "uint8", "uint16"),
 )
 
@@ -27,7 +28,8 @@ class Workload:
     name: str
     #: An expression, which is numexpr's text too; or statements, which numexpr does not have.
     source: str
-    inputs: Callable[[np.dtype[Any], int], Sequence[np.ndarray]]
+    #: The inputs of a dtype, of so many elements; those of a reduction may be asked for with a shape.
+    inputs: Callable[[np.dtype[Any], Any], Sequence[np.ndarray]]
     dtypes: tuple[str, ...] = ("float32", "float64")
     #: What a loop computes of the elements a, b, c; the source, if it is the same. Nothing, where no loop is compared.
     element: str | None = ""
@@ -39,6 +41,14 @@ class Workload:
     has_exact_bits: bool = True
     #: Whether products are added, which a compiler may contract, and the bits of the result don't show it.
     adds_products: bool = False
+    #: The group of a reduction, by which it is summarized; nothing for the workloads of `broadloom-bench`.
+    group: str = ""
+    #: Elements or shapes of its arrays, as in "1e6" and "1000x100", if they are its own.
+    sizes: tuple[str, ...] = ()
+    #: A reduction as loops over the arrays, which end with the array that is written to.
+    fast: Callable[..., None] | None = None
+    #: The greatest difference of a reduction from NumPy's result, in ulp of the largest element of that.
+    ulps: int = 0
 
     @property
     def text(self) -> str | None:
@@ -171,8 +181,3 @@ WORKLOADS = (
     Workload("sum", "sum(a)", _vectors(1), element=None, has_exact_bits=False),
     Workload("distance", "sum((a - b)**2)", _vectors(2), element=None, has_exact_bits=False, adds_products=True),
 )
-
-
-def workload(name: str) -> Workload:
-    """The workload of a name."""
-    return next(w for w in WORKLOADS if w.name == name)

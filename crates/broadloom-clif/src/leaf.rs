@@ -5,7 +5,7 @@
 //! executors share with everything else.
 
 use broadloom_ir::kernel::{Code as Instruction, Depth, Inst, Kernel, ValueId};
-use broadloom_ir::{DType, Reduction, Result};
+use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::record::Primitive;
 use broadloom_mem::Access;
 use smallvec::SmallVec;
@@ -23,8 +23,9 @@ pub struct Leaf {
 
 impl Leaf {
     pub fn new(reduction: Reduction, dtype: DType, width: Width) -> Result<Leaf> {
+        let none = || Error::new(ErrorKind::Internal, format!("{reduction} combines no two elements"));
         let inst = Inst {
-            code: Instruction::Apply(reduction.op(), dtype),
+            code: Instruction::Apply(reduction.op().ok_or_else(none)?, dtype),
             args: [ValueId(0), ValueId(1), ValueId(0)],
         };
         let kernel = Kernel {

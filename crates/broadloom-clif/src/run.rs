@@ -120,6 +120,9 @@ impl Compiled {
         params: &[u64],
         faults: &mut [u8],
     ) -> Result<()> {
+        if elements == 0 {
+            return Ok(());
+        }
         let mut operands = Operands::default();
         let is_read = { inputs }.all(|bytes| operands.read(Region::from(bytes)));
         if !is_read || !{ outputs }.all(|bytes| operands.write_slice(bytes)) || self.reads_steps {

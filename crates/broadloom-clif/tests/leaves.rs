@@ -79,7 +79,7 @@ fn combined(reduction: Reduction, block: &[Scalar]) -> Vec<Scalar> {
     while rows.len() > 1 {
         let pair = |pair: &[Vec<Scalar>]| {
             let both = pair[0].iter().zip(&pair[1]);
-            both.map(|(&a, &b)| apply(reduction.op(), &[a, b])).collect()
+            both.map(|(&a, &b)| apply(reduction.op().expect("of two elements"), &[a, b])).collect()
         };
         rows = rows.chunks(2).map(pair).collect();
     }

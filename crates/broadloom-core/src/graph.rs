@@ -269,7 +269,7 @@ impl Graph {
             }
             NodeKind::Reduce { arg, reduction, axes, keep_dims } => {
                 let (shape, _) = infer::reduce(*reduction, &self.operand(*arg), *axes, *keep_dims)?;
-                (self.node(*arg).dtype, shape)
+                (reduction.result(self.node(*arg).dtype), shape)
             }
             NodeKind::Scan { arg, scan, axis, initial } => {
                 let (shape, _) = infer::scan(*scan, &self.operand(*arg), (*axis).into(), *initial)?;
@@ -351,7 +351,11 @@ impl Graph {
                 return self.constant(fold::cast(count, *to), None);
             }
             // One element, combined with nothing: a NaN of it would be the canonical one.
-            NodeKind::Reduce { arg, axes: Axes::NONE, .. } if !dtype.is_float() => return Ok(*arg),
+            NodeKind::Reduce { arg, axes: Axes::NONE, reduction, .. }
+                if !dtype.is_float() && reduction.op().is_some() =>
+            {
+                return Ok(*arg);
+            }
             NodeKind::Leaf(_) | NodeKind::Host { .. } | NodeKind::Reduce { .. } | NodeKind::Scan { .. } => {}
         }
         self.intern(kind, dtype, shape)

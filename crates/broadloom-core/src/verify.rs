@@ -75,7 +75,8 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             let arg = graph.node(*arg);
             let typed = infer::reduce(*reduction, &Operand::Array(arg.dtype, &arg.shape), *axes, *keep_dims);
             let (shape, _) = typed.map_err(|e| e.to_string())?;
-            expect(shape == node.shape && arg.dtype == node.dtype, "reduction of another type")
+            let dtype = reduction.result(arg.dtype);
+            expect(shape == node.shape && dtype == node.dtype, "reduction of another type")
         }
         NodeKind::Scan { arg, scan, axis, initial } => {
             let arg = graph.node(*arg);

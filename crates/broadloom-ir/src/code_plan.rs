@@ -215,7 +215,7 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
 /// not be combined in memory.
 fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     let combines = |(output, dtype): (&KernelOutput, DType)| match output.sink {
-        Sink::Reduce(reduction) => reduction.takes(dtype) && dtype != DType::Bool && dtype.size() >= 4,
+        Sink::Reduce(reduction) => reduction.op().is_some() && dtype != DType::Bool && dtype.size() >= 4,
         Sink::Store | Sink::Scan(_) => false,
     };
     let takes =

@@ -255,6 +255,14 @@ impl Kernel {
         depths
     }
 
+    /// The dtypes of what its outputs become, in memory: of elements that are combined, the results'.
+    pub fn result_dtypes(&self) -> impl ExactSizeIterator<Item = DType> {
+        self.outputs.iter().map(|output| match output.sink {
+            Sink::Reduce(reduction) => reduction.result(self.dtype(output.value)),
+            Sink::Store | Sink::Scan(_) => self.dtype(output.value),
+        })
+    }
+
     /// The dtypes of the arrays written.
     pub fn output_dtypes(&self) -> impl Iterator<Item = DType> {
         self.outputs.iter().map(|output| self.dtype(output.value))

@@ -27,12 +27,24 @@ pub enum Reduction {
     Any,
     /// Whether all are true.
     All,
+    /// The number of the first of the maxima, int64: NaN is greater than everything, and zeros are equal.
+    ArgMax,
+    /// The number of the first of the minima, likewise: NaN is less than everything.
+    ArgMin,
 }
 
 impl Reduction {
     /// All of them.
-    pub const ALL: [Reduction; 6] =
-        [Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min, Reduction::Any, Reduction::All];
+    pub const ALL: [Reduction; 8] = [
+        Reduction::Sum,
+        Reduction::Prod,
+        Reduction::Max,
+        Reduction::Min,
+        Reduction::Any,
+        Reduction::All,
+        Reduction::ArgMax,
+        Reduction::ArgMin,
+    ];
 
     /// The name, as the text language has it.
     pub fn name(self) -> &'static str {
@@ -43,33 +55,48 @@ impl Reduction {
             Reduction::Min => "min",
             Reduction::Any => "any",
             Reduction::All => "all",
+            Reduction::ArgMax => "argmax",
+            Reduction::ArgMin => "argmin",
         }
     }
 
-    /// The function of two elements that it repeats.
-    pub fn op(self) -> Op {
-        match self {
+    /// The function of two elements that it repeats; none where it is not made of elements alone.
+    pub fn op(self) -> Option<Op> {
+        Some(match self {
             Reduction::Sum => Op::Add,
             Reduction::Prod => Op::Multiply,
             Reduction::Max => Op::Maximum,
             Reduction::Min => Op::Minimum,
             Reduction::Any => Op::LogicalOr,
             Reduction::All => Op::LogicalAnd,
-        }
+            Reduction::ArgMax | Reduction::ArgMin => return None,
+        })
     }
 
     /// Whether elements of this dtype are combined as they are: sums and products have the accumulator's dtype.
     pub fn takes(self, dtype: DType) -> bool {
         match self {
             Reduction::Sum | Reduction::Prod => is_accumulator(dtype),
-            Reduction::Max | Reduction::Min => dtype != DType::Bool,
+            Reduction::Max | Reduction::Min | Reduction::ArgMax | Reduction::ArgMin => dtype != DType::Bool,
             Reduction::Any | Reduction::All => dtype == DType::Bool,
+        }
+    }
+
+    /// The dtype of what elements of this dtype are combined to.
+    pub fn result(self, dtype: DType) -> DType {
+        match self {
+            Reduction::ArgMax | Reduction::ArgMin => DType::Int64,
+            _ => dtype,
         }
     }
 
     /// Whether elements of this dtype may be combined in any order, which gives the same bits.
     pub fn is_free(self, dtype: DType) -> bool {
-        !(matches!(self, Reduction::Sum | Reduction::Prod) && dtype.is_float())
+        match self {
+            Reduction::Sum | Reduction::Prod => !dtype.is_float(),
+            Reduction::Max | Reduction::Min | Reduction::Any | Reduction::All => true,
+            Reduction::ArgMax | Reduction::ArgMin => false,
+        }
     }
 
     /// What no elements are combined to: the sum is +0, the product 1; there is no minimum or maximum of nothing.
@@ -77,7 +104,7 @@ impl Reduction {
         match self {
             Reduction::Sum => Some(fold::cast(Scalar::of(0_u8), dtype)),
             Reduction::Prod => Some(fold::cast(Scalar::of(1_u8), dtype)),
-            Reduction::Max | Reduction::Min => None,
+            Reduction::Max | Reduction::Min | Reduction::ArgMax | Reduction::ArgMin => None,
             Reduction::Any => Some(Scalar::of(false)),
             Reduction::All => Some(Scalar::of(true)),
         }

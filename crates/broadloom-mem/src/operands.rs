@@ -137,6 +137,15 @@ impl<'m> Operands<'m> {
         (inputs.iter().map(read).collect(), outputs.iter().map(written).collect())
     }
 
+    /// An input, and the bytes of an output; none if there are no such ones.
+    #[inline]
+    pub fn pair(&mut self, input: usize, output: usize) -> Option<(Region<'_>, &mut [u8])> {
+        let (inputs, outputs) = self.memory.split_at(self.inputs);
+        let (&(start, len), &(to, bytes)) = inputs.get(input).zip(outputs.get(output))?;
+        // SAFETY: as for `parts`.
+        unsafe { Some((Region::from_raw(start, len), std::slice::from_raw_parts_mut(to, bytes))) }
+    }
+
     /// Calls `body` with the one block of a [linear](LoopPlan::is_linear) plan.
     ///
     /// # Errors

@@ -27,6 +27,7 @@
 mod combine;
 mod each;
 mod free;
+mod index;
 mod method;
 mod partial;
 mod scan;

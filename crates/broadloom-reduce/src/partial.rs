@@ -6,6 +6,7 @@ use broadloom_math::f16;
 use crate::LANES;
 use crate::combine::{All, Any, Max, Min, Prod, Sum};
 use crate::free::Free;
+use crate::index::Index;
 use crate::method::Method;
 use crate::state::State;
 use crate::tree::Tree;
@@ -15,16 +16,20 @@ use crate::tree::Tree;
 /// # Errors
 /// [`ErrorKind::Internal`]: it does not take the dtype.
 pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn Method> {
-    macro_rules! extreme {
-        ($extreme:ident: $($variant:ident $t:ty,)*) => {
+    /// A method for elements of the dtype, which is not bool.
+    macro_rules! of_numbers {
+        ($t:ident => $method:expr) => {
+            of_numbers!($t => $method; Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
+                UInt64 u64, Float16 f16, Float32 f32, Float64 f64)
+        };
+        ($t:ident => $method:expr; $($variant:ident $type:ty),*) => {
             match dtype {
-                $(DType::$variant => &Free::<$extreme, $t>::NEW as &'static dyn Method,)*
+                $(DType::$variant => {
+                    type $t = $type;
+                    &$method as &'static dyn Method
+                })*
                 DType::Bool => return Err(refused(reduction, dtype)),
             }
-        };
-        ($extreme:ident) => {
-            extreme!($extreme: Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
-                UInt64 u64, Float16 f16, Float32 f32, Float64 f64,)
         };
     }
     Ok(match (reduction, dtype) {
@@ -35,8 +40,10 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         // Integers wrap, whatever their sign.
         (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
         (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
-        (Reduction::Max, _) => extreme!(Max),
-        (Reduction::Min, _) => extreme!(Min),
+        (Reduction::Max, _) => of_numbers!(T => Free::<Max, T>::NEW),
+        (Reduction::Min, _) => of_numbers!(T => Free::<Min, T>::NEW),
+        (Reduction::ArgMax, _) => of_numbers!(T => Index::<T, true>::NEW),
+        (Reduction::ArgMin, _) => of_numbers!(T => Index::<T, false>::NEW),
         (Reduction::Any, DType::Bool) => &Free::<Any, bool>::NEW,
         (Reduction::All, DType::Bool) => &Free::<All, bool>::NEW,
         _ => return Err(refused(reduction, dtype)),
@@ -141,16 +148,17 @@ impl Partial {
         Ok(())
     }
 
-    /// Writes the results, one of each output, and begins again with element 0.
+    /// Writes the results, one of each output, of the dtype that is [the reduction's](Reduction::result), and begins again with element 0.
     ///
     /// Elements before the first of the run count as absent. What no elements are combined to is
     /// [`Reduction::of_nothing`]; callers refuse the minimum and maximum of nothing, for which this gives the highest
     /// and the lowest value.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the dtype or not of `width` elements.
+    /// If the bytes are not aligned for the results' dtype or not of `width` results.
     pub fn finish(&mut self, out: &mut [u8]) {
-        assert_eq!(out.len(), self.state.width * self.dtype.size(), "the bytes of an element of each output");
+        let size = self.reduction.result(self.dtype).size();
+        assert_eq!(out.len(), self.state.width * size, "the bytes of a result of each output");
         if out.is_empty() {
             return self.reset(0);
         }

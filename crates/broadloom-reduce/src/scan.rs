@@ -4,10 +4,14 @@
 //! combined from left to right, and then element i of the operand. The total of a block is that of its halves, each
 //! likewise. So the bits depend on the elements before i and their number alone.
 
+use std::marker::PhantomData;
+
 use broadloom_ir::{DType, Error, ErrorKind, Result, Scan};
 use broadloom_mem::bytes_of_mut;
+use pulp::NullaryFnOnce;
 
 use crate::combine::{Accumulator, Combine, Prod, Sum};
+use crate::method::arch;
 use crate::state::{State, elements_mut};
 use crate::vectors::combine;
 
@@ -70,17 +74,18 @@ impl ScanState {
         assert!(bytes.is_empty() || row != 0 && bytes.len().is_multiple_of(row), "whole rows of elements");
         match (self.scan, self.dtype) {
             _ if bytes.is_empty() => {}
-            (Scan::Sum, DType::Float32) => self.scan_rows::<Sum, f32>(bytes),
-            (Scan::Prod, DType::Float32) => self.scan_rows::<Prod, f32>(bytes),
-            (Scan::Sum, DType::Float64) => self.scan_rows::<Sum, f64>(bytes),
-            (Scan::Prod, DType::Float64) => self.scan_rows::<Prod, f64>(bytes),
+            (Scan::Sum, DType::Float32) => arch().dispatch(Rows::<Sum, f32>(self, bytes, PhantomData)),
+            (Scan::Prod, DType::Float32) => arch().dispatch(Rows::<Prod, f32>(self, bytes, PhantomData)),
+            (Scan::Sum, DType::Float64) => arch().dispatch(Rows::<Sum, f64>(self, bytes, PhantomData)),
+            (Scan::Prod, DType::Float64) => arch().dispatch(Rows::<Prod, f64>(self, bytes, PhantomData)),
             // Integers wrap, whatever their sign.
-            (Scan::Sum, _) => self.scan_rows::<Sum, u64>(bytes),
-            (Scan::Prod, _) => self.scan_rows::<Prod, u64>(bytes),
+            (Scan::Sum, _) => arch().dispatch(Rows::<Sum, u64>(self, bytes, PhantomData)),
+            (Scan::Prod, _) => arch().dispatch(Rows::<Prod, u64>(self, bytes, PhantomData)),
         }
     }
 
     /// Aligned blocks, as large as fit: each makes its outputs from the prefix before it, and then is a total.
+    #[inline(always)]
     fn scan_rows<F: Combine<T>, T: Accumulator>(&mut self, bytes: &mut [u8]) {
         let width = self.totals.width;
         let mut rest = elements_mut::<T>(bytes);
@@ -97,9 +102,8 @@ impl ScanState {
                 0 => prefixes[..width].fill(F::identity()),
                 depth => prefixes[..width].copy_from_slice(self.prefixes.node::<T>(depth - 1)),
             }
-            // With a width that the compiler knows, neighbours are vectors.
             match width {
-                1 => scan_block::<F, T>(level, 1, block, totals, prefixes),
+                1 => totals[0] = scan_run::<F, T>(block, prefixes[0], totals, prefixes),
                 _ => scan_block::<F, T>(level, width, block, totals, prefixes),
             }
             self.totals.add_node(level as u8);
@@ -134,6 +138,63 @@ impl ScanState {
             }
         }
     }
+}
+
+/// Elements that are scanned, as many as there are instructions for.
+struct Rows<'s, F, T>(&'s mut ScanState, &'s mut [u8], PhantomData<(F, T)>);
+
+impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for Rows<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.0.scan_rows::<F, T>(self.1);
+    }
+}
+
+/// Scans a run of 2^level elements in place, and gives their total; `totals` and `prefixes` are memory, as long as the run.
+///
+/// PERF: each level reads the one before it and writes another, so that its pairs are vectors.
+#[inline(always)]
+fn scan_run<F: Combine<T>, T: Accumulator>(
+    run: &mut [T],
+    before: T,
+    totals: &mut [T],
+    prefixes: &mut [T],
+) -> T {
+    let n = run.len();
+    if n == 1 {
+        let total = run[0];
+        run[0] = F::result(F::pair(before, total));
+        return total;
+    }
+    // The totals of 2, of 4, … elements, one level behind the other.
+    pairs::<F, T>(1, run, &mut totals[..n / 2]);
+    let (mut from, mut count) = (0, n / 2);
+    while count > 1 {
+        let (below, above) = totals[from..].split_at_mut(count);
+        pairs::<F, T>(1, below, &mut above[..count / 2]);
+        (from, count) = (from + count, count / 2);
+    }
+    let total = totals[from];
+    // The prefixes before each half, quarter, …, each made of that before the larger one; by turns in two places.
+    let (mut these, mut others) = prefixes.split_at_mut(n / 2);
+    these[0] = before;
+    while 2 * count < n {
+        from -= 2 * count;
+        let (prefixes, next) = (&these[..count], &mut others[..2 * count]);
+        let totals = &totals[from..from + 2 * count];
+        for ((two, total), &prefix) in next.chunks_exact_mut(2).zip(totals.chunks_exact(2)).zip(prefixes) {
+            (two[0], two[1]) = (prefix, F::pair(prefix, total[0]));
+        }
+        (these, others) = (others, these);
+        count *= 2;
+    }
+    for (two, &prefix) in run.chunks_exact_mut(2).zip(&these[..n / 2]) {
+        let first = F::pair(prefix, two[0]);
+        (two[0], two[1]) = (F::result(first), F::result(F::pair(first, two[1])));
+    }
+    total
 }
 
 /// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them, the first one of `totals` becomes

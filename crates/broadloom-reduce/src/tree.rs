@@ -292,7 +292,8 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
             continue;
         }
         let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
-        if level >= 6 {
+        // PERF: in rows that lie apart, so many pieces of lines would be read that each is in another page.
+        if level >= 6 && Q::PIECES == 1 {
             done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
             continue;
         }

@@ -24,7 +24,12 @@ pub fn reduce_each(
 ) -> Result<()> {
     let method = method(reduction, dtype)?;
     let size = dtype.size();
-    assert_eq!(Some(elements.len()), out.len().checked_mul(n), "n elements for each result");
+    let result = reduction.result(dtype).size();
+    assert_eq!(
+        Some(elements.len()),
+        (out.len() / result * size).checked_mul(n),
+        "n elements for each result"
+    );
     if n == 0 && nothing(reduction, dtype, out) {
         return Ok(());
     }
@@ -32,7 +37,7 @@ pub fn reduce_each(
         return Ok(());
     }
     let mut partial = Partial::new(reduction, dtype, 1, 0)?;
-    for (i, out) in out.chunks_exact_mut(size).enumerate() {
+    for (i, out) in out.chunks_exact_mut(result).enumerate() {
         partial.push(&elements[i * n * size..][..n * size]);
         partial.finish(out);
     }
@@ -62,20 +67,22 @@ pub fn reduce_rows<'r>(
 ) -> Result<()> {
     let method = method(reduction, dtype)?;
     let size = dtype.size();
-    assert_eq!(Some(out.len()), width.checked_mul(size), "an element for each output");
+    let result = reduction.result(dtype).size();
+    assert_eq!(Some(out.len()), width.checked_mul(result), "a result for each output");
     if (1..=LANES).contains(&n) {
         let rows: SmallVec<[&[u8]; LANES]> = (0..n).map(&row).collect();
         if method.few_rows(&rows, out) {
             return Ok(());
         }
     }
-    let block = BLOCK.min(out.len());
-    let mut partial = Partial::new(reduction, dtype, block / size, 0)?;
-    for (i, out) in out.chunks_mut(block.max(1)).enumerate() {
-        if out.len() < block {
-            partial = Partial::new(reduction, dtype, out.len() / size, 0)?;
+    let block = (BLOCK / size).min(width);
+    let mut partial = Partial::new(reduction, dtype, block, 0)?;
+    for (i, out) in out.chunks_mut((block * result).max(1)).enumerate() {
+        let results = out.len() / result;
+        if results < block {
+            partial = Partial::new(reduction, dtype, results, 0)?;
         }
-        let range = i * block..i * block + out.len();
+        let range = i * block * size..(i * block + results) * size;
         partial.push_rows(n, |i| &row(i)[range.clone()]);
         partial.finish(out);
     }

@@ -188,7 +188,7 @@ pub(crate) fn reduce<'a>(
 ) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     let (shape, dims) = infer::reduce(reduction, &arg.known(), axes, keep_dims)?;
-    let dtype = arg.0.dtype;
+    let dtype = reduction.result(arg.0.dtype);
     Ok(Array::with_dims(Kind::Reduce { arg, reduction, axes, keep_dims }, dtype, shape, dims.map(Arc::new)))
 }
 

@@ -37,7 +37,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     let outputs: Vec<Target> = draft
         .outputs
         .iter()
-        .zip(draft.kernel.outputs.iter().zip(draft.kernel.output_dtypes()))
+        .zip(draft.kernel.outputs.iter().zip(draft.kernel.result_dtypes()))
         .map(|(target, (output, dtype))| match target {
             DraftTarget::Root(i) => Target::Root(*i),
             DraftTarget::Node(id) => {

@@ -263,9 +263,9 @@ reductions! {
         "Whether any element is true or not 0; of nothing false.";
     "all" All (X, AXES, KEEPDIMS) "bool, integer, float" => "bool"
         "Whether all elements are true or not 0; of nothing true.";
-    "argmax" ArgMax (X, AXIS, KEEPDIMS) "integer, float" => "int64"
+    "argmax" ArgMax (X, AXES, KEEPDIMS) "integer, float" => "int64"
         "The index of the maximum: the first of equals, the first NaN before all numbers.";
-    "argmin" ArgMin (X, AXIS, KEEPDIMS) "integer, float" => "int64"
+    "argmin" ArgMin (X, AXES, KEEPDIMS) "integer, float" => "int64"
         "The index of the minimum: the first of equals, the first NaN before all numbers.";
     "count_nonzero" CountNonzero (X, AXES, KEEPDIMS) "bool, integer, float" => "int64"
         "How many elements are true or not 0.";

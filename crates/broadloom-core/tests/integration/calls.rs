@@ -211,10 +211,10 @@ fn what_does_not_fit_is_an_error_at_its_place() {
         ("sum(x, axis=0 + 1)", "0 + 1", "`axis` of `sum` must be an integer", "from 0 on"),
         ("sum(x, axis=None)", "None", "`axis` of `sum` can't be `None`", "then all axes are reduced"),
         (
-            "argmax(x, axis=(0, 1))",
+            "cumulative_sum(x, axis=(0, 1))",
             "(0, 1)",
-            "`axis` of `argmax` must be an integer",
-            "`argmax` takes one axis",
+            "`axis` of `cumulative_sum` must be an integer",
+            "`cumulative_sum` takes one axis",
         ),
         ("sum(x, keepdims=1)", "1", "`keepdims` of `sum` must be `true` or `false`", "write `keepdims=true`"),
         ("sum(x, keepdims=TRUE)", "TRUE", "`keepdims` of `sum` must be `true` or `false`", "write `true`"),

@@ -19,6 +19,8 @@ const COLUMN_BYTES: usize = 128;
 const FAR_TRANSPOSED_BYTES: usize = 64 << 10;
 const FAR_COLUMN_BYTES: usize = 256;
 const FAR: usize = 16 << 20;
+/// Bytes of such a tile whose elements are combined, row by row: rows are as long as those of elements that are computed.
+const COMBINED_BYTES: usize = 128 << 10;
 /// Elements of a tile in flat mode, at most (if one row has not more).
 const FLAT_TILE: usize = 1024;
 /// So many elements, or a multiple, are whole cache lines whatever their size.
@@ -122,7 +124,11 @@ impl LoopPlan {
                     true => (FAR_TRANSPOSED_BYTES, FAR_COLUMN_BYTES),
                     false => (TRANSPOSED_BYTES, COLUMN_BYTES),
                 };
-                ((tile / item).min(2 * TILE), (column / item).min(64))
+                let elements = match self.order {
+                    Order::Free => (tile / item).min(2 * TILE),
+                    Order::Given | Order::GivenRows => COMBINED_BYTES / item,
+                };
+                (elements, (column / item).min(64))
             }
             None => (ROW_BYTES / widest, 1),
         };

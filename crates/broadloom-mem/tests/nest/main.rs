@@ -1,5 +1,6 @@
 //! The walk against a naive model: every index of the space, one at a time.
 
+mod in_order;
 mod model;
 mod repeated;
 

@@ -20,6 +20,7 @@ use crate::engine::choice::State;
 use crate::engine::outcome::{Outcome, failing};
 use crate::engine::prepared::PreparedStage;
 use crate::engine::runtime::Request;
+use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
@@ -37,6 +38,9 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         if !self.stores {
+            if let (Some(short), None) = (&self.short_reductions, watch) {
+                return ShortReduction::run(short, operands);
+            }
             let (inputs, mut outputs) = operands.parts();
             return self.combine(request, &inputs, &mut outputs, params, watch);
         }

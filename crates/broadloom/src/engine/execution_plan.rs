@@ -214,7 +214,7 @@ impl PlanRun<'_> {
             prepared.run(&self.request, &mut operands, &params, self.watch)?;
         } else if !self.attempt(prepared, temps, outputs(roots, stage, &mut written)?, &params)? {
             let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
-            for dtype in stage.kernel.output_dtypes() {
+            for dtype in stage.kernel.result_dtypes() {
                 fresh.push((memory::buffer(self.pool, dtype.size() * stage.shape.elements())?, dtype));
             }
             let mut views: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
@@ -245,7 +245,7 @@ impl PlanRun<'_> {
         } else {
             let elements = stage.output_shape().elements();
             let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
-            for dtype in stage.kernel.output_dtypes() {
+            for dtype in stage.kernel.result_dtypes() {
                 fresh.push((memory::buffer(self.pool, dtype.size() * elements)?, dtype));
             }
             let slices = fresh.iter_mut().map(|(buffer, _)| buffer.as_bytes_mut().unwrap_or(&mut []));

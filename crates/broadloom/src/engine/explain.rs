@@ -93,7 +93,7 @@ fn step(
     let (read, mut written) = (traffic.read, traffic.written);
     if !stage.stores() {
         let elements = stage.output_shape().elements();
-        written = stage.kernel.output_dtypes().map(|dtype| elements * dtype.size()).sum();
+        written = stage.kernel.result_dtypes().map(|dtype| elements * dtype.size()).sum();
     }
     if stage.shape.elements() == 0 {
         let (access, combining) = (prepared.classes().collect(), combining(prepared, 1));
@@ -176,9 +176,13 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
 
 /// In which order elements are combined.
 fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
-    let (mut canonical, mut free): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let (mut canonical, mut free, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for (reduction, dtype) in reductions {
-        let names = if reduction.is_free(dtype) { &mut free } else { &mut canonical };
+        let names: &mut Vec<&str> = match (reduction.is_free(dtype), reduction.op()) {
+            (true, _) => &mut free,
+            (false, Some(_)) => &mut canonical,
+            (false, None) => &mut first,
+        };
         if !names.contains(&reduction.name()) {
             names.push(reduction.name());
         }
@@ -189,6 +193,9 @@ fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     }
     if !free.is_empty() {
         parts.push(format!("{} in any order, which gives the same bits", free.join(", ")));
+    }
+    if !first.is_empty() {
+        parts.push(format!("{} by the number of the first", first.join(", ")));
     }
     parts.join("; ")
 }

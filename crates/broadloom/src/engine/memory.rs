@@ -65,7 +65,7 @@ impl<'d> Memory<'d> {
     /// Makes the temporaries that a stage writes.
     pub fn take_written(&self, pool: &Pool, stage: &Stage) -> Result<Written> {
         let mut written = Written::new();
-        for (target, dtype) in stage.outputs.iter().zip(stage.kernel.output_dtypes()) {
+        for (target, dtype) in stage.outputs.iter().zip(stage.kernel.result_dtypes()) {
             if let Target::Temp(t) = target {
                 written.push((*t, buffer(pool, dtype.size() * stage.output_shape().elements())?));
             }
@@ -116,7 +116,7 @@ fn in_order<'m, 'd, T, E>(
     of_temp: impl Fn(&'m mut Buffer, DType) -> std::result::Result<T, E>,
 ) -> std::result::Result<SmallVec<[T; 4]>, E> {
     let place = |target: Target| {
-        let mut outputs = stage.outputs.iter().zip(stage.kernel.output_dtypes()).enumerate();
+        let mut outputs = stage.outputs.iter().zip(stage.kernel.result_dtypes()).enumerate();
         outputs.find(|(_, (t, _))| **t == target).map(|(at, (_, dtype))| (at, dtype))
     };
     let mut found: SmallVec<[(usize, T); 4]> = SmallVec::new();

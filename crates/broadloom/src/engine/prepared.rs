@@ -22,7 +22,7 @@ use crate::engine::cost::{self, Estimate, RunCost, Traffic};
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
 use crate::engine::runtime::{Compilation, Executable, KernelKey, Request, ThreadMode};
-use crate::engine::space::Space;
+use crate::engine::space::{ShortReduction, Space};
 use crate::engine::watch::{Watch, Work};
 
 /// See the module's head.
@@ -36,8 +36,8 @@ pub struct PreparedStage {
     pub stores: bool,
     /// Whether it reduces long runs of elements that follow each other.
     has_long_runs: bool,
-    /// Whether it reduces a few elements that are neighbours, as they are.
-    pub is_short_reduction: bool,
+    /// What it does, if that is to reduce a few elements that are neighbours, as they are.
+    pub short_reductions: Option<SmallVec<[ShortReduction; 1]>>,
     /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
     pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     estimate: Estimate,
@@ -105,7 +105,7 @@ impl PreparedStage {
         PreparedStage {
             stores,
             has_long_runs: space.as_ref().is_some_and(Space::has_long_runs),
-            is_short_reduction: space.as_ref().is_some_and(Space::is_short),
+            short_reductions: space.as_ref().and_then(|space| ShortReduction::all(&stage, space)),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             estimate,

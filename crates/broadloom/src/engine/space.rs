@@ -8,8 +8,11 @@
 use std::ops::Range;
 
 use broadloom_core::fuse::{Source, Stage};
-use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_ir::Reduction;
+use broadloom_ir::kernel::KernelOutput;
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopMode, LoopPlan, LoopPlanError, OperandLayout};
+use broadloom_mem::{FloatEnv, Operands};
 use smallvec::SmallVec;
 
 use crate::engine::cost;
@@ -266,11 +269,9 @@ impl Space {
             .then(|| start..start + self.results * self.count)
     }
 
-    /// Whether there are a few elements, which are neighbours, and nothing is computed of them.
-    pub fn is_short(&self) -> bool {
-        self.is_bare
-            && (1..=SHORT).contains(&(self.results * self.count))
-            && (0..self.inputs.len()).all(|input| self.neighbours(input).is_some())
+    /// Whether there are a few elements, and nothing is computed of them.
+    fn is_short(&self) -> bool {
+        self.is_bare && (1..=SHORT).contains(&(self.results * self.count))
     }
 
     /// Whether the elements of each result are long runs that machine code may combine before it writes them.
@@ -376,6 +377,46 @@ impl Space {
             number /= dim.extent;
             starts.iter_mut().zip(&dim.strides).for_each(|(start, stride)| *start += index * stride);
         }
+    }
+}
+
+/// A reduction of a few elements that are neighbours, as they are in memory.
+pub struct ShortReduction {
+    reduction: Reduction,
+    dtype: DType,
+    /// The elements of a result.
+    count: usize,
+    input: usize,
+    /// Where all of them are in its memory.
+    bytes: Range<usize>,
+}
+
+impl ShortReduction {
+    /// What a stage does that is walked so, if that is nothing else: for each output its reduction.
+    pub fn all(stage: &Stage, space: &Space) -> Option<SmallVec<[ShortReduction; 1]>> {
+        let of = |(output, reduction): (&KernelOutput, Reduction)| {
+            let input = output.value.index();
+            let (dtype, range) = (*stage.kernel.inputs.get(input)?, space.neighbours(input)?);
+            let bytes = range.start * dtype.size()..range.end * dtype.size();
+            Some(ShortReduction { reduction, dtype, count: space.count, input, bytes })
+        };
+        let all = stage.kernel.outputs.iter().zip(stage.reductions()).map(of);
+        if space.is_short() { all.collect() } else { None }
+    }
+
+    /// Runs those of a stage.
+    ///
+    /// PERF: the usual short call, without a thought of tiles and threads.
+    #[inline]
+    pub fn run(all: &[ShortReduction], operands: &mut Operands<'_>) -> Result<()> {
+        let _ieee = FloatEnv::ieee();
+        for (output, short) in all.iter().enumerate() {
+            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
+            let (input, out) = operands.pair(short.input, output).ok_or_else(outside)?;
+            let elements = input.elements(short.bytes.clone()).ok_or_else(outside)?;
+            broadloom_reduce::reduce_each(short.reduction, short.dtype, short.count, elements, out)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,8 +1,7 @@
 //! Maxima and minima, and where they are.
 
-use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar};
+use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
-use smallvec::smallvec;
 
 use super::Over;
 use crate::array::Array;
@@ -44,7 +43,7 @@ impl<'a> Array<'a> {
     /// # Errors
     /// Those of [`Array::max`].
     pub fn argmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        index_of("argmax", Reduction::Max, self, &over.into())
+        extreme("argmax", Reduction::ArgMax, self, &over.into())
     }
 
     /// The index of the first of the minima, as [`Array::argmax`] has that of the maxima.
@@ -52,7 +51,7 @@ impl<'a> Array<'a> {
     /// # Errors
     /// Those of [`Array::argmax`].
     pub fn argmin(&self, over: impl Into<Over>) -> Result<Array<'a>> {
-        index_of("argmin", Reduction::Min, self, &over.into())
+        extreme("argmin", Reduction::ArgMin, self, &over.into())
     }
 }
 
@@ -71,28 +70,4 @@ fn numeric<'a>(name: &str, x: &Array<'a>) -> Result<Array<'a>> {
             .with_help("any and all reduce bools"));
     }
     Ok(x)
-}
-
-fn index_of<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
-    over.without_dtype(name)?;
-    let axes = over.resolve(name, x)?;
-    let x = numeric(name, x)?;
-    let named = |e: Error| {
-        let why = format!("{name}{}", e.message().strip_prefix(reduction.name()).unwrap_or_default());
-        match e.help() {
-            Some(help) => Error::new(e.kind(), why).with_help(help),
-            None => Error::new(e.kind(), why),
-        }
-    };
-    let extreme = expr::reduce(reduction, &x, axes, true).map_err(named)?;
-    let mut found = expr::apply(Op::Equal, smallvec![(&x).into(), extreme.into()])?;
-    if x.dtype().is_float() {
-        // Of a NaN, which is then the extreme, nothing is equal.
-        let nan = expr::apply(Op::IsNan, smallvec![(&x).into()])?;
-        found = expr::apply(Op::LogicalOr, smallvec![found.into(), nan.into()])?;
-    }
-    let numbers = expr::index(&x, axes)?;
-    let last = expr::constant(Scalar::of(i64::MAX));
-    let candidates = expr::apply(Op::Where, smallvec![found.into(), numbers.into(), last.into()])?;
-    expr::reduce(Reduction::Min, &candidates, axes, over.keeps_dims())
 }

@@ -262,7 +262,7 @@ fn rows_are_not_ranges_of_reductions() -> Result<()> {
 #[test]
 fn what_there_is_no_result_for_is_refused_when_it_is_bound() -> Result<()> {
     let x = input("x", DType::Float64, "n m");
-    for (root, name) in [(x.max(1)?, "max"), (x.argmin(1)?, "min"), (x.nanmax(1)?, "max")] {
+    for (root, name) in [(x.max(1)?, "max"), (x.argmin(1)?, "argmin"), (x.nanmax(1)?, "max")] {
         let kernel = Kernel::new(&[&root], &[&x], &Options::default())?;
         let e = kernel.bind(&[("n", 3), ("m", 0)]).unwrap_err();
         let words = format!("{name}: float64[3,0] has no elements along axis 1");

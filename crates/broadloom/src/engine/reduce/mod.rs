@@ -44,7 +44,6 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         match self.stage.reduces() {
-            true if watch.is_none() && self.is_short_reduction => self.reduce_neighbours(inputs, outputs),
             true => self.reduce(request, inputs, outputs, params, watch),
             false => self.scan(request, inputs, outputs, params, watch),
         }
@@ -178,8 +177,9 @@ impl Fold<'_> {
 
     /// The memory of the first of some results; the rest is left.
     fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
-        let first = |(out, (_, dtype)): (&mut &'m mut [u8], &(_, DType))| {
-            let (head, tail) = std::mem::take(out).split_at_mut(results * dtype.size());
+        let first = |(out, (reduction, dtype)): (&mut &'m mut [u8], &(Reduction, DType))| {
+            let bytes = results * reduction.result(*dtype).size();
+            let (head, tail) = std::mem::take(out).split_at_mut(bytes);
             *out = tail;
             head
         };
@@ -209,10 +209,11 @@ impl Fold<'_> {
             (0..self.space.pieces()).map(|piece| self.space.piece(piece)).collect();
         self.in_blocks(threads, ranges, &blocks, |block, partials| {
             let results = &blocks[block];
-            for ((mut partial, out), (_, dtype)) in
+            for ((mut partial, out), (reduction, dtype)) in
                 partials.into_iter().zip(&mut *outputs).zip(&self.reductions)
             {
-                partial.finish(&mut out[results.start * dtype.size()..results.end * dtype.size()]);
+                let size = reduction.result(*dtype).size();
+                partial.finish(&mut out[results.start * size..results.end * size]);
             }
             Ok(())
         })
@@ -273,28 +274,6 @@ impl Fold<'_> {
 /// How many parts so many threads share.
 pub(super) fn parts(threads: usize) -> usize {
     if threads > 1 { threads * 4 } else { 1 }
-}
-
-impl PreparedStage {
-    /// Runs a stage that reduces a few elements that are neighbours, as they are.
-    ///
-    /// PERF: the usual short call, without a thought of tiles and threads.
-    fn reduce_neighbours(&self, inputs: &[Region<'_>], outputs: &mut [&mut [u8]]) -> Result<()> {
-        let space = self.space.as_ref().ok_or_else(no_reduction)?;
-        let _ieee = FloatEnv::ieee();
-        let kernel = &self.stage.kernel;
-        for ((output, reduction), out) in kernel.outputs.iter().zip(self.stage.reductions()).zip(outputs) {
-            let input = output.value.index();
-            let dtype = kernel.inputs[input];
-            let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");
-            let range = space.neighbours(input).ok_or_else(outside)?;
-            let range = range.start * dtype.size()..range.end * dtype.size();
-            let elements = inputs.get(input).and_then(|region| region.elements(range));
-            let elements = elements.ok_or_else(outside)?;
-            broadloom_reduce::reduce_each(reduction, dtype, space.count, elements, out)?;
-        }
-        Ok(())
-    }
 }
 
 fn no_reduction() -> Error {

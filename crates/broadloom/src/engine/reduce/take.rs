@@ -14,7 +14,7 @@ pub type Partials = SmallVec<[Partial; 2]>;
 /// The memory of a range of results, for each output.
 pub type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 
-/// A stage's reductions, with the dtypes of their elements.
+/// A stage's reductions, with the dtypes of the elements that they combine.
 pub type Reductions = SmallVec<[(Reduction, DType); 2]>;
 
 /// See the module's head.
@@ -144,7 +144,7 @@ impl<'t, 'm> Take<'t, 'm> {
     ) -> Result<()> {
         let results = self.results.as_mut().ok_or_else(missing)?;
         for (i, (out, &of)) in results.iter_mut().zip(self.reductions).enumerate() {
-            let group_bytes = self.width * of.1.size();
+            let group_bytes = self.width * of.0.result(of.1).size();
             let out = out.get_mut(group * group_bytes..(group + groups) * group_bytes).ok_or_else(missing)?;
             each(i, out, of)?;
         }
@@ -204,8 +204,8 @@ impl<'t, 'm> Take<'t, 'm> {
         let (end, mut partials) = self.open.remove(place);
         let results = self.results.as_mut().ok_or_else(missing)?;
         let group = end / span - 1;
-        for ((partial, out), (_, dtype)) in partials.iter_mut().zip(results).zip(self.reductions) {
-            let bytes = width * dtype.size();
+        for ((partial, out), (reduction, dtype)) in partials.iter_mut().zip(results).zip(self.reductions) {
+            let bytes = width * reduction.result(*dtype).size();
             partial.finish(out.get_mut(group * bytes..(group + 1) * bytes).ok_or_else(missing)?);
         }
         self.spare = Some(partials);

@@ -233,7 +233,7 @@ impl<'p> Draft<'p> {
         }
         for stage in self.members() {
             let row = stage.output_shape().elements() / count;
-            bytes.row += stage.kernel.output_dtypes().map(|dtype| row * dtype.size()).sum::<usize>();
+            bytes.row += stage.kernel.result_dtypes().map(|dtype| row * dtype.size()).sum::<usize>();
         }
         bytes
     }

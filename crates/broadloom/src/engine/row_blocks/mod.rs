@@ -153,7 +153,7 @@ impl RowBlocks {
             let inputs = stage.inputs.iter().map(|input| origin(input.source)).collect();
             let row = stage.output_shape().elements() / rows;
             let mut outputs = SmallVec::new();
-            for (&target, dtype) in stage.outputs.iter().zip(stage.kernel.output_dtypes()) {
+            for (&target, dtype) in stage.outputs.iter().zip(stage.kernel.result_dtypes()) {
                 let place = match group.blocks.contains(&target) {
                     true => Place::Block,
                     false => Place::Whole(target),

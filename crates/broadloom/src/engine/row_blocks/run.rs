@@ -325,7 +325,7 @@ impl OfPart<'_> {
 
     /// The bytes and the dtype of each output.
     fn sizes(&self) -> impl Iterator<Item = (usize, DType)> {
-        let dtypes = self.part.stage.kernel.output_dtypes();
+        let dtypes = self.part.stage.kernel.result_dtypes();
         let bytes = |&place: &usize| self.all.blocks.places[place].1 * self.block.rows;
         self.member.outputs.iter().map(bytes).zip(dtypes)
     }

@@ -1,0 +1,244 @@
+//! The index of the first extreme.
+//!
+//! A node has an index and an element for each output. Elements are looked through a page at a time: first for the page's extreme, in
+//! vectors, and only if that beats what was found so far for the place of it. So pages that hold nothing better, which are nearly all, cost
+//! as much as a maximum. NaN beats everything, and the first of equal elements stays, zeros of both signs among them.
+
+use std::marker::PhantomData;
+
+use broadloom_ir::Result;
+use broadloom_mem::{PAGE, ask_ahead, bytes_of_mut};
+use pulp::NullaryFnOnce;
+
+use crate::combine::Bounded;
+use crate::method::{Method, arch};
+use crate::state::{State, elements, elements_mut};
+
+/// The index of the first of the maxima, or of the minima.
+pub(crate) struct Index<T, const MAXIMUM: bool>(PhantomData<fn() -> T>);
+
+impl<T, const MAXIMUM: bool> Index<T, MAXIMUM> {
+    pub const NEW: Self = Index(PhantomData);
+}
+
+/// An element, and its number.
+#[derive(Clone, Copy)]
+struct Found<T> {
+    number: u64,
+    element: T,
+}
+
+/// Whether one element is to be found in place of another that comes before it.
+#[inline(always)]
+fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
+    let exceeds = if MAXIMUM { x > best } else { x < best };
+    #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
+    let is_first_nan = (x != x) & (best == best);
+    exceeds | is_first_nan
+}
+
+/// The indices and the elements of a node, of which there may be none yet.
+#[inline(always)]
+fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
+    let width = state.width;
+    let (numbers, words) = state.node_mut::<u64>(0).split_at_mut(width);
+    (numbers, &mut elements_mut::<T>(bytes_of_mut(words))[..width])
+}
+
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
+    /// Looks through elements of one output.
+    fn look(state: &mut State, from: &[T]) {
+        let next = state.next;
+        let best = if state.levels.is_empty() {
+            None
+        } else {
+            let (numbers, elements) = node::<T>(state);
+            Some(Found { number: numbers[0], element: elements[0] })
+        };
+        if let Some(Found { number, element }) = arch().dispatch(Look::<T, MAXIMUM> { from, next, best }) {
+            if state.levels.is_empty() {
+                state.add_node(0);
+            }
+            let (numbers, elements) = node::<T>(state);
+            (numbers[0], elements[0]) = (number, element);
+        }
+        state.next += from.len() as u64;
+    }
+
+    /// Looks through the next element of each output.
+    fn look_across(state: &mut State, row: &[T]) {
+        let next = state.next;
+        if state.levels.is_empty() {
+            state.add_node(0);
+            let (numbers, elements) = node::<T>(state);
+            numbers.fill(next);
+            elements.copy_from_slice(row);
+        } else {
+            let (numbers, elements) = node::<T>(state);
+            arch().dispatch(Across::<T, MAXIMUM> { row, next, numbers, elements });
+        }
+        state.next += 1;
+    }
+}
+
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Method for Index<T, MAXIMUM> {
+    fn state(&self, width: usize, start: u64) -> Result<State> {
+        State::new::<u64>(width, 2, start)
+    }
+
+    fn push(&self, state: &mut State, bytes: &[u8]) {
+        let from = elements::<T>(bytes);
+        match state.width {
+            1 => Self::look(state, from),
+            width => from.chunks_exact(width).for_each(|row| Self::look_across(state, row)),
+        }
+    }
+
+    fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]) {
+        for i in 0..n {
+            let row = elements::<T>(row(i));
+            assert_eq!(row.len(), state.width, "the elements of a row");
+            Self::look_across(state, row);
+        }
+    }
+
+    fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]) {
+        assert_eq!(level, 0, "elements, whose numbers are known");
+        self.push(state, rows);
+    }
+
+    fn append(&self, state: &mut State, later: &State) {
+        let width = state.width;
+        let (later_numbers, words) = later.node::<u64>(0).split_at(width);
+        let later_elements = &elements::<T>(broadloom_mem::bytes_of(words))[..width];
+        let (numbers, elements) = node::<T>(state);
+        for j in 0..width {
+            if beats::<T, MAXIMUM>(later_elements[j], elements[j]) {
+                (numbers[j], elements[j]) = (later_numbers[j], later_elements[j]);
+            }
+        }
+        state.next = later.next;
+    }
+
+    fn finish(&self, state: &mut State, out: &mut [u8]) {
+        elements_mut::<u64>(out).copy_from_slice(node::<T>(state).0);
+    }
+
+    fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool {
+        for (row, out) in elements::<T>(from).chunks_exact(n).zip(elements_mut::<u64>(out)) {
+            let found = arch().dispatch(Look::<T, MAXIMUM> { from: row, next: 0, best: None });
+            *out = found.map_or(0, |found| found.number);
+        }
+        true
+    }
+
+    fn few_rows(&self, _: &[&[u8]], _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// Looks for an element of a run that beats the best before it.
+struct Look<'a, T, const MAXIMUM: bool> {
+    from: &'a [T],
+    /// The number of the first.
+    next: u64,
+    best: Option<Found<T>>,
+}
+
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Look<'_, T, MAXIMUM> {
+    type Output = Option<Found<T>>;
+
+    #[inline(always)]
+    fn call(self) -> Option<Found<T>> {
+        match size_of::<T>() {
+            1 => self.pages::<256>(),
+            2 => self.pages::<128>(),
+            4 => self.pages::<64>(),
+            _ => self.pages::<32>(),
+        }
+    }
+}
+
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
+    /// Goes through pages; `N` elements are some vectors.
+    #[inline(always)]
+    #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
+    fn pages<const N: usize>(self) -> Option<Found<T>> {
+        let Look { from, next, mut best } = self;
+        let length = PAGE / size_of::<T>();
+        for (i, page) in from.chunks(length).enumerate() {
+            if best.is_some_and(|best| best.element != best.element) {
+                break;
+            }
+            ask_ahead(from, i * length, length);
+            let (extreme, has_nan) = extreme::<N, T, MAXIMUM>(page);
+            let wanted = |x: T| if has_nan { x != x } else { x == extreme };
+            let is_better = best.is_none_or(|best| beats::<T, MAXIMUM>(extreme, best.element));
+            if (has_nan || is_better)
+                && let Some(place) = position::<N, T>(page, wanted)
+            {
+                best = Some(Found { number: next + (i * length + place) as u64, element: page[place] });
+            }
+        }
+        best
+    }
+}
+
+/// The extreme of a page, unless there is a NaN in it, and whether there is.
+#[inline(always)]
+#[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
+fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &[T]) -> (T, bool) {
+    let better = |a: T, b: T| if MAXIMUM { a.if_greater(b) } else { a.if_less(b) };
+    let mut extremes = [if MAXIMUM { T::LOWEST } else { T::HIGHEST }; N];
+    let mut flags = [T::Flag::default(); N];
+    let (lines, rest) = page.as_chunks::<N>();
+    for line in lines {
+        for j in 0..N {
+            flags[j] = T::or(flags[j], line[j].unordered());
+            extremes[j] = better(line[j], extremes[j]);
+        }
+    }
+    for (j, &x) in rest.iter().enumerate() {
+        flags[j] = T::or(flags[j], x.unordered());
+        extremes[j] = better(x, extremes[j]);
+    }
+    let mut flag = T::Flag::default();
+    let mut extreme = extremes[0];
+    for j in 0..N {
+        flag = T::or(flag, flags[j]);
+        extreme = better(extremes[j], extreme);
+    }
+    (extreme, flag != T::Flag::default() || extreme != extreme)
+}
+
+/// The place of the first element that is wanted.
+#[inline(always)]
+fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> Option<usize> {
+    let any = |line: &[T]| line.iter().fold(false, |any, &x| any | wanted(x));
+    let line = page.chunks(N).position(any)?;
+    page[line * N..].iter().position(|&x| wanted(x)).map(|place| line * N + place)
+}
+
+/// Looks at the next element of each of several outputs.
+struct Across<'a, T, const MAXIMUM: bool> {
+    row: &'a [T],
+    next: u64,
+    numbers: &'a mut [u64],
+    elements: &'a mut [T],
+}
+
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Across<'_, T, MAXIMUM> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Across { row, next, numbers, elements } = self;
+        let n = row.len();
+        let (numbers, elements) = (&mut numbers[..n], &mut elements[..n]);
+        for j in 0..n {
+            let is_better = beats::<T, MAXIMUM>(row[j], elements[j]);
+            numbers[j] = if is_better { next } else { numbers[j] };
+            elements[j] = if is_better { row[j] } else { elements[j] };
+        }
+    }
+}
