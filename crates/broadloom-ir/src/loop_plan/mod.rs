@@ -211,7 +211,7 @@ enum Order {
     Free,
     /// The given one.
     Given,
-    /// The given one, and the last dimension is joined with no other.
+    /// The given one, and the last dimension is joined with no other, and not cut.
     GivenRows,
 }
 
@@ -291,7 +291,7 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// The same, whose rows are those of the last dimension: it is joined with no other.
+    /// The same, whose rows are those of the last dimension: it is joined with no other, and a tile has whole rows.
     ///
     /// # Errors
     /// As [`LoopPlan::new`].

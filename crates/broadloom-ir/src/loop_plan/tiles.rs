@@ -133,6 +133,10 @@ impl LoopPlan {
             None => (ROW_BYTES / widest, 1),
         };
         let elements = elements.min(PACKED_BYTES / packed).max(TILE / 4);
+        if self.order == Order::GivenRows {
+            self.tile = (rows.min((elements / cols).max(1)), cols);
+            return;
+        }
         let high = rows.min(high);
         // Columns in equal pieces. Short ones get more rows, but not where each row is in another page.
         let pieces = cols.div_ceil(elements / high);

@@ -157,7 +157,6 @@ impl Space {
         if space.results > 0 && space.count > 0 {
             space.form = space.form_of(widest);
             space.whole = space.plan(&space.extents());
-            space.fit_tiles();
         }
         space
     }
@@ -184,18 +183,6 @@ impl Space {
         let even = kept.extent.div_ceil(blocks);
         Form::Across {
             width: if blocks > 1 { even.next_multiple_of(16).min(kept.extent) } else { kept.extent },
-        }
-    }
-
-    /// Has no more results reduced together across than a tile of packed inputs has columns.
-    fn fit_tiles(&mut self) {
-        while let (Form::Across { width }, Ok(plan)) = (self.form, &self.whole)
-            && plan.mode() == LoopMode::Tiled
-            && plan.rows_and_cols().1 == width
-            && plan.tile().1 < width
-        {
-            self.form = Form::Across { width: plan.tile().1 };
-            self.whole = self.plan(&self.extents());
         }
     }
 

@@ -412,3 +412,39 @@ fn what_passes_computed_can_be_shown() -> Result<()> {
     assert_eq!((text, elements), ((&x - x.mean(())?).to_string(), 6));
     Ok(())
 }
+
+/// Chunks whose arrays lie in memory in other ways than those of the first: results that are combined together stay so.
+#[test]
+fn chunks_of_any_layout() -> Result<()> {
+    let builds: [Build; 4] =
+        [|x| (x * 2 + 1).sum(0), |x| x.sum(0), |x| x.astype(DType::UInt8).max(0), |x| (x * x).argmax(0)];
+    for (build, cols) in builds.into_iter().flat_map(|build| [(build, 3), (build, 64), (build, 700)]) {
+        let rows = 1_400_000 / cols;
+        let x = Array::from_shape_vec(&[rows, cols], floats(rows * cols))?;
+        let placeholder = input(&x);
+        let result = build(&placeholder)?;
+        let whole = build(&x)?.eval()?;
+        for first in 0..3 {
+            let mut passes = Passes::new(&[&result], &[&placeholder], &limited(3_000_000))?;
+            let mut count = first;
+            while let Some(chunk) = passes.next_chunk()? {
+                let laid_out = |x: Array<'static>| -> Result<Array<'static>> {
+                    // As it is, with columns that follow each other in memory, and backwards.
+                    match count % 3 {
+                        0 => Ok(x),
+                        1 => x.t().eval().map(|x| x.t()),
+                        _ => x.flip(0)?.eval()?.flip(0),
+                    }
+                };
+                let parts = chunk.parts().iter().map(|part| laid_out(read(&x, part)));
+                let parts = parts.collect::<Result<Vec<_>>>()?;
+                chunk.fold(&parts)?;
+                count += 1;
+            }
+            assert!(count > first + 1, "{cols} columns: {} chunks", count - first);
+            let got = passes.results()?[0].clone();
+            assert_eq!(bits(&got), bits(&whole), "{cols} columns, from layout {first} on");
+        }
+    }
+    Ok(())
+}
