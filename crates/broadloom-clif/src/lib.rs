@@ -1,7 +1,7 @@
 //! Runs a kernel as machine code, through Cranelift.
 //!
-//! A [`Compiler`] turns a kernel and the access class of each input into a [`Compiled`] kernel that computes blocks of a loop
-//! nest (`Compiled`, an [`ExecutableKernel`](broadloom_mem::ExecutableKernel)). `body` has the kernel as SSA over primitives, `legalise` what a target has no instructions for,
+//! A [`Compiler`] turns a kernel and the access class of each input into a [`Compiled`] kernel, an
+//! [`ExecutableKernel`](broadloom_mem::ExecutableKernel) that computes blocks of a loop nest. `body` has the kernel as SSA over primitives, `legalise` what a target has no instructions for,
 //! `lower` the instructions of each primitive, which `arithmetic`, `convert` and `shift` build with `vectors`; `emit` puts
 //! loops around them, with `memory`, `host` calls and `slow_path`s. `wide` gives CLIF on wide vectors to its back end,
 //! `compile` links machine code, `code` owns it, `run` and `stream` make the `call`s; `symbols` and `gdb` name it

@@ -60,7 +60,7 @@ impl Reduction {
         }
     }
 
-    /// The function of two elements that it repeats; none where it is not made of elements alone.
+    /// The function of two elements that it repeats; none for argmax and argmin, which need indices too.
     pub fn op(self) -> Option<Op> {
         Some(match self {
             Reduction::Sum => Op::Add,

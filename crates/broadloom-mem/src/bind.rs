@@ -123,8 +123,8 @@ pub(crate) fn memory(
     }
 }
 
-/// The operands of a plan of inputs alone, each in a region from a byte of it on, or, where it is generated, so many bytes from where the plan
-/// has it begin.
+/// The operands of a plan of inputs alone. Each is a region and an offset in bytes into it; for a generated input the offset is eight times
+/// the number that it begins with.
 pub(crate) fn regions<'a>(
     plan: &LoopPlan,
     mut inputs: impl Iterator<Item = (Region<'a>, isize)>,

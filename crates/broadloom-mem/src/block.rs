@@ -151,7 +151,10 @@ impl<'b> Block<'b> {
             let row = (cols.len() >> level) * item;
             let ptr = memory.as_mut_ptr();
             let fits = rows.len().checked_mul(row).is_some_and(|bytes| bytes <= memory.len());
-            assert!(fits && item.is_power_of_two() && ptr.addr() & (item - 1) == 0, "memory for an output");
+            assert!(
+                fits && matches!(item, 1 | 2 | 4 | 8) && ptr.addr() & (item - 1) == 0,
+                "memory for an output"
+            );
             bound.push(BoundOperand::in_memory(ptr, item, AccessClass::Packed));
             places.push(RawOperand { ptr, row_stride: row as isize });
         }
@@ -169,6 +172,9 @@ impl<'b> Block<'b> {
     }
 
     /// Asks for memory that lies ahead of these columns of a row, of each input that is contiguous there.
+    ///
+    /// # Panics
+    /// If there is no such row, or an input is an output in place.
     pub fn ask_ahead(&self, row: usize, cols: Range<usize>) {
         for (i, operand) in self.bound().0.iter().enumerate().filter(|o| o.1.class == AccessClass::Contiguous)
         {

@@ -119,8 +119,8 @@ impl<'a> Nest<'a> {
         Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 
-    /// A nest by a plan of inputs alone: each is in a region from a byte of it on, or, where it is generated, so many bytes (eight for
-    /// each number) from where the plan has it begin.
+    /// A nest by a plan of inputs alone. Each input is a region and an offset in bytes into it; for a generated input the offset is
+    /// eight times the number that it begins with.
     ///
     /// # Errors
     /// As of [`Nest::bind`]; also for elements that are in a region's gaps.

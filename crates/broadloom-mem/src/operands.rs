@@ -1,6 +1,6 @@
-//! Operands of one run of which none that is written shares memory with another.
+//! The operands of one run, whose outputs overlap no other operand.
 //!
-//! Of slices, regions and views it is found out here, once, from the addresses, so that all of them take one path.
+//! Addresses are compared once, when an operand is added, so that slices, regions and views take one path.
 
 use std::marker::PhantomData;
 
@@ -90,6 +90,8 @@ impl<'m> Operands<'m> {
 
     #[inline]
     fn add(&mut self, start: *mut u8, len: usize) -> bool {
+        // Of no bytes, the address may be any.
+        let start = if len == 0 { std::ptr::NonNull::<u64>::dangling().as_ptr().cast() } else { start };
         let end = start.addr() + len;
         let is_apart = |&(other, bytes): &(*mut u8, usize)| {
             let other_end = other.addr() + bytes;
@@ -100,15 +102,6 @@ impl<'m> Operands<'m> {
             self.memory.push((start, len));
         }
         added
-    }
-
-    /// Leaves out the first bytes of each input, as many as are given for it.
-    #[inline]
-    pub fn skip(&mut self, bytes: &[usize]) {
-        for ((start, len), &bytes) in self.memory[..self.inputs].iter_mut().zip(bytes) {
-            let bytes = bytes.min(*len);
-            (*start, *len) = (start.wrapping_add(bytes), *len - bytes);
-        }
     }
 
     /// Where the bytes of each input begin and how many there are, and the same of each output.
@@ -156,7 +149,7 @@ impl<'m> Operands<'m> {
         plan: &LoopPlan,
         body: impl FnOnce(&mut Block<'_>) -> R,
     ) -> Result<R, NestError> {
-        if !plan.is_linear() {
+        if !plan.is_linear() || plan.inputs() != self.inputs {
             return Err(NestError::InputShape { input: 0 });
         }
         self.with_row(plan.elements(), 0, plan.operands().iter().map(RowOperand::of), body)
@@ -183,7 +176,8 @@ impl<'m> Operands<'m> {
             None => NestError::InputShape { input: operand },
             Some(output) => NestError::OutputShape { output },
         };
-        if elements == 0 || level > 0 && !elements.is_multiple_of(LANES << level.min(32)) {
+        let is_whole = level == 0 || level < 32 && elements.is_multiple_of(LANES << level);
+        if elements == 0 || !is_whole {
             return Err(wrong(0));
         }
         for RowOperand { item, start, class } in operands {
@@ -198,7 +192,10 @@ impl<'m> Operands<'m> {
             };
             let end = count.checked_mul(item).and_then(|bytes| start.checked_add(bytes));
             let ptr = memory.wrapping_add(start);
-            if end.is_none_or(|end| end > len) || !item.is_power_of_two() || ptr.addr() & (item - 1) != 0 {
+            if end.is_none_or(|end| end > len)
+                || !matches!(item, 1 | 2 | 4 | 8)
+                || ptr.addr() & (item - 1) != 0
+            {
                 return Err(wrong(i));
             }
             bound.push(BoundOperand::in_memory(ptr, item, class));

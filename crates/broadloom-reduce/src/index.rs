@@ -65,19 +65,20 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
         state.next += from.len() as u64;
     }
 
-    /// Looks through the next element of each output.
-    fn look_across(state: &mut State, row: &[T]) {
-        let next = state.next;
+    /// Looks through the next elements of each output, row by row.
+    fn look_across(state: &mut State, mut rows: &[T]) {
+        let (mut next, width) = (state.next, state.width);
+        state.next += (rows.len() / width) as u64;
         if state.levels.is_empty() {
             state.add_node(0);
+            let (first, others) = rows.split_at(width);
             let (numbers, elements) = node::<T>(state);
             numbers.fill(next);
-            elements.copy_from_slice(row);
-        } else {
-            let (numbers, elements) = node::<T>(state);
-            arch().dispatch(Across::<T, MAXIMUM> { row, next, numbers, elements });
+            elements.copy_from_slice(first);
+            (rows, next) = (others, next + 1);
         }
-        state.next += 1;
+        let (numbers, elements) = node::<T>(state);
+        arch().dispatch(Across::<T, MAXIMUM> { rows, next, numbers, elements });
     }
 }
 
@@ -90,7 +91,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Method for Index<T, MAXIMUM> 
         let from = elements::<T>(bytes);
         match state.width {
             1 => Self::look(state, from),
-            width => from.chunks_exact(width).for_each(|row| Self::look_across(state, row)),
+            _ => Self::look_across(state, from),
         }
     }
 
@@ -121,14 +122,14 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Method for Index<T, MAXIMUM> 
     }
 
     fn finish(&self, state: &mut State, out: &mut [u8]) {
-        elements_mut::<u64>(out).copy_from_slice(node::<T>(state).0);
+        match state.levels.is_empty() {
+            true => elements_mut::<u64>(out).fill(0),
+            false => elements_mut::<u64>(out).copy_from_slice(node::<T>(state).0),
+        }
     }
 
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool {
-        for (row, out) in elements::<T>(from).chunks_exact(n).zip(elements_mut::<u64>(out)) {
-            let found = arch().dispatch(Look::<T, MAXIMUM> { from: row, next: 0, best: None });
-            *out = found.map_or(0, |found| found.number);
-        }
+        arch().dispatch(Each::<T, MAXIMUM> { n, from: elements::<T>(from), out: elements_mut::<u64>(out) });
         true
     }
 
@@ -165,6 +166,14 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
     #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
     fn pages<const N: usize>(self) -> Option<Found<T>> {
         let Look { from, next, mut best } = self;
+        if from.len() < 2 * N {
+            for (number, &element) in (next..).zip(from) {
+                if best.is_none_or(|best| beats::<T, MAXIMUM>(element, best.element)) {
+                    best = Some(Found { number, element });
+                }
+            }
+            return best;
+        }
         let length = PAGE / size_of::<T>();
         for (i, page) in from.chunks(length).enumerate() {
             if best.is_some_and(|best| best.element != best.element) {
@@ -219,9 +228,29 @@ fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> 
     page[line * N..].iter().position(|&x| wanted(x)).map(|place| line * N + place)
 }
 
-/// Looks at the next element of each of several outputs.
+/// Looks through rows of `n` elements, each of an output of its own.
+struct Each<'a, T, const MAXIMUM: bool> {
+    n: usize,
+    from: &'a [T],
+    out: &'a mut [u64],
+}
+
+impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Each<'_, T, MAXIMUM> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (row, out) in self.from.chunks_exact(self.n).zip(self.out) {
+            let found = Look::<T, MAXIMUM> { from: row, next: 0, best: None }.call();
+            *out = found.map_or(0, |found| found.number);
+        }
+    }
+}
+
+/// Looks at rows of an element of each of several outputs.
 struct Across<'a, T, const MAXIMUM: bool> {
-    row: &'a [T],
+    rows: &'a [T],
+    /// The number of the first row.
     next: u64,
     numbers: &'a mut [u64],
     elements: &'a mut [T],
@@ -232,13 +261,15 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Across<'_, 
 
     #[inline(always)]
     fn call(self) {
-        let Across { row, next, numbers, elements } = self;
-        let n = row.len();
-        let (numbers, elements) = (&mut numbers[..n], &mut elements[..n]);
-        for j in 0..n {
-            let is_better = beats::<T, MAXIMUM>(row[j], elements[j]);
-            numbers[j] = if is_better { next } else { numbers[j] };
-            elements[j] = if is_better { row[j] } else { elements[j] };
+        let Across { rows, next, numbers, elements } = self;
+        let n = elements.len();
+        let numbers = &mut numbers[..n];
+        for (number, row) in (next..).zip(rows.chunks_exact(n)) {
+            for j in 0..n {
+                let is_better = beats::<T, MAXIMUM>(row[j], elements[j]);
+                numbers[j] = if is_better { number } else { numbers[j] };
+                elements[j] = if is_better { row[j] } else { elements[j] };
+            }
         }
     }
 }

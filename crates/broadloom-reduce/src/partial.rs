@@ -134,14 +134,22 @@ impl Partial {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: it is of another reduction, dtype or width, or does not begin where this one ends.
-    pub fn append(&mut self, later: Partial) -> Result<()> {
+    pub fn append(&mut self, mut later: Partial) -> Result<()> {
+        self.append_from(&mut later)
+    }
+
+    /// [`Partial::append`] of one that is [reset](Partial::reset) afterwards, to be used again.
+    ///
+    /// # Errors
+    /// Those of [`Partial::append`].
+    pub fn append_from(&mut self, later: &mut Partial) -> Result<()> {
         let alike = |p: &Partial| (p.reduction, p.dtype, p.state.width);
-        if alike(self) != alike(&later) || self.state.next != later.state.start {
+        if alike(self) != alike(later) || self.state.next != later.state.start {
             let message = format!("a partial {later:?} does not follow a partial {self:?}");
             return Err(Error::new(ErrorKind::Internal, message));
         }
         if self.is_empty() {
-            self.state = later.state;
+            std::mem::swap(&mut self.state, &mut later.state);
         } else if !later.is_empty() {
             self.method.append(&mut self.state, &later.state);
         }

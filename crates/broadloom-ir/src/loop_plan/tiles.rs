@@ -134,7 +134,8 @@ impl LoopPlan {
         };
         let elements = elements.min(PACKED_BYTES / packed).max(TILE / 4);
         if self.order == Order::GivenRows {
-            self.tile = (rows.min((elements / cols).max(1)), cols);
+            let most = if transposed.is_some() { high } else { rows };
+            self.tile = (rows.min(most).min((elements / cols).max(1)), cols);
             return;
         }
         let high = rows.min(high);

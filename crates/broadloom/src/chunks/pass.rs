@@ -77,7 +77,8 @@ impl<'a> Pass<'a> {
         // Sixteen lanes for each doubling of the elements.
         let nodes = (reduced.iter().product::<usize>() / 16).max(1).ilog2() as usize + 2;
         let partial = 16 * item * nodes + 512 * operands.len();
-        let held = results.saturating_mul(item);
+        let of_results = reductions.iter().map(|array| array.dtype().size()).sum::<usize>();
+        let held = results.saturating_mul(of_results);
         let operands = Chunks::whole(&operands, inputs)?;
         let ways = Ways {
             operands: &operands,

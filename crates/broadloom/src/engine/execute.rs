@@ -1,9 +1,9 @@
 //! Running one stage: bind memory, choose an executor, share the work among threads.
 //!
-//! There is one way over operands that are apart, [`PreparedStage::run`], whose first arm is the short call: machine code of a linear
-//! stage, which takes no lock, no nest and no memory; that of any other stage takes a nest, where one thread is enough. Each thread computes under the
-//! default floating-point environment and gets its own back; the bits, and the error that names the op whose divisor was zero, are
-//! the same for any number of threads.
+//! There is one way over operands that are apart, [`PreparedStage::run`]. Reductions and scans branch off first. Machine code of a linear
+//! stage then runs without a lock, a nest or an allocation; other stages bind a nest. Each thread computes under the default
+//! floating-point environment and gets its own back; the bits, and the error that names the op whose divisor was zero, are the same for
+//! any number of threads.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;

@@ -23,7 +23,7 @@ const TILE_BYTES: usize = 16 << 10;
 const ACROSS_BYTES: usize = 4096;
 /// The same where elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
-/// So many elements are combined without a thought of threads.
+/// Reductions of at most this many elements run on the calling thread.
 const SHORT: usize = 1 << 12;
 /// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
 pub const PART: usize = 1 << 14;
@@ -75,7 +75,7 @@ pub struct Cells {
     pub first: usize,
 }
 
-/// See the module's head.
+/// How a stage that reduces is walked.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// The dimensions of the results, outermost first; at least one.
@@ -208,16 +208,15 @@ impl Space {
     pub fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
         let walked = self.walked();
         let walked = &walked[walked.len() - extents.len()..];
-        let mut all: SmallVec<[(isize, SmallVec<[isize; 6]>); 4]> = SmallVec::new();
-        for (i, &(item, _)) in self.inputs.iter().enumerate() {
-            let strides = walked.iter().map(|dim| dim.strides[i] * item as isize);
-            let strides: SmallVec<[isize; 6]> = strides.collect();
-            let back = |(&extent, &stride): (&usize, &isize)| (extent as isize - 1) * stride.min(0);
-            all.push((extents.iter().zip(&strides).map(back).sum(), strides));
-        }
-        let layouts = self.inputs.iter().zip(&all).map(|(&(item, is_generated), (_, strides))| {
-            OperandLayout { item, offset: 0, strides, is_generated }
-        });
+        let in_bytes = |(i, &(item, _)): (usize, &(usize, bool))| {
+            walked.iter().map(|dim| dim.strides[i] * item as isize).collect::<SmallVec<[isize; 6]>>()
+        };
+        let strides: SmallVec<[_; 4]> = self.inputs.iter().enumerate().map(in_bytes).collect();
+        let layouts = self
+            .inputs
+            .iter()
+            .zip(&strides)
+            .map(|(&(item, is_generated), strides)| OperandLayout { item, offset: 0, strides, is_generated });
         let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
         // Across, a block has all of the results that are combined together.
         match (self.form, plan.mode()) {
@@ -292,7 +291,7 @@ impl Space {
         self.pieces() < parts && self.count >= 2 * PART
     }
 
-    /// The units of a range of the pieces: results along which elements follow each other are one, if they have all of their elements.
+    /// The units of a range of the pieces: *along*, all results of the range are one unit; *across*, each piece is one.
     pub fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
         let numbers = 0..self.count;
         let (units, of) = match self.form {

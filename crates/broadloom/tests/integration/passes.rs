@@ -448,3 +448,31 @@ fn chunks_of_any_layout() -> Result<()> {
     }
     Ok(())
 }
+
+/// The same of results of which more are combined together than a tile of a later chunk has columns.
+#[test]
+fn wide_chunks_of_any_layout() -> Result<()> {
+    let (rows, cols) = (2000, 4096);
+    let x = Array::from_shape_vec(&[rows, cols], (0..rows * cols).map(|i| (i * 7919 >> 5) as u8).collect())?;
+    let placeholder = input(&x);
+    for build in [(|x| x.max(0)) as Build, |x| x.argmin(0)] {
+        let (result, whole) = (build(&placeholder)?, build(&x)?.eval()?);
+        let mut passes = Passes::new(&[&result], &[&placeholder], &limited(16_000_000))?;
+        let mut count = 0;
+        while let Some(chunk) = passes.next_chunk()? {
+            let laid_out = |x: Array<'static>| match count {
+                0 => Ok(x),
+                1 => x.t().eval().map(|x| x.t()),
+                _ => x.flip(1)?.eval()?.flip(1),
+            };
+            let parts = chunk.parts().iter().map(|part| laid_out(read(&x, part)));
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            chunk.fold(&parts)?;
+            count += 1;
+        }
+        assert!(count > 1, "{count} chunks");
+        let got = passes.results()?[0].clone();
+        assert_eq!(bits(&got), bits(&whole));
+    }
+    Ok(())
+}

@@ -62,7 +62,7 @@ struct BoxRun<'r, 'f> {
     fold: &'r Fold<'f>,
     /// What computes elements; none where they are combined as they are.
     kernel: Option<&'r Executable>,
-    /// The level of the nodes that it combines runs to, if these are long.
+    /// The level of the nodes that the kernel writes; none if it writes elements.
     level: Option<u8>,
     run: KernelRun<'r>,
     tiles: &'r mut SmallVec<[Buffer; 2]>,
@@ -278,8 +278,7 @@ impl BoxRun<'_, '_> {
         Ok(())
     }
 
-    /// How many rows of so many elements, of so many that follow each other, are combined from memory between two looks whether to go
-    /// on. Long runs are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
+    /// Rows to combine between two checks for cancellation, of `rows` rows of `width` elements that follow each other in memory. Long runs are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
     fn stretch(&self, rows: usize, width: usize) -> usize {
         let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
         let bytes = rows.saturating_mul(width).saturating_mul(size);

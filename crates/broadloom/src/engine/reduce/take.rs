@@ -17,7 +17,7 @@ pub type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 /// A stage's reductions, with the dtypes of the elements that they combine.
 pub type Reductions = SmallVec<[(Reduction, DType); 2]>;
 
-/// See the module's head.
+/// Combines the elements of one unit.
 pub struct Take<'t, 'm> {
     reductions: &'t Reductions,
     /// How many results are combined together, and how many elements each has.
@@ -25,12 +25,13 @@ pub struct Take<'t, 'm> {
     count: usize,
     /// The number of the first element of each result.
     start: u64,
-    /// Runs of which some elements are combined, in order: where each ends.
-    open: SmallVec<[(usize, Partials); 1]>,
+    /// Runs of which some elements are combined, in order: where each ends, and its place among the partial results.
+    open: SmallVec<[(usize, usize); 4]>,
     /// The one that was continued last: the next one is often continued next.
     last: usize,
-    /// Partial results to be used again.
-    spare: Option<Partials>,
+    /// The partial results of runs, and the places of those that are to be used again.
+    partials: SmallVec<[Partials; 1]>,
+    free: SmallVec<[usize; 4]>,
     /// Where results go that have all of their elements; none where they are given as partial results.
     results: Option<Results<'m>>,
 }
@@ -45,7 +46,17 @@ impl<'t, 'm> Take<'t, 'm> {
         start: u64,
         results: Option<Results<'m>>,
     ) -> Take<'t, 'm> {
-        Take { reductions, width, count, start, open: SmallVec::new(), last: 0, spare: None, results }
+        Take {
+            reductions,
+            width,
+            count,
+            start,
+            open: SmallVec::new(),
+            last: 0,
+            partials: SmallVec::new(),
+            free: SmallVec::new(),
+            results,
+        }
     }
 
     /// How many results are combined together.
@@ -124,8 +135,8 @@ impl<'t, 'm> Take<'t, 'm> {
 
     /// What the elements of one group of results are combined to; an error where some are missing between others.
     pub fn into_partials(mut self) -> Result<Partials> {
-        match self.open.pop() {
-            Some((_, partials)) if self.open.is_empty() => Ok(partials),
+        match self.open[..] {
+            [(_, place)] => Ok(self.partials.swap_remove(place)),
             _ => Err(missing()),
         }
     }
@@ -161,20 +172,19 @@ impl<'t, 'm> Take<'t, 'm> {
         let continues = |place: &usize| self.open.get(*place).is_some_and(|(next, _)| *next == at);
         let known = [self.last + 1, self.last].into_iter().chain(0..self.open.len()).find(continues);
         let place = match known {
-            // The end of a group of results is where no run of the next one continues.
+            // A run that begins a group continues nothing, even if the group before it ends there.
             Some(place) if !at.is_multiple_of(self.span()) => place,
             _ => {
                 let place = self.open.iter().take_while(|(next, _)| *next <= at).count();
-                let partials = self.begin(at)?;
-                self.open.insert(place, (at, partials));
+                let slot = self.begin(at)?;
+                self.open.insert(place, (at, slot));
                 place
             }
         };
-        let (next, partials) = &mut self.open[place];
-        for (i, (partial, (_, dtype))) in partials.iter_mut().zip(self.reductions).enumerate() {
-            each(i, *dtype, partial);
-        }
+        let (next, slot) = &mut self.open[place];
         *next += elements;
+        let partials = self.partials[*slot].iter_mut().zip(self.reductions).enumerate();
+        partials.for_each(|(i, (partial, (_, dtype)))| each(i, *dtype, partial));
         self.last = place;
         self.join(place)
     }
@@ -182,46 +192,49 @@ impl<'t, 'm> Take<'t, 'm> {
     /// Joins a run with the one that it ends at, and writes results that have all of their elements.
     fn join(&mut self, place: usize) -> Result<()> {
         let (span, width) = (self.span(), self.width);
-        loop {
-            let end = self.open[place].0;
-            let begins = |(next, partials): &(usize, Partials)| {
-                let len = partials.first().map_or(0, Partial::len) as usize * width;
-                next - len == end && !end.is_multiple_of(span)
-            };
-            if !self.open.get(place + 1).is_some_and(begins) {
-                break;
-            }
-            let (next, later) = self.open.remove(place + 1);
-            let (end, partials) = &mut self.open[place];
-            *end = next;
-            partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))?;
+        let len = |partials: &Partials| partials.first().map_or(0, Partial::len) as usize;
+        let (mut end, slot) = self.open[place];
+        while let Some(&(next, later)) = self.open.get(place + 1)
+            && next - len(&self.partials[later]) * width == end
+            && !end.is_multiple_of(span)
+        {
+            self.open.remove(place + 1);
+            let mut later_partials = std::mem::take(&mut self.partials[later]);
+            let both = self.partials[slot].iter_mut().zip(&mut later_partials);
+            both.into_iter().try_for_each(|(partial, later)| partial.append_from(later))?;
+            self.partials[later] = later_partials;
+            self.free.push(later);
+            end = next;
+            self.open[place].0 = end;
         }
-        let (end, partials) = &self.open[place];
-        let is_whole = end.is_multiple_of(span) && partials.iter().all(|p| p.len() as usize == self.count);
+        let is_whole = end.is_multiple_of(span) && len(&self.partials[slot]) == self.count;
         if !is_whole || self.results.is_none() {
             return Ok(());
         }
-        let (end, mut partials) = self.open.remove(place);
+        self.open.remove(place);
         let results = self.results.as_mut().ok_or_else(missing)?;
         let group = end / span - 1;
-        for ((partial, out), (reduction, dtype)) in partials.iter_mut().zip(results).zip(self.reductions) {
+        let partials = self.partials[slot].iter_mut().zip(results).zip(self.reductions);
+        for ((partial, out), (reduction, dtype)) in partials {
             let bytes = width * reduction.result(*dtype).size();
             partial.finish(out.get_mut(group * bytes..(group + 1) * bytes).ok_or_else(missing)?);
         }
-        self.spare = Some(partials);
+        self.free.push(slot);
         Ok(())
     }
 
-    /// Nothing combined yet, of a run that begins here.
-    fn begin(&mut self, at: usize) -> Result<Partials> {
+    /// The place of partial results of a run that begins here.
+    fn begin(&mut self, at: usize) -> Result<usize> {
         let number = self.number(at);
-        if let Some(mut partials) = self.spare.take() {
-            partials.iter_mut().for_each(|partial| partial.reset(number));
-            return Ok(partials);
+        if let Some(slot) = self.free.pop() {
+            self.partials[slot].iter_mut().for_each(|partial| partial.reset(number));
+            return Ok(slot);
         }
         let new =
             |&(reduction, dtype): &(Reduction, DType)| Partial::new(reduction, dtype, self.width, number);
-        self.reductions.iter().map(new).collect()
+        let partials = self.reductions.iter().map(new).collect::<Result<_>>()?;
+        self.partials.push(partials);
+        Ok(self.partials.len() - 1)
     }
 }
 
