@@ -6,7 +6,7 @@
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{CodePlan, Error, ErrorKind, Result, VectorWidth};
 use broadloom_mem::{
-    Access, AliasPolicy, Block, ExecutableKernel, KernelRun, Operands, RawBlock, Region, RowOperand,
+    Access, AliasPolicy, Block, ExecutableKernel, KernelRun, Operands, RawBlock, RowOperand,
 };
 
 use crate::call::Call;
@@ -124,8 +124,9 @@ impl Compiled {
             return Ok(());
         }
         let mut operands = Operands::default();
-        let is_read = { inputs }.all(|bytes| operands.read(Region::from(bytes)));
-        if !is_read || !{ outputs }.all(|bytes| operands.write_slice(bytes)) || self.reads_steps {
+        inputs.for_each(|bytes| operands.read(bytes.into()));
+        outputs.for_each(|bytes| operands.write(bytes.into()));
+        if self.reads_steps {
             return Err(mismatch());
         }
         let class = |access: &Access| match access {

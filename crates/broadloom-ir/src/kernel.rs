@@ -190,6 +190,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// A kernel that stores the elements of its input.
+    pub fn copy(dtype: DType) -> Kernel {
+        Kernel { inputs: vec![dtype], outputs: vec![ValueId(0).into()], ..Kernel::default() }
+    }
+
     /// Whether a parameter is known to be a divisor with a short reciprocal.
     pub fn has_short_reciprocal(&self, param: usize) -> bool {
         self.short_reciprocals.get(param).is_some_and(|&short| short)

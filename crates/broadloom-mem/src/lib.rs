@@ -5,10 +5,10 @@
 //! | from | to |
 //! | --- | --- |
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
-//! | [`Region`] | bytes that are read, which outputs may overlap |
+//! | [`Region`], [`RegionMut`] | bytes that are read, which outputs may overlap, and bytes that are written |
 //! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once, or of generated numbers |
-//! | [`Operands`] | the operands of a run, no output of which has memory of another |
-//! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to views or slices: few dimensions, contiguous rows |
+//! | [`Operands`] | the memory of a run's inputs and outputs, and whether they overlap |
+//! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to operands or views: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
 //! | [`lend`] | a closure that threads of longer life may run for a while |
 //! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
@@ -20,10 +20,10 @@
 //! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
 //!
 //! ```text
-//! views  ─▶ Nest::new  ─┬─▶ split ─▶ Part::run ─▶ body(Block) …
-//! slices ─▶ Nest::bind ─┘   disjoint  packs what is   reads rows,
-//!           checks bounds   units     not contiguous  writes rows
-//!           and aliasing
+//! views    ─▶ Nest::new  ─┬─▶ split ─▶ Part::run ─▶ body(Block) …
+//! Operands ─▶ Nest::bind ─┘   disjoint  packs what is   reads rows,
+//!             checks bounds   units     not contiguous  writes rows
+//!             and aliasing
 //! ```
 
 #![deny(missing_docs, clippy::undocumented_unsafe_blocks)]
@@ -35,6 +35,7 @@ mod buffer;
 mod bytes;
 mod caches;
 mod contain;
+mod error;
 mod executor;
 mod float_env;
 mod generate;
@@ -60,13 +61,13 @@ mod view;
 mod walk;
 
 pub use ahead::{AHEAD, PAGE, ask_ahead, ask_so_far_ahead};
-pub use bind::NestError;
 pub use block::{Block, Inputs, Operand, Outputs, RawBlock, RawOperand};
 pub use broadloom_ir::loop_plan::Access;
 pub use broadloom_ir::{HostError, HostSignature, MAX_HOST_OPERANDS};
 pub use buffer::{ALIGN, AllocError, Buffer, SharedBytes, zeroed_vec};
 pub use bytes::{BoolBytes, bytes_of, bytes_of_mut, bytes_of_stores, typed, typed_mut, with_bools_as_bytes};
 pub use caches::Caches;
+pub use error::NestError;
 pub use executor::{ExecutableKernel, KernelExecutor, KernelRun, Listing, WorkingMemory};
 pub use float_env::FloatEnv;
 pub use halves::{
@@ -80,7 +81,7 @@ pub use job::{Forked, SharedJob, lend};
 pub use nest::{Nest, Part, Parts, SharedParts};
 pub use operands::{Operands, RowOperand};
 pub use pool::Pool;
-pub use region::Region;
+pub use region::{Region, RegionMut};
 pub use scratch::Scratch;
 pub use stream::{Stores, Stream, order_streamed};
 pub use view::{View, ViewError, ViewMut};

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use broadloom_ir::loop_plan::{Access, LoopPlan};
 
-use crate::bind::{self, Bound, NestError};
+use crate::bind::{self, Bound};
+use crate::error::NestError;
 use crate::operand::BoundOperand;
 use crate::operands::Operands;
-use crate::region::Region;
 use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
 use crate::walk::{self, AliasPolicy, Body};
@@ -73,12 +73,12 @@ impl<'a> Nest<'a> {
         Ok(Nest { plan: Cow::Owned(plan), operands, memory: PhantomData })
     }
 
-    /// A nest by a plan that was made before, over slices: an operand's offset in the plan is one in its slice. There is a
-    /// slice for each operand; that of a generated input is empty.
+    /// A nest by a plan that was made before: an operand's offset in the plan is one in its memory. That of a generated input is
+    /// empty.
     ///
     /// ```
     /// use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
-    /// use broadloom_mem::{Nest, bytes_of, bytes_of_mut};
+    /// use broadloom_mem::{Nest, Operands, bytes_of, bytes_of_mut};
     ///
     /// // Every second element of the input, from the second on.
     /// let (read, written) = (&[8], &[4]);
@@ -88,48 +88,27 @@ impl<'a> Nest<'a> {
     /// ];
     /// let plan = LoopPlan::new(&[2], 1, layouts, LoopPlan::MIN_ROW)?;
     /// let (a, mut out) = ([1.0_f32, 2.0, 3.0, 4.0], [0.0_f32; 2]);
-    /// assert!(Nest::bind(&plan, [bytes_of(&a)].into_iter(), [bytes_of_mut(&mut out)].into_iter()).is_ok());
-    /// let short = [bytes_of(&a[1..])].into_iter();
-    /// assert!(Nest::bind(&plan, short, [bytes_of_mut(&mut out)].into_iter()).is_err());
+    /// let mut operands = Operands::default();
+    /// operands.read(bytes_of(&a).into());
+    /// operands.write(bytes_of_mut(&mut out).into());
+    /// assert!(Nest::bind(&plan, &mut operands).is_ok());
+    ///
+    /// let mut operands = Operands::default();
+    /// operands.read(bytes_of(&a[1..]).into());
+    /// operands.write(bytes_of_mut(&mut out).into());
+    /// assert!(Nest::bind(&plan, &mut operands).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for a slice that is too short or is not aligned to its
-    /// elements, or not empty for a generated input, and where there are too few or too many.
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for memory that is too short, in which an element is in a gap or is not
+    /// aligned, which is not empty for a generated input, and where there are too few or too many operands;
+    /// [`NestError::OutputsOverlap`] for two outputs that share a byte, and [`NestError::Overlap`] for an input that shares one with an
+    /// output without being the same element for element.
     #[inline]
-    pub fn bind<'m: 'a>(
-        plan: &'a LoopPlan,
-        inputs: impl Iterator<Item = &'m [u8]>,
-        outputs: impl Iterator<Item = &'m mut [u8]>,
-    ) -> Result<Nest<'a>, NestError> {
-        let operands = bind::slices(plan, inputs, outputs)?;
-        Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
-    }
-
-    /// [`Nest::bind`] to operands that are known to be apart.
-    ///
-    /// # Errors
-    /// As of [`Nest::bind`], for the bytes of an operand.
-    #[inline]
-    pub fn bind_operands(plan: &'a LoopPlan, operands: &'a mut Operands<'_>) -> Result<Nest<'a>, NestError> {
-        // The bytes are borrowed as long as the operands are, which show that no output has those of another.
-        let (inputs, outputs) = operands.all();
-        let operands = bind::memory(plan, inputs, outputs)?;
-        Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
-    }
-
-    /// A nest by a plan of inputs alone. Each input is a region and an offset in bytes into it; for a generated input the offset is
-    /// eight times the number that it begins with.
-    ///
-    /// # Errors
-    /// As of [`Nest::bind`]; also for elements that are in a region's gaps.
-    #[inline]
-    pub fn bind_inputs(
-        plan: &'a LoopPlan,
-        inputs: impl Iterator<Item = (Region<'a>, isize)>,
-    ) -> Result<Nest<'a>, NestError> {
-        let operands = bind::regions(plan, inputs)?;
+    pub fn bind(plan: &'a LoopPlan, operands: &'a mut Operands<'_>) -> Result<Nest<'a>, NestError> {
+        // The memory is borrowed as long as the operands are.
+        let operands = bind::operands(plan, operands)?;
         Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 

@@ -1,6 +1,8 @@
-//! The operands of one run, whose outputs overlap no other operand.
+//! The operands of one run: the memory that it reads, and the memory that it writes.
 //!
-//! Addresses are compared once, when an operand is added, so that slices, regions and views take one path.
+//! Addresses are compared once, when an operand is added. Operands of which no output overlaps another operand are *apart*, and
+//! take short ways: a block without a nest, outputs as slices. Others are bound to a plan of their layouts, which finds out whether
+//! an input is an output element for element.
 
 use std::marker::PhantomData;
 
@@ -8,32 +10,51 @@ use broadloom_ir::canonical::LANES;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan};
 use smallvec::SmallVec;
 
-use crate::bind::NestError;
 use crate::block::{Block, RawBlock, RawOperand};
+use crate::error::NestError;
 use crate::operand::BoundOperand;
-use crate::region::Region;
-use crate::view::ViewMut;
+use crate::region::{Memory, Region, RegionMut};
 
-/// The operands of one run, each the bytes between two addresses: no output has a byte of another operand.
+/// The operands of one run: inputs, then outputs.
 ///
 /// ```
-/// use broadloom_mem::{Operands, Region, ViewMut, bytes_of, bytes_of_mut};
+/// use broadloom_mem::{Operands, Region, RegionMut, ViewMut, bytes_of, bytes_of_mut};
 ///
 /// let (x, mut y, mut z) = ([1.0_f32, 2.0], [0.0_f32; 4], [0.0_f32; 4]);
-/// let mut row = ViewMut::new(bytes_of_mut(&mut y), 4, 0, &[2, 2], &[8, 4])?;
 /// let mut operands = Operands::default();
-/// assert!(operands.read(Region::from(bytes_of(&x))) && operands.write(&mut row));
+/// operands.read(Region::from(bytes_of(&x)));
+/// operands.write(RegionMut::from(bytes_of_mut(&mut y)));
+/// assert!(operands.are_apart());
 ///
 /// let mut gaps = ViewMut::new(bytes_of_mut(&mut z), 4, 0, &[2], &[8])?;
-/// assert!(!Operands::default().write(&mut gaps));
+/// let mut operands = Operands::default();
+/// operands.write(RegionMut::of_elements(&mut gaps));
+/// assert!(!operands.are_apart());
 /// # Ok::<(), broadloom_mem::ViewError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Operands<'m> {
-    /// Where the bytes of each begin and how many there are: inputs, then outputs.
-    memory: SmallVec<[(*mut u8, usize); 6]>,
+    /// Inputs, then outputs.
+    memory: SmallVec<[Memory<'m>; 6]>,
     inputs: usize,
+    /// Whether an operand has gaps.
+    has_gaps: bool,
+    /// Whether an output may have a byte of another operand.
+    overlaps: bool,
     borrowed: PhantomData<&'m mut [u8]>,
+}
+
+impl Default for Operands<'_> {
+    #[inline]
+    fn default() -> Self {
+        Operands {
+            memory: SmallVec::new(),
+            inputs: 0,
+            has_gaps: false,
+            overlaps: false,
+            borrowed: PhantomData,
+        }
+    }
 }
 
 /// How the elements of an operand of one row lie in its memory.
@@ -58,91 +79,99 @@ impl RowOperand {
 }
 
 impl<'m> Operands<'m> {
-    /// Adds an input; false, and it is not added, if some of its bytes may not be read or are an output's, or there are outputs
-    /// already.
-    #[inline]
-    pub fn read(&mut self, region: Region<'m>) -> bool {
-        let added = !region.has_gaps() && self.inputs == self.memory.len();
-        if added {
-            let (start, len) = region.start_and_len();
-            self.memory.push((start.cast_mut(), len));
-            self.inputs += 1;
-        }
-        added
-    }
-
-    /// Adds an output; false, and it is not added, if its elements don't follow each other in row-major order or some of them
-    /// are another operand's.
-    #[inline]
-    pub fn write(&mut self, view: &'m mut ViewMut<'_>) -> bool {
-        if !view.layout.is_row_major() {
-            return false;
-        }
-        let (low, high) = view.layout.reach;
-        self.add(view.layout.ptr, high - low)
-    }
-
-    /// Adds an output of these bytes, as [`Operands::write`] does.
-    #[inline]
-    pub fn write_slice(&mut self, bytes: &'m mut [u8]) -> bool {
-        self.add(bytes.as_mut_ptr(), bytes.len())
-    }
-
-    #[inline]
-    fn add(&mut self, start: *mut u8, len: usize) -> bool {
-        // Of no bytes, the address may be any.
-        let start = if len == 0 { std::ptr::NonNull::<u64>::dangling().as_ptr().cast() } else { start };
-        let end = start.addr() + len;
-        let is_apart = |&(other, bytes): &(*mut u8, usize)| {
-            let other_end = other.addr() + bytes;
-            other_end <= start.addr() || end <= other.addr() || len == 0 || bytes == 0
-        };
-        let added = self.memory.iter().all(is_apart);
-        if added {
-            self.memory.push((start, len));
-        }
-        added
-    }
-
-    /// Where the bytes of each input begin and how many there are, and the same of each output.
+    /// Adds an input.
     ///
-    /// As long as `self` is borrowed the former may be read, and the latter may be written and are no other operand's.
+    /// # Panics
+    /// If there are outputs already.
     #[inline]
-    pub(crate) fn all(
-        &mut self,
-    ) -> (impl ExactSizeIterator<Item = (*const u8, usize)>, impl ExactSizeIterator<Item = (*mut u8, usize)>)
-    {
-        let (inputs, outputs) = self.memory.split_at(self.inputs);
-        (inputs.iter().map(|&(start, len)| (start.cast_const(), len)), outputs.iter().copied())
+    pub fn read(&mut self, region: Region<'m>) {
+        self.read_from(region, 0);
     }
 
-    /// The inputs, and the bytes of the outputs.
+    /// The operands of a run that reads this memory, before an output is added.
+    pub fn reading(inputs: impl IntoIterator<Item = Region<'m>>) -> Operands<'m> {
+        let mut operands = Operands::default();
+        inputs.into_iter().for_each(|region| operands.read(region));
+        operands
+    }
+
+    /// Adds an input, from whose byte `from` on a plan counts; for a generated input, which has no memory, eight times the number that it
+    /// begins with.
+    ///
+    /// # Panics
+    /// If there are outputs already.
     #[inline]
-    pub fn parts(&mut self) -> (SmallVec<[Region<'_>; 8]>, SmallVec<[&mut [u8]; 4]>) {
+    pub fn read_from(&mut self, region: Region<'m>, from: isize) {
+        assert!(self.inputs == self.memory.len(), "inputs come before outputs");
+        let memory = region.memory();
+        self.has_gaps |= memory.elements.is_some();
+        self.memory.push(Memory { from, ..memory });
+        self.inputs += 1;
+    }
+
+    /// Adds an output.
+    #[inline]
+    pub fn write(&mut self, region: RegionMut<'m>) {
+        let memory = region.memory();
+        self.has_gaps |= memory.elements.is_some();
+        self.overlaps |= self.memory.iter().any(|other| other.meets(&memory));
+        self.memory.push(memory);
+    }
+
+    /// Whether no operand has gaps and no output has a byte of another operand.
+    #[inline]
+    pub fn are_apart(&self) -> bool {
+        !self.has_gaps && !self.overlaps
+    }
+
+    /// Whether the memory between the first and the last byte of an output has a byte of that of another operand.
+    #[inline]
+    pub fn may_overlap(&self) -> bool {
+        self.overlaps
+    }
+
+    /// The memory of each operand: inputs, then outputs.
+    ///
+    /// As long as `self` is borrowed the former may be read, and the latter may be written.
+    #[inline]
+    pub(crate) fn memory(&self) -> (&[Memory<'m>], &[Memory<'m>]) {
+        self.memory.split_at(self.inputs)
+    }
+
+    /// The inputs and the outputs, borrowed for less long.
+    pub fn parts(&mut self) -> (SmallVec<[Region<'_>; 4]>, SmallVec<[RegionMut<'_>; 2]>) {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
-        // SAFETY: as long as `self` is borrowed, the bytes of an input may be read, and are written through the outputs at most, none of which
-        // has a byte of it.
-        let read = |&(start, len): &(*mut u8, usize)| unsafe { Region::from_raw(start, len) };
-        // SAFETY: as long as `self` is borrowed, the bytes of an output are borrowed uniquely (`write`, `write_slice`) and no other
-        // operand's.
+        let read = inputs.iter().map(|&memory| Region::of_memory(memory)).collect();
+        (read, outputs.iter().map(|&memory| RegionMut::of_memory(memory)).collect())
+    }
+
+    /// Each input with the byte from which on a plan counts, and the bytes of the outputs; none if an output has gaps or [may overlap](Operands::may_overlap) another operand.
+    #[inline]
+    pub fn slices(&mut self) -> Option<(SmallVec<[(Region<'_>, isize); 4]>, SmallVec<[&mut [u8]; 4]>)> {
+        let (inputs, outputs) = self.memory.split_at(self.inputs);
+        let read = inputs.iter().map(|&memory| (Region::of_memory(memory), memory.from)).collect();
+        let are_slices = !self.overlaps && outputs.iter().all(|memory| memory.elements.is_none());
+        // SAFETY: as long as `self` is borrowed, the bytes of an output are borrowed exclusively, all of them are its elements, and
+        // no other operand has one of them (`are_slices`).
         let written =
-            |&(start, len): &(*mut u8, usize)| unsafe { std::slice::from_raw_parts_mut(start, len) };
-        (inputs.iter().map(read).collect(), outputs.iter().map(written).collect())
+            |&Memory { start, len, .. }: &Memory<'_>| unsafe { std::slice::from_raw_parts_mut(start, len) };
+        are_slices.then(|| (read, outputs.iter().map(written).collect()))
     }
 
-    /// An input, and the bytes of an output; none if there are no such ones.
+    /// An input, and the bytes of an output; none if there are no such ones, or they are not [apart](Operands::are_apart).
     #[inline]
     pub fn pair(&mut self, input: usize, output: usize) -> Option<(Region<'_>, &mut [u8])> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
-        let (&(start, len), &(to, bytes)) = inputs.get(input).zip(outputs.get(output))?;
-        // SAFETY: as for `parts`.
-        unsafe { Some((Region::from_raw(start, len), std::slice::from_raw_parts_mut(to, bytes))) }
+        let (&read, &Memory { start, len, .. }) = inputs.get(input).zip(outputs.get(output))?;
+        // SAFETY: as for `slices`.
+        let written = self.are_apart().then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })?;
+        Some((Region::of_memory(read), written))
     }
 
     /// Calls `body` with the one block of a [linear](LoopPlan::is_linear) plan.
     ///
     /// # Errors
-    /// As of [`Nest::bind`](crate::Nest::bind); also where the plan is not linear.
+    /// As of [`Operands::with_row`]; also where the plan is not linear.
     #[inline]
     pub fn with_all<R>(
         &mut self,
@@ -161,7 +190,7 @@ impl<'m> Operands<'m> {
     /// # Errors
     /// [`NestError::InputShape`] or [`NestError::OutputShape`] for an operand that is too short or is not aligned to its elements,
     /// or of which something else is said than that it is contiguous or, of an input, one element for all; and where there are too few
-    /// or too many, or no whole nodes.
+    /// or too many, or no whole nodes, or operands are not [apart](Operands::are_apart).
     #[inline]
     pub fn with_row<R>(
         &mut self,
@@ -177,12 +206,13 @@ impl<'m> Operands<'m> {
             Some(output) => NestError::OutputShape { output },
         };
         let is_whole = level == 0 || level < 32 && elements.is_multiple_of(LANES << level);
-        if elements == 0 || !is_whole {
+        if elements == 0 || !is_whole || !self.are_apart() {
             return Err(wrong(0));
         }
         for RowOperand { item, start, class } in operands {
             let i = bound.len();
-            let &(memory, len) = self.memory.get(i).ok_or(wrong(i))?;
+            let &Memory { start: memory, len, from, .. } = self.memory.get(i).ok_or(wrong(i))?;
+            let start = start.checked_add_signed(from).ok_or(wrong(i))?;
             let is_input = i < self.inputs;
             let count = match class {
                 AccessClass::Contiguous if is_input => elements,
@@ -216,7 +246,7 @@ impl<'m> Operands<'m> {
             reads_steps: false,
         };
         // SAFETY: each pointer is aligned and so many elements from it on are inside of its memory, as was just found, which may be read or
-        // written as long as `self` is borrowed, and no output has a byte of another operand (`add`).
+        // written as long as `self` is borrowed, and no output has a byte of another operand (`are_apart`).
         Ok(body(&mut unsafe { Block::new(&bound, raw) }))
     }
 }
@@ -224,10 +254,10 @@ impl<'m> Operands<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{View, bytes_of, bytes_of_mut};
+    use crate::{View, ViewMut, bytes_of, bytes_of_mut};
 
     #[test]
-    fn what_shares_memory_is_refused() {
+    fn outputs_that_share_memory_are_not_apart() {
         let mut words = [0_u32; 8];
         let start = words.as_mut_ptr().cast::<u8>();
         // SAFETY: the bytes are those of `words`, which are neither read nor written here.
@@ -238,27 +268,36 @@ mod tests {
             |from: usize, len: usize| unsafe { ViewMut::from_raw(start.add(4 * from), 4, &[len], &[4]) };
         let row = |from: usize, len: usize| view(from, len).expect("a row");
         for (from, to, apart) in [(0, 2, true), (5, 8, true), (0, 3, false), (4, 8, false), (3, 4, false)] {
-            let (mut first, mut again) = (row(2, 3), row(2, 3));
+            let mut output = row(2, 3);
             let mut operands = Operands::default();
-            assert!(operands.read(region(from, to)));
-            assert_eq!(operands.write(&mut first), apart, "{from} {to}");
-            let mut operands = Operands::default();
-            assert!(operands.write(&mut again));
-            assert!(!operands.read(region(from, to)), "inputs come first");
+            operands.read(region(from, to));
+            operands.write(RegionMut::of_elements(&mut output));
+            assert_eq!(operands.are_apart(), apart, "{from} {to}");
+            assert_eq!(operands.may_overlap(), !apart);
+            assert_eq!(operands.slices().is_some(), apart);
+            assert_eq!(operands.pair(0, 0).is_some(), apart);
+            let row = [AccessClass::Contiguous; 2].map(|class| RowOperand { item: 4, start: 0, class });
+            assert_eq!(operands.with_row(1, 0, row.into_iter(), |_| ()).is_ok(), apart);
         }
         let (mut first, mut second) = (row(2, 3), row(4, 2));
         let mut operands = Operands::default();
-        assert!(operands.write(&mut first) && !operands.write(&mut second));
+        operands.write(RegionMut::of_elements(&mut first));
+        operands.write(RegionMut::of_elements(&mut second));
+        assert!(!operands.are_apart());
         let mut third = row(2, 3);
         let mut operands = Operands::default();
-        assert!(operands.read(region(3, 3)) && operands.write(&mut third), "nothing is in nothing");
+        operands.read(region(3, 3));
+        operands.write(RegionMut::of_elements(&mut third));
+        assert!(operands.are_apart(), "nothing is in nothing");
     }
 
     #[test]
-    fn what_has_gaps_is_refused() {
+    fn operands_with_gaps_are_not_apart() {
         let x = [0_u16; 12];
         let every_second = View::new(bytes_of(&x), 2, 0, &[6], &[4]).expect("inside");
-        assert!(!Operands::default().read(Region::of_elements(&every_second)));
+        let mut operands = Operands::default();
+        operands.read(Region::of_elements(&every_second));
+        assert!(!operands.are_apart());
         let mut y = [0_u16; 12];
         for (shape, strides, offset, whole) in [
             (&[3, 4][..], &[8, 2][..], 0, true),
@@ -272,8 +311,11 @@ mod tests {
             let mut view = ViewMut::new(bytes_of_mut(&mut y), 2, offset, shape, strides).expect("inside");
             let elements: usize = shape.iter().product();
             let mut operands = Operands::default();
-            assert_eq!(operands.write(&mut view), whole, "{shape:?} {strides:?}");
-            assert!(operands.all().1.all(|(_, len)| len == 2 * elements));
+            operands.write(RegionMut::of_elements(&mut view));
+            assert_eq!(operands.are_apart(), whole, "{shape:?} {strides:?}");
+            if let Some((_, outputs)) = operands.slices() {
+                assert!(outputs.iter().all(|bytes| bytes.len() == 2 * elements));
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Memory of an input, which an output may overlap: a slice, the elements of a view, or a range of memory at a pointer.
+//! Memory of an operand: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! There are views of all of them. As a whole a region is a slice only where it was one, since others may write to what lies
-//! between the elements; neighbouring elements are one for as long as they are combined. Of a view's elements, what lies
-//! between them is not read.
+//! A [`Region`] is read and a [`RegionMut`] is written; both are a range of bytes, and shapes and strides belong to the plan that
+//! is bound to them. A region is a slice as a whole only if it was made of one, because others may write to the bytes between the
+//! elements of a view. What lies between the elements of a view with gaps is neither read nor written.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::contain::contains;
 use crate::overlap::Place;
-use crate::view::{View, ViewError};
+use crate::view::{View, ViewError, ViewMut};
 
 /// Bytes that are read: of a slice, of a view's elements, or of memory that outputs of the same run may overlap.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,12 @@ pub(crate) trait Elements: fmt::Debug {
 }
 
 impl Elements for View<'_> {
+    fn contain(&self, part: Place<'_>) -> bool {
+        contains(self.layout.place(), part)
+    }
+}
+
+impl Elements for ViewMut<'_> {
     fn contain(&self, part: Place<'_>) -> bool {
         contains(self.layout.place(), part)
     }
@@ -123,10 +129,23 @@ impl<'a> Region<'a> {
         self.elements.is_some()
     }
 
-    /// Where the bytes begin, and how many there are.
+    /// The range of memory that a view reaches, of which a plan of exactly this view's layout reads the elements only.
+    pub(crate) fn reached(view: &View<'a>) -> Region<'a> {
+        let (low, high) = view.layout.reach;
+        let start = view.layout.ptr.cast_const().with_addr(low);
+        Region { start, len: high - low, is_slice: false, elements: None, memory: PhantomData }
+    }
+
+    /// Memory that may be read for `'a`, as its owner knows.
     #[inline]
-    pub(crate) fn start_and_len(&self) -> (*const u8, usize) {
-        (self.start, self.len)
+    pub(crate) fn of_memory(Memory { start, len, elements, .. }: Memory<'a>) -> Region<'a> {
+        Region { start: start.cast_const(), len, is_slice: false, elements, memory: PhantomData }
+    }
+
+    /// The bytes and, if they have gaps, which elements may be read.
+    #[inline]
+    pub(crate) fn memory(&self) -> Memory<'a> {
+        Memory { start: self.start.cast_mut(), len: self.len, from: 0, elements: self.elements }
     }
 
     /// How many bytes there are.
@@ -168,6 +187,107 @@ impl<'a> Region<'a> {
             Some(elements) if !elements.contain(view.layout.place()) => Err(ViewError::OutOfBounds),
             _ => Ok(view),
         }
+    }
+}
+
+/// Bytes that are written: those of a slice, or those of a view's elements, which inputs of the same run may overlap.
+#[derive(Debug)]
+pub struct RegionMut<'a> {
+    start: *mut u8,
+    len: usize,
+    /// What of the memory may be written, if not all of it.
+    elements: Option<&'a dyn Elements>,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a region that is written is a `&mut [u8]`, or a `ViewMut` that is borrowed exclusively, which is `Send`; of `elements`
+// only shape and strides are asked for, which are plain numbers.
+unsafe impl Send for RegionMut<'_> {}
+// SAFETY: through `&RegionMut` nothing is read or written.
+unsafe impl Sync for RegionMut<'_> {}
+
+impl<'a> From<&'a mut [u8]> for RegionMut<'a> {
+    #[inline]
+    fn from(bytes: &'a mut [u8]) -> RegionMut<'a> {
+        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
+        RegionMut { start, len, elements: None, memory: PhantomData }
+    }
+}
+
+impl<'a> RegionMut<'a> {
+    /// The memory from a view's lowest element to its highest, of which only these elements are written.
+    #[inline]
+    pub fn of_elements(view: &'a mut ViewMut<'_>) -> RegionMut<'a> {
+        let is_whole = view.layout.is_row_major();
+        let region = RegionMut::reached(view);
+        RegionMut { elements: if is_whole { None } else { Some(view) }, ..region }
+    }
+
+    /// The range of memory that a view reaches, of which a plan of exactly this view's layout writes the elements only.
+    pub(crate) fn reached(view: &ViewMut<'_>) -> RegionMut<'a> {
+        let (low, high) = view.layout.reach;
+        // Without elements, the address may be any.
+        let nothing = std::ptr::NonNull::<u64>::dangling().as_ptr().cast();
+        let start = if low == high { nothing } else { view.layout.ptr.with_addr(low) };
+        RegionMut { start, len: high - low, elements: None, memory: PhantomData }
+    }
+
+    /// Memory that may be written for `'a`, as its owner knows.
+    #[inline]
+    pub(crate) fn of_memory(Memory { start, len, elements, .. }: Memory<'a>) -> RegionMut<'a> {
+        RegionMut { start, len, elements, memory: PhantomData }
+    }
+
+    /// The region, borrowed for less long.
+    #[inline]
+    pub fn reborrow(&mut self) -> RegionMut<'_> {
+        RegionMut { start: self.start, len: self.len, elements: self.elements, memory: PhantomData }
+    }
+
+    /// The first bytes, and the others; one of the two is empty where there are not as many. Of a region with gaps, both are.
+    pub fn split_at(self, bytes: usize) -> (RegionMut<'a>, RegionMut<'a>) {
+        let len = if self.elements.is_none() { self.len } else { 0 };
+        let first = bytes.min(len);
+        let part = |from: usize, len: usize| RegionMut {
+            start: self.start.wrapping_add(from),
+            len,
+            elements: None,
+            memory: PhantomData,
+        };
+        (part(0, first), part(first, len - first))
+    }
+
+    /// The same bytes to be read, as long as nothing is written to them. They must have been written before.
+    #[inline]
+    pub fn as_region(&self) -> Region<'_> {
+        Region::of_memory(self.memory())
+    }
+
+    /// The bytes and, if they have gaps, which elements may be written.
+    #[inline]
+    pub(crate) fn memory(&self) -> Memory<'a> {
+        Memory { start: self.start, len: self.len, from: 0, elements: self.elements }
+    }
+}
+
+/// The bytes of an operand, read or written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory<'a> {
+    pub(crate) start: *mut u8,
+    pub(crate) len: usize,
+    /// The byte from which on a plan counts; for generated elements, eight times the number that they begin with.
+    pub(crate) from: isize,
+    /// The elements that may be read or written, if there are other bytes between them.
+    pub(crate) elements: Option<&'a dyn Elements>,
+}
+
+impl Memory<'_> {
+    /// Whether the two have a byte in common.
+    #[inline]
+    pub(crate) fn meets(&self, other: &Memory<'_>) -> bool {
+        let (start, end) = (self.start.addr(), self.start.addr() + self.len);
+        let (other_start, other_end) = (other.start.addr(), other.start.addr() + other.len);
+        start < other_end && other_start < end && self.len > 0 && other.len > 0
     }
 }
 

@@ -399,36 +399,6 @@ impl<'a> ViewMut<'a> {
         Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// The indices of an axis below this one, and the others; one of the two is empty where the axis has no such index.
-    ///
-    /// ```
-    /// use broadloom_mem::{ViewMut, bytes_of_mut};
-    ///
-    /// let mut x = [0_u32; 6];
-    /// let columns = ViewMut::new(bytes_of_mut(&mut x), 4, 0, &[3, 2], &[4, 12])?;
-    /// let (first, others) = columns.split_at(0, 1);
-    /// assert_eq!((first.shape(), others.shape()), (&[1, 2][..], &[2, 2][..]));
-    /// assert!(first.is_apart_from(&others));
-    /// # Ok::<(), broadloom_mem::ViewError>(())
-    /// ```
-    ///
-    /// # Panics
-    /// If the view has no such axis.
-    pub fn split_at(self, axis: usize, index: usize) -> (ViewMut<'a>, ViewMut<'a>) {
-        let Layout { ptr, item, shape, strides, .. } = self.layout;
-        let index = index.min(shape[axis]);
-        // Each index leads to other bytes (the view's invariant), and is in one of the two parts: no byte is reached by both. A
-        // part reaches no more than the whole, so that the distances are known not to overflow.
-        let part = |from: usize, extent: usize| {
-            let mut shape = shape.clone();
-            shape[axis] = extent;
-            let ptr = ptr.wrapping_offset((from as isize).wrapping_mul(strides[axis]));
-            let reach = reach(&shape, &strides, item).unwrap_or_default();
-            ViewMut { layout: Layout::new(ptr, item, &shape, &strides, reach), memory: PhantomData }
-        };
-        (part(0, index), part(index, shape[axis] - index))
-    }
-
     /// Whether the two have no byte in common, as far as that can be told from addresses and strides.
     pub fn is_apart_from(&self, other: &ViewMut<'_>) -> bool {
         let (a, b) = (&self.layout, &other.layout);
@@ -437,26 +407,15 @@ impl<'a> ViewMut<'a> {
         is_empty(a) || is_empty(b) || !near || disjoint(a.place(), b.place())
     }
 
-    /// The addresses between the first byte and the end of what is reached.
-    pub fn addresses(&self) -> std::ops::Range<usize> {
-        self.layout.reach.0..self.layout.reach.1
+    /// The bytes from the lowest element to the one with index 0 in every dimension.
+    pub fn offset(&self) -> usize {
+        let (low, high) = self.layout.reach;
+        if low == high { 0 } else { self.layout.ptr.addr() - low }
     }
 
-    /// The same view, borrowed for less long.
-    pub fn reborrow(&mut self) -> ViewMut<'_> {
-        ViewMut { layout: self.layout.clone(), memory: PhantomData }
-    }
-
-    /// The same elements without some of the axes whose extent is 1: those that `is_dropped` names, of this view's.
-    pub fn without_axes(mut self, is_dropped: impl Fn(usize) -> bool) -> ViewMut<'a> {
-        let Layout { shape, strides, .. } = &mut self.layout;
-        for axis in (0..shape.len()).rev().filter(|&axis| is_dropped(axis)) {
-            if shape[axis] == 1 {
-                shape.remove(axis);
-                strides.remove(axis);
-            }
-        }
-        self
+    /// Whether the elements follow each other in row-major order, without gaps.
+    pub fn is_row_major(&self) -> bool {
+        self.layout.is_row_major()
     }
 
     /// The bytes of an element.
@@ -532,44 +491,6 @@ mod tests {
                 error,
                 "{len} {item} {offset} {shape:?} {strides:?}"
             );
-        }
-    }
-
-    #[test]
-    fn parts_of_a_view_have_each_index_once() {
-        let mut words = [0u32; 24];
-        let base = words.as_ptr().addr();
-        for strides in [[24, 4], [-24, 4], [4, 16], [4, -16]] {
-            let offset = strides
-                .iter()
-                .zip([4, 6])
-                .map(|(s, n): (&isize, isize)| (s.min(&0) * (1 - n)) as usize)
-                .sum();
-            for axis in 0..2 {
-                for index in 0..8 {
-                    let whole =
-                        ViewMut::new(bytes_of_mut(&mut words), 4, offset, &[4, 6], &strides).expect("inside");
-                    let all = whole.layout.clone();
-                    let (low, high) = whole.split_at(axis, index);
-                    assert!(low.is_apart_from(&high), "{strides:?} {axis} {index}");
-                    let extent = all.shape[axis];
-                    for i in 0..extent {
-                        let (part, at) = if i < index { (&low, i) } else { (&high, i - index) };
-                        let (mut whole_index, mut part_index) = ([1, 1], [1, 1]);
-                        (whole_index[axis], part_index[axis]) = (i, at);
-                        let (there, here) = (all.element(&whole_index), part.layout.element(&part_index));
-                        assert_eq!(here, there, "{strides:?} {axis} {index} {i}");
-                        assert!(there.is_some_and(|at| (base..base + 96).contains(&at.addr())));
-                    }
-                    for part in [low, high] {
-                        let reach = part.addresses();
-                        assert!(
-                            reach.is_empty() || base <= reach.start && reach.end <= base + 96,
-                            "{reach:?}"
-                        );
-                    }
-                }
-            }
         }
     }
 

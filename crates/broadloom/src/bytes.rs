@@ -6,7 +6,7 @@ use broadloom_mem::Buffer;
 
 use crate::array::Array;
 use crate::create::holding;
-use crate::engine::{Destination, Engine, Options};
+use crate::engine::{Engine, Options};
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
@@ -111,7 +111,7 @@ impl<'a> Array<'a> {
             return Err(Error::new(ErrorKind::Shape, why));
         }
         if out.as_ptr().addr().is_multiple_of(size) {
-            Engine::global().eval_into(self, Destination::Bytes(out), options, None)?;
+            Engine::global().eval_into(self, (&mut *out).into(), None, options, None)?;
         } else {
             let missing = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
             let computed = self.eval_with(options)?;

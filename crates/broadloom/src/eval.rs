@@ -9,7 +9,7 @@ use broadloom_mem::with_bools_as_bytes;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Kind, Leaf};
-use crate::engine::{self, Control, Destination, Engine, Options, Watch};
+use crate::engine::{self, Control, Engine, Options, Watch};
 use crate::storage::Element;
 
 /// Evaluates several arrays at once: what they have in common is computed once, in one loop where that is possible.
@@ -199,8 +199,7 @@ impl Array<'_> {
             let why = format!("eval_into: {shape} has {} elements, the output {n}", self.len());
             return Err(Error::new(ErrorKind::Shape, why));
         }
-        let write =
-            |bytes: &mut [u8]| Engine::global().eval_into(self, Destination::Bytes(bytes), options, control);
+        let write = |bytes: &mut [u8]| Engine::global().eval_into(self, bytes.into(), None, options, control);
         match T::bytes_mut(out) {
             Ok(bytes) => write(bytes),
             Err(bools) => with_bools_as_bytes([bools], |bytes| bytes.into_iter().try_for_each(write)),

@@ -9,7 +9,7 @@ use broadloom_mem::{Region, View, ViewMut};
 use ndarray::{ArrayBase, ArrayD, ArrayRef, ArrayView, ArrayViewMut, Data, Dimension, IxDyn};
 
 use crate::array::{Array, Kind, Leaf, Operand};
-use crate::engine::{Destination, Engine, Options};
+use crate::engine::{self, Engine, Options};
 use crate::kernel::{In, Out};
 use crate::operand::IntoArray;
 use crate::storage::{Element, Storage};
@@ -120,8 +120,9 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
         if let Some(out) = self.as_slice_mut() {
             return values.eval_into_with(out, options);
         }
-        if let Some(Ok(view)) = ViewMut::of_ndarray(self.view_mut()) {
-            return Engine::global().eval_into(&values, Destination::Given(Box::new(view)), options, None);
+        if let Some(Ok(mut view)) = ViewMut::of_ndarray(self.view_mut()) {
+            let (out, layout) = engine::output(&mut view)?;
+            return Engine::global().eval_into(&values, out, layout, options, None);
         }
         // Bool, whose bytes are not all elements; and strides that are not known to keep elements apart.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;

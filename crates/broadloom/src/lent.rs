@@ -10,7 +10,7 @@ use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{Region, ViewMut};
 
 use crate::array::{Array, Kind, Leaf};
-use crate::engine::{Control, Destination, Engine, Options};
+use crate::engine::{self, Control, Engine, Options};
 use crate::kernel::layout_of;
 use crate::storage::Storage;
 
@@ -100,7 +100,7 @@ impl<'a> Array<'a> {
     /// [`ErrorKind::Cancelled`], and then the elements are unspecified.
     pub fn eval_into_view(
         &self,
-        out: ViewMut<'_>,
+        mut out: ViewMut<'_>,
         options: &Options,
         control: Option<&Control<'_>>,
     ) -> Result<()> {
@@ -114,7 +114,8 @@ impl<'a> Array<'a> {
             let why = format!("eval_into_view: the array is {is}, the output's elements have {item} bytes");
             return Err(Error::new(ErrorKind::DType, why));
         }
-        Engine::global().eval_into(self, Destination::Given(Box::new(out)), options, control)
+        let (out, layout) = engine::output(&mut out)?;
+        Engine::global().eval_into(self, out, layout, options, control)
     }
 }
 

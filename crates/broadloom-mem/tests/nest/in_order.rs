@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use broadloom_ir::loop_plan::{LoopMode, LoopPlan, LoopPlanError, OperandLayout};
-use broadloom_mem::{AliasPolicy, Nest, NestError, Region, Scratch, View, bytes_of, bytes_of_mut};
+use broadloom_mem::{AliasPolicy, Nest, NestError, Operands, Region, Scratch, View, bytes_of, bytes_of_mut};
 
 use super::model::{Array, Rng, Style};
 
@@ -72,8 +72,9 @@ fn blocks_are_numbered_in_c_order() {
         seen[usize::from(rows)][plan.mode() as usize] += 1;
         let expected: Vec<Vec<u64>> = arrays.iter().map(|x| in_c_order(x, &shape)).collect();
         let elements = expected[0].len();
-        let inputs = arrays.iter().map(|x| (Region::from(bytes_of(&x.words[..])), x.offset as isize));
-        let mut nest = Nest::bind_inputs(&plan, inputs).expect("inside");
+        let mut operands = Operands::default();
+        arrays.iter().for_each(|x| operands.read_from(bytes_of(&x.words[..]).into(), x.offset as isize));
+        let mut nest = Nest::bind(&plan, &mut operands).expect("inside");
         let mut met = vec![0_u8; elements];
         let width = shape[rank.min(shape.len()) - 1];
         let done = nest.run(AliasPolicy::InPlace, &mut scratch, &mut |block| {
@@ -129,9 +130,12 @@ fn what_is_outside_or_between_elements_is_refused() {
         LoopPlan::in_order(extents, layouts, LoopPlan::MIN_ROW).expect("a layout")
     };
     let row = plan(&[4], &[6]);
-    let bind = |plan: &LoopPlan, region: Region<'_>, from: isize| {
-        Nest::bind_inputs(plan, [(region, from)].into_iter()).map(drop)
+    let bind_all = |plan: &LoopPlan, inputs: &[(Region<'_>, isize)]| {
+        let mut operands = Operands::default();
+        inputs.iter().for_each(|&(region, from)| operands.read_from(region, from));
+        Nest::bind(plan, &mut operands).map(drop)
     };
+    let bind = |plan: &LoopPlan, region: Region<'_>, from: isize| bind_all(plan, &[(region, from)]);
     let whole = Region::from(bytes_of(&x[..]));
     for (from, fits) in [(0, true), (72, true), (76, false), (-4, false), (2, false), (isize::MAX - 8, false)]
     {
@@ -144,8 +148,7 @@ fn what_is_outside_or_between_elements_is_refused() {
     let gaps = Region::of_elements(&every_second);
     assert!(bind(&plan(&[8], &[6]), gaps, 16).is_ok());
     assert!(bind(&row, gaps, 0).is_err() && bind(&plan(&[8], &[6]), gaps, 4).is_err());
-    assert!(Nest::bind_inputs(&row, [].into_iter()).is_err());
-    assert!(Nest::bind_inputs(&row, [(whole, 0), (whole, 0)].into_iter()).is_err());
+    assert!(bind_all(&row, &[]).is_err() && bind_all(&row, &[(whole, 0), (whole, 0)]).is_err());
 }
 
 #[test]
@@ -153,7 +156,9 @@ fn what_is_outside_or_between_elements_is_refused() {
 fn an_output_that_is_too_small_is_refused() {
     let x = [0_u32; 8];
     let plan = plan_of_8();
-    let mut nest = Nest::bind_inputs(&plan, [(Region::from(bytes_of(&x)), 0)].into_iter()).expect("inside");
+    let mut operands = Operands::default();
+    operands.read(bytes_of(&x).into());
+    let mut nest = Nest::bind(&plan, &mut operands).expect("inside");
     let mut out = [0_u32; 7];
     let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
         let outputs = [(bytes_of_mut(&mut out), 4)].into_iter();
@@ -167,7 +172,9 @@ fn an_output_that_is_too_small_is_refused() {
 fn nodes_are_whole() {
     let x = [0_u32; 8];
     let plan = plan_of_8();
-    let mut nest = Nest::bind_inputs(&plan, [(Region::from(bytes_of(&x)), 0)].into_iter()).expect("inside");
+    let mut operands = Operands::default();
+    operands.read(bytes_of(&x).into());
+    let mut nest = Nest::bind(&plan, &mut operands).expect("inside");
     let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
         block.with_outputs(0..1, 0..8, 1, [].into_iter(), |_| ());
         ControlFlow::Continue(())

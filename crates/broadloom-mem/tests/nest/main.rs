@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use broadloom_ir::loop_plan::{Access, LoopMode, LoopPlan, OperandLayout};
 use broadloom_mem::{
-    AliasPolicy, Nest, NestError, Scratch, View, ViewError, ViewMut, bytes_of, bytes_of_mut,
+    AliasPolicy, Nest, NestError, Operands, Scratch, View, ViewError, ViewMut, bytes_of, bytes_of_mut,
 };
 
 use model::*;
@@ -462,6 +462,14 @@ fn the_row_must_exist() {
     });
 }
 
+/// Binds a plan to slices.
+fn bind(plan: &LoopPlan, inputs: &[&[u8]], outputs: Vec<&mut [u8]>) -> Result<(), NestError> {
+    let mut operands = Operands::default();
+    inputs.iter().for_each(|&bytes| operands.read(bytes.into()));
+    outputs.into_iter().for_each(|bytes| operands.write(bytes.into()));
+    Nest::bind(plan, &mut operands).map(drop)
+}
+
 /// Slices that are too short or not aligned, too few and too many; the slices that a plan is bound to may be longer.
 #[test]
 fn slices_that_do_not_fit_are_refused() {
@@ -481,19 +489,16 @@ fn slices_that_do_not_fit_are_refused() {
         (&[a, a], no_input(1)),
     ];
     for (inputs, wanted) in rows {
-        let outputs = [bytes_of_mut(&mut out)].into_iter();
-        assert_eq!(Nest::bind(&plan, inputs.iter().copied(), outputs).map(drop), wanted);
+        assert_eq!(bind(&plan, inputs, vec![bytes_of_mut(&mut out)]), wanted);
     }
-    let bind = |outputs: Vec<&mut [u8]>| Nest::bind(&plan, [a].into_iter(), outputs.into_iter()).map(drop);
     let no_output = |output| Err(NestError::OutputShape { output });
-    assert_eq!(bind(vec![&mut bytes_of_mut(&mut out)[..15]]), no_output(0));
-    assert_eq!(bind(vec![]), no_output(0));
-    assert_eq!(bind(vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
+    assert_eq!(bind(&plan, &[a], vec![&mut bytes_of_mut(&mut out)[..15]]), no_output(0));
+    assert_eq!(bind(&plan, &[a], vec![]), no_output(0));
+    assert_eq!(bind(&plan, &[a], vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
     // What begins before the slice does.
     let layouts = [OperandLayout::in_memory(4, -4, read), layouts[1]];
     let before = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
-    let outputs = [bytes_of_mut(&mut out)].into_iter();
-    assert_eq!(Nest::bind(&before, [a].into_iter(), outputs).map(drop), no_input(0));
+    assert_eq!(bind(&before, &[a], vec![bytes_of_mut(&mut out)]), no_input(0));
 }
 
 /// Generated elements are in no memory: outputs at the addresses that they are counted by are apart from them, a slice for
@@ -524,11 +529,9 @@ fn generated_inputs_have_no_memory() {
 
     let layouts = [OperandLayout::generated(80, &[8]), OperandLayout::in_memory(8, 0, &[8])];
     let plan = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
-    let bind = |inputs: &[&[u8]], out: &mut [u64]| {
-        Nest::bind(&plan, inputs.iter().copied(), [bytes_of_mut(out)].into_iter()).map(drop)
-    };
-    assert_eq!(bind(&[&[]], &mut out), Ok(()));
+    assert_eq!(bind(&plan, &[&[]], vec![bytes_of_mut(&mut out)]), Ok(()));
     let refused = Err(NestError::InputShape { input: 0 });
-    assert_eq!(bind(&[bytes_of(&[1u64; 32])], &mut out), refused, "memory for what has none");
-    assert_eq!(bind(&[], &mut out), refused);
+    let memory = bytes_of(&[1u64; 32]);
+    assert_eq!(bind(&plan, &[memory], vec![bytes_of_mut(&mut out)]), refused, "memory for what has none");
+    assert_eq!(bind(&plan, &[], vec![bytes_of_mut(&mut out)]), refused);
 }

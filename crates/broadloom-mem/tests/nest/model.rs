@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopMode, LoopOperand, LoopPlan, OperandLayout};
 use broadloom_mem::{
-    AliasPolicy, Block, Nest, Operand, Part, RawBlock, Scratch, View, ViewMut, bytes_of, bytes_of_mut,
+    AliasPolicy, Block, Nest, Operand, Operands, Part, RawBlock, Scratch, View, ViewMut, bytes_of,
+    bytes_of_mut,
 };
 
 /// A small generator (splitmix64): the same cases on every run.
@@ -332,15 +333,18 @@ pub fn check(
             Way::Safe => rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace]),
             Way::Raw => rng.pick(&[AliasPolicy::Copy, AliasPolicy::InPlace, AliasPolicy::Stepped]),
         };
+        let mut operands = Operands::default();
         let nest = match min_row == LoopPlan::MIN_ROW && rng.chance(50) {
             true => Nest::new(shape, &views, got.iter_mut().map(Array::view_mut)),
             false => {
-                let slices = inputs.iter().map(Array::slice);
-                Nest::bind(&plan, slices, got.iter_mut().map(|a| bytes_of_mut(&mut a.words)))
+                inputs.iter().for_each(|input| operands.read(input.slice().into()));
+                got.iter_mut().for_each(|a| operands.write(bytes_of_mut(&mut a.words).into()));
+                Nest::bind(&plan, &mut operands)
             }
         };
         let nest = nest.expect("no overlap");
         mode = run(nest, &kinds, parts, way, policy, scratch);
+        drop(operands);
         for (j, (got, expected)) in got.iter().zip(&expected).enumerate() {
             assert!(
                 got.words == expected.words,

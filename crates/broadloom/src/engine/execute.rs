@@ -1,15 +1,19 @@
 //! Running one stage: bind memory, choose an executor, share the work among threads.
 //!
-//! There is one way over operands that are apart, [`PreparedStage::run`]. Reductions and scans branch off first. Machine code of a linear
-//! stage then runs without a lock, a nest or an allocation; other stages bind a nest. Each thread computes under the default
-//! floating-point environment and gets its own back; the bits, and the error that names the op whose divisor was zero, are the same for
-//! any number of threads.
+//! [`PreparedStage::run`] has two short ways: a reduction of a few elements, and machine code on this thread, which of a linear stage
+//! takes no lock, no nest and no memory. All other runs are a [`StageRun`]: an executor that was chosen once, which runs loops
+//! over memory on some threads. A step of several stages makes one of each stage and runs it over the rows of each block. Each thread
+//! computes under the default floating-point environment and gets its own back; the bits, and the error that names the op whose
+//! divisor was zero, are the same for any number of threads.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use broadloom_core::{Error, ErrorKind, Result};
+use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::{
     Access, Block, ExecutableKernel, FloatEnv, KernelRun, Nest, Operands, Part, Scratch, SharedParts, Stores,
     WorkingMemory, has_failed,
@@ -18,11 +22,19 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::State;
 use crate::engine::outcome::{Outcome, failing};
-use crate::engine::prepared::PreparedStage;
-use crate::engine::runtime::Request;
+use crate::engine::prepared::{Loops, PreparedStage};
+use crate::engine::runtime::{Executable, Request};
 use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
+
+/// How inputs are accessed.
+pub type Accesses = SmallVec<[Access; 8]>;
+
+/// That memory is not what a plan is for.
+pub(super) fn memory(e: &dyn std::error::Error) -> Error {
+    Error::new(ErrorKind::Memory, e.to_string())
+}
 
 impl PreparedStage {
     /// Runs the stage over memory of its layouts.
@@ -37,31 +49,24 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        if !self.stores {
-            if let (Some(short), None) = (&self.short_reductions, watch) {
+        if watch.is_none() && !operands.may_overlap() {
+            if let (Some(short), true) = (&self.short_reductions, operands.are_apart()) {
                 return ShortReduction::run(short, operands);
             }
-            let (inputs, mut outputs) = operands.parts();
-            return self.combine(request, &inputs, &mut outputs, params, watch);
+            if let (Some(code), Ok(Loops::Store(plan))) = (self.direct(request), &self.loops) {
+                if plan.is_linear() && operands.are_apart() {
+                    return self.run_direct(request, params, &mut WorkingMemory::default(), |run| {
+                        operands.with_all(plan, |block| code.run(block, run)).map_err(|e| memory(&e))?
+                    });
+                }
+                // PERF: a nest that is moved costs as much as a short call's work.
+                return match &mut Nest::bind(plan, operands) {
+                    Ok(nest) => self.walk_direct(request, nest, &**code, params),
+                    Err(e) => Err(memory(e)),
+                };
+            }
         }
-        if self.stage.shape.elements() == 0 {
-            return Ok(());
-        }
-        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
-        let loops = self.loops.as_ref().map_err(|e| memory(e))?;
-        let direct = self.direct(request).filter(|_| watch.is_none());
-        if let (Some(code), true) = (direct, loops.is_linear()) {
-            return self.run_direct(request, params, &mut WorkingMemory::default(), |run| {
-                operands.with_all(loops, |block| code.run(block, run)).map_err(|e| memory(&e))?
-            });
-        }
-        let since = self.clock(request);
-        // PERF: a nest that is moved costs as much as a short call's work.
-        match (&mut Nest::bind_operands(loops, operands), direct) {
-            (Ok(nest), Some(code)) => self.walk_direct(request, nest, &**code, params),
-            (Ok(nest), None) => self.run_nest(request, nest, params, since, watch),
-            (Err(e), _) => Err(memory(e)),
-        }
+        self.run_chosen(request, operands, params, watch)
     }
 
     /// Runs the stage by its machine code over bound memory, on this thread.
@@ -74,18 +79,8 @@ impl PreparedStage {
     ) -> Result<()> {
         with_workspace(|scratch, memory| {
             self.run_direct(request, params, memory, |run| {
-                let mut failure = None;
-                let mut body = |block: &mut Block<'_>| match code.run(block, run) {
-                    Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failure = Some(error);
-                        ControlFlow::Break(())
-                    }
-                };
-                let _ = nest.run(code.policy(), scratch, &mut body);
-                let refused = scratch.take_refusal().map(|r| Error::new(ErrorKind::Limit, r.to_string()));
-                failure.or(refused).map_or(Ok(()), Err)
+                let parts = nest.split(1, code.policy());
+                { parts }.try_for_each(|part| run_blocks(part, code, self.can_fail, scratch, run))
             })
         })
     }
@@ -109,7 +104,7 @@ impl PreparedStage {
         let run = || code(&mut run);
         let done = if self.can_fail { failing(run) } else { run() };
         if let Some(since) = since {
-            self.note(request, true, since);
+            self.note(request, true, since.elapsed());
         }
         if self.sites == 0 {
             return done;
@@ -117,65 +112,53 @@ impl PreparedStage {
         done.and_then(|()| self.check(faults.iter().map(|&fault| fault != 0)))
     }
 
-    /// Runs the stage over bound memory; `since` is when the run began, if that is asked for.
-    pub fn run_nest(
+    /// Runs the stage by the executor that is chosen now, on as many threads as pay.
+    fn run_chosen(
         &self,
         request: &Request<'_>,
-        nest: &mut Nest<'_>,
+        operands: &mut Operands<'_>,
         params: &[u64],
-        since: Option<Instant>,
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
         // Choosing estimates in floats, and so does the compiler, whatever the application has set.
         let _ieee = FloatEnv::ieee();
-        let access: SmallVec<[Access; 8]> = nest.stepped_accesses().collect();
-        let (kernel, choice) = self.runner(request, &access, watch)?;
-        let outcome = Outcome::new(self.sites, self.can_fail, watch);
-        let job = Job {
-            kernel: &*kernel,
-            stores: self.traffic.stores(),
-            params,
-            outcome: &outcome,
-            can_fail: self.can_fail,
+        let loops = self.loops.as_ref().map_err(|e| memory(e))?;
+        if loops.is_done() {
+            return Ok(());
+        }
+        let access = match loops {
+            // An input that is an output is accessed as that is.
+            Loops::Store(plan) if operands.may_overlap() => {
+                let nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
+                Some(nest.stepped_accesses().collect())
+            }
+            _ => self.accesses_in(loops)?,
         };
-        let time = choice.time();
-        let threads = workers::threads(request.options, time);
-        // More parts than threads, since some threads come late or are slower.
-        let parts = if threads > 1 { threads * 4 } else { 1 };
-        let chunks = self.chunks(nest, watch.is_some());
-        let parts = nest.split(parts.max(chunks), kernel.policy()).shared();
-        outcome.share(threads, &|| job.work(&parts))?;
-        if let (Some(since), State::Trial(_)) = (since, choice.state) {
-            self.note(request, kernel.plan().is_some(), since);
-        }
-        self.check(outcome.faults())
+        let outcome = Outcome::new(self.sites, self.can_fail, watch);
+        let run = self.begin(request, access, params, outcome)?;
+        run.run(loops, operands, workers::threads(request.options, run.time))?;
+        run.end()
     }
 
-    /// How many parts a run that is watched has at least, of which each ends soon.
-    fn chunks(&self, nest: &mut Nest<'_>, is_watched: bool) -> usize {
-        let elements = nest.plan().elements();
-        if !is_watched || elements <= self.pause {
-            return 1;
+    /// Chooses the executor of a run whose inputs are accessed so; none is needed where elements are combined as they are.
+    pub fn begin<'r>(
+        &'r self,
+        request: &Request<'r>,
+        access: Option<Accesses>,
+        params: &'r [u64],
+        outcome: Outcome<'r>,
+    ) -> Result<StageRun<'r>> {
+        let (mut chosen, mut took) = (None, None);
+        let mut time = self.cost_of_run(request).compiled;
+        if let Some(access) = access {
+            let (kernel, choice) = self.runner(request, &access, outcome.watch())?;
+            time = choice.time();
+            took = matches!(choice.state, State::Trial(_)).then(AtomicU64::default);
+            chosen = Some((kernel, access));
         }
-        nest.cut_finer(self.pause);
-        elements.div_ceil(self.pause)
-    }
-
-    /// Runs a part of the stage over bound memory, here and now, by what was chosen for the whole.
-    pub(super) fn run_part(
-        &self,
-        nest: &mut Nest<'_>,
-        kernel: &dyn ExecutableKernel,
-        params: &[u64],
-        outcome: &Outcome<'_>,
-    ) -> Result<()> {
-        let job = Job { kernel, stores: self.traffic.stores(), params, outcome, can_fail: self.can_fail };
-        let chunks = self.chunks(nest, outcome.is_watched());
-        let mut parts = nest.split(chunks, kernel.policy());
-        parts.try_for_each(|part| {
-            outcome.go_on()?;
-            with_workspace(|scratch, memory| job.blocks(part, scratch, memory))
-        })
+        time += self.loops.as_ref().map_or(0.0, Loops::time_to_combine);
+        let others = Mutex::default();
+        Ok(StageRun { prepared: self, request: *request, params, chosen, others, outcome, time, took })
     }
 
     /// The first fault site that was met, whoever met it.
@@ -191,15 +174,134 @@ impl PreparedStage {
     }
 }
 
-/// What the parts of one run share.
-struct Job<'j> {
-    kernel: &'j dyn ExecutableKernel,
-    /// How the interpreter writes outputs.
-    stores: Stores,
-    params: &'j [u64],
-    outcome: &'j Outcome<'j>,
-    /// Whether a host function may fail.
+/// A run of a stage by an executor that was chosen once: over all of its elements, or over the rows of one block after the other.
+pub struct StageRun<'r> {
+    pub prepared: &'r PreparedStage,
+    request: Request<'r>,
+    pub params: &'r [u64],
+    /// The executor's kernel, for inputs that are accessed so; none where elements are combined as they are.
+    chosen: Option<(Executable, Accesses)>,
+    /// Programs of the interpreter for inputs that are accessed in other ways, for which nothing is compiled.
+    others: Mutex<Vec<(Executable, Accesses)>>,
+    pub outcome: Outcome<'r>,
+    /// The nanoseconds that the whole stage is expected to take on one thread.
+    pub time: f64,
+    /// The nanoseconds that its loops have taken, if the run is one of a trial.
+    took: Option<AtomicU64>,
+}
+
+impl StageRun<'_> {
+    /// Runs loops of the stage over memory, on some threads.
+    pub fn run(&self, loops: &Loops, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+        let since = self.took.as_ref().map(|took| (took, Instant::now()));
+        let done = match loops {
+            Loops::Store(plan) => self.store(plan, operands, threads),
+            Loops::Reduce(space) => self.reduce(space, operands, threads),
+            Loops::Scan(scan) => self.scan(scan, operands, threads),
+        };
+        if let Some((took, since)) = since {
+            took.fetch_add(since.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Notes what the run has shown.
+    ///
+    /// Errors: a division by zero, if it was to be told of.
+    pub fn end(&self) -> Result<()> {
+        if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
+            let took = Duration::from_nanos(took.load(Ordering::Relaxed));
+            self.prepared.note(&self.request, kernel.plan().is_some(), took);
+        }
+        self.prepared.check(self.outcome.faults())
+    }
+
+    /// The kernel for inputs that are accessed so.
+    pub fn kernel(&self, access: &[Access]) -> Result<Executable> {
+        if let Some((kernel, _)) = self.chosen.as_ref().filter(|(_, of)| **of == *access) {
+            return Ok(kernel.clone());
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((program, _)) = others.iter().find(|(_, of)| **of == *access) {
+            return Ok(program.clone());
+        }
+        let program = self.prepared.program(self.request.width, access)?;
+        others.push((program.clone(), access.into()));
+        Ok(program)
+    }
+
+    /// Stores what the kernel computes.
+    pub(super) fn store(&self, plan: &LoopPlan, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+        let mut nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
+        let access: Accesses = nest.stepped_accesses().collect();
+        let kernel = self.kernel(&access)?;
+        // More parts than threads, since some threads come late or are slower.
+        let parts = if threads > 1 { threads * 4 } else { 1 };
+        let pause = self.prepared.pause;
+        let chunks = match self.outcome.is_watched() && plan.elements() > pause {
+            // Each part ends soon.
+            true => {
+                nest.cut_finer(pause);
+                plan.elements().div_ceil(pause)
+            }
+            false => 1,
+        };
+        let parts = nest.split(parts.max(chunks), kernel.policy()).shared();
+        self.outcome.share(threads, &|| self.work(&*kernel, &parts))
+    }
+
+    /// Runs parts as long as there are some, under the default floating-point environment.
+    fn work(&self, kernel: &dyn ExecutableKernel, parts: &SharedParts<'_>) {
+        let StageRun { prepared, params, outcome, .. } = self;
+        while !outcome.has_stopped()
+            && let Some(part) = parts.take()
+        {
+            outcome.part(part.elements(), || {
+                with_workspace(|scratch, memory| {
+                    let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, outcome.sites());
+                    let stores = prepared.traffic.stores();
+                    let mut run = KernelRun { params, faults: &mut faults, stores, memory };
+                    let done = run_blocks(part, kernel, prepared.can_fail, scratch, &mut run);
+                    outcome.note_faults(&faults);
+                    done
+                })
+            });
+        }
+    }
+}
+
+/// Runs a kernel over the blocks of a part; `can_fail` says whether one of its host functions can.
+fn run_blocks(
+    part: Part<'_>,
+    kernel: &dyn ExecutableKernel,
     can_fail: bool,
+    scratch: &mut Scratch,
+    run: &mut KernelRun<'_>,
+) -> Result<()> {
+    walk(part, can_fail, scratch, |block| kernel.run(block, run))
+}
+
+/// Goes through the blocks of a part until one fails.
+pub(super) fn walk(
+    part: Part<'_>,
+    can_fail: bool,
+    scratch: &mut Scratch,
+    mut each: impl FnMut(&mut Block<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut failure = None;
+    let mut body = |block: &mut Block<'_>| match each(block) {
+        Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }
+    };
+    let _ = part.run(scratch, &mut body);
+    if let Some(refused) = scratch.take_refusal() {
+        failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));
+    }
+    failure.map_or(Ok(()), Err)
 }
 
 thread_local! {
@@ -216,40 +318,4 @@ pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut WorkingMemo
     let done = work(scratch, memory);
     let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
     done
-}
-
-impl Job<'_> {
-    /// Runs parts as long as there are some, under the default floating-point environment.
-    fn work(&self, parts: &SharedParts<'_>) {
-        while !self.outcome.has_stopped()
-            && let Some(part) = parts.take()
-        {
-            self.outcome.part(part.elements(), || {
-                with_workspace(|scratch, memory| self.blocks(part, scratch, memory))
-            });
-        }
-    }
-
-    fn blocks(&self, part: Part<'_>, scratch: &mut Scratch, memory: &mut WorkingMemory) -> Result<()> {
-        let mut faults: SmallVec<[u8; 8]> = SmallVec::from_elem(0, self.outcome.sites());
-        let mut failure = None;
-        let mut run = KernelRun { params: self.params, faults: &mut faults, stores: self.stores, memory };
-        let mut body = |block: &mut Block<'_>| {
-            let done = self.kernel.run(block, &mut run);
-            match done {
-                Ok(()) if self.can_fail && has_failed() => ControlFlow::Break(()),
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        };
-        let _ = part.run(scratch, &mut body);
-        self.outcome.note_faults(&faults);
-        if let Some(refused) = scratch.take_refusal() {
-            failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));
-        }
-        failure.map_or(Ok(()), Err)
-    }
 }

@@ -1,24 +1,27 @@
 //! An execution plan: the prepared stages of an expression, and the buffers between them.
 //!
-//! It is made once for an expression and run over any memory of the same layouts. Stages run in their order, or some of them
-//! [block by block](crate::engine::row_blocks) of their rows; a stage whose operands are all slices goes to
-//! [`PreparedStage::run`] with them, any other is bound to views, whose overlaps are found then. Where an output overlaps an
-//! input other than element for element, the stage runs into buffers of its own first.
+//! It is made once for an expression and run over any memory of the same layouts. Steps run in their order: a stage, or several
+//! stages [block by block](crate::engine::row_blocks) of their rows. Results whose memory is not contiguous, or overlaps what is read
+//! other than element for element, are those of a [variant](ExecutionPlan::variant) of the plan, which computes them into temporaries
+//! where that is needed and copies these by stages of their own.
 
-use broadloom_core::fuse::{self, Source, Stage, Target};
-use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
+use std::sync::Arc;
+
+use broadloom_core::fuse::{self, InputView, Source, Stage, Target};
+use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Buffer, FloatEnv, HostFunction, Nest, NestError, Operands, Region, View, ViewMut};
+use broadloom_mem::{FloatEnv, HostFunction, Nest, NestError, Operands, Region, RegionMut};
 use smallvec::SmallVec;
 
-use crate::engine::memory::{self, Destination, Memory, contiguous_mut, copy, outputs, view};
+use crate::engine::cache::Cache;
+use crate::engine::memory::{Temporaries, Written, written};
 use crate::engine::options::Executor;
-use crate::engine::plan_run::{PlanRun, param};
-use crate::engine::prepared::PreparedStage;
+use crate::engine::plan_run::{PlanRun, region};
+use crate::engine::prepared::{Loops, PreparedStage, contiguous};
 use crate::engine::reduce::{Blocks, Folding};
 use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
-use crate::engine::watch::{Watch, Work};
+use crate::engine::watch::Work;
 
 /// See the module's head.
 pub(crate) struct ExecutionPlan {
@@ -34,10 +37,40 @@ pub(crate) struct ExecutionPlan {
     /// Bytes of roots and temporaries.
     bytes: usize,
     work: Work,
+    variants: Cache<Variant, Arc<ExecutionPlan>>,
+}
+
+/// How a variant of a plan writes the roots.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Variant {
+    /// The layout of each root in its memory; none of one that is contiguous. Without any, all roots are.
+    pub layouts: Vec<Option<Layout>>,
+    /// Whether roots are copied once everything is read.
+    pub aside: bool,
+}
+
+/// How many variants a plan keeps at most; on overflow the older half is evicted.
+const VARIANTS: usize = 16;
+
+impl Variant {
+    fn layout(&self, root: u32) -> Option<&Layout> {
+        self.layouts.get(root as usize)?.as_ref()
+    }
 }
 
 impl ExecutionPlan {
     pub(super) fn new(plan: fuse::Plan, functions: &[HostFunction]) -> Result<ExecutionPlan> {
+        let count = plan.stages.len();
+        ExecutionPlan::with_copies(plan, functions, count, &Variant::default())
+    }
+
+    /// A plan whose first stages are those of an expression, and whose others copy temporaries to roots.
+    fn with_copies(
+        plan: fuse::Plan,
+        functions: &[HostFunction],
+        count: usize,
+        variant: &Variant,
+    ) -> Result<ExecutionPlan> {
         let mut bytes = 0usize;
         for (dtype, shape) in plan.roots.iter().chain(&plan.temps) {
             let size = shape.elements().checked_mul(dtype.size());
@@ -47,10 +80,21 @@ impl ExecutionPlan {
         }
         let called = |stage: &Stage, f: &HostFunction| stage.kernel.functions.contains(f.declaration());
         let can_fail = |stage: &Stage| functions.iter().any(|f| f.can_fail() && called(stage, f));
-        let (steps, apart) = RowBlocks::steps(&plan, can_fail)?;
+        let (mut steps, apart) = RowBlocks::steps(&plan, count, can_fail)?;
+        steps.extend((count..plan.stages.len()).map(Step::Stage));
         let last_read = last_reads(&plan, &steps);
-        let mut stages: Vec<PreparedStage> =
-            plan.stages.into_iter().map(|stage| PreparedStage::new(stage, functions)).collect();
+        let prepare = |stage: Stage| {
+            let layout = |target: &Target| match target {
+                Target::Root(root) => variant.layout(*root).cloned(),
+                Target::Temp(_) => None,
+            };
+            let mut outputs = contiguous(&stage);
+            for (output, target) in outputs.iter_mut().zip(&stage.outputs) {
+                *output = layout(target).unwrap_or_else(|| output.clone());
+            }
+            PreparedStage::new(stage, functions, &outputs)
+        };
+        let mut stages: Vec<PreparedStage> = plan.stages.into_iter().map(prepare).collect();
         for blocks in steps.iter().filter_map(Step::blocks) {
             for member in blocks.members.iter().filter(|member| blocks.stays(member)) {
                 stages[member.stage].traffic.stays = true;
@@ -66,7 +110,66 @@ impl ExecutionPlan {
             last_read,
             bytes,
             work,
+            variants: Cache::new(VARIANTS, usize::MAX),
         })
+    }
+
+    /// The plan that writes roots so, this one's stages being those of an expression alone.
+    pub(crate) fn variant(&self, variant: Variant) -> Result<Arc<ExecutionPlan>> {
+        if let Some(known) = self.variants.get(&variant) {
+            return Ok(known);
+        }
+        let _ieee = FloatEnv::ieee();
+        let stages: Vec<Stage> = self.stages.iter().map(|prepared| prepared.stage.clone()).collect();
+        let mut plan = fuse::Plan {
+            stages,
+            temps: self.temps.clone(),
+            roots: self.roots.clone(),
+            ..fuse::Plan::default()
+        };
+        let mut functions: Vec<HostFunction> = Vec::new();
+        for function in self.stages.iter().flat_map(|prepared| &prepared.functions) {
+            if !functions.iter().any(|known| known.declaration() == function.declaration()) {
+                functions.push(function.clone());
+            }
+        }
+        let count = plan.stages.len();
+        for (root, (dtype, shape)) in self.roots.iter().enumerate() {
+            let target = Target::Root(root as u32);
+            if !variant.aside
+                && (variant.layout(root as u32).is_none() || self.stores_directly(target, shape))
+            {
+                continue;
+            }
+            let temp = plan.temps.len() as u32;
+            plan.temps.push((*dtype, shape.clone()));
+            for output in plan.stages.iter_mut().flat_map(|stage| &mut stage.outputs) {
+                if *output == target {
+                    *output = Target::Temp(temp);
+                }
+            }
+            let layout = Arc::new(Layout::contiguous(shape.clone()));
+            plan.stages.push(Stage {
+                kernel: Arc::new(Kernel::copy(*dtype)),
+                shape: shape.clone(),
+                inputs: vec![InputView { source: Source::Temp(temp), layout }],
+                params: Vec::new(),
+                outputs: vec![target],
+                axes: broadloom_ir::Axes::NONE,
+                initial: false,
+            });
+        }
+        let made = Arc::new(ExecutionPlan::with_copies(plan, &functions, count, &variant)?);
+        self.variants.insert(variant, made.clone(), 1);
+        Ok(made)
+    }
+
+    /// Whether a root of this shape is stored by a stage over the same indices that runs by itself, so that it may have any layout.
+    fn stores_directly(&self, target: Target, shape: &Shape) -> bool {
+        let writes =
+            |stage: &Stage| stage.outputs.contains(&target) && stage.stores() && stage.shape == *shape;
+        let alone = self.steps.iter().filter(|step| step.blocks().is_none()).flat_map(Step::stages);
+        { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
 
     /// The one stage of a plan that writes the roots, in their order, and nothing else.
@@ -132,6 +235,7 @@ impl ExecutionPlan {
     pub(super) fn fold(
         &self,
         run: &PlanRun<'_>,
+        operands: &mut Operands<'_>,
         so_far: &Folding,
         first: usize,
     ) -> Result<Option<Vec<Blocks>>> {
@@ -141,169 +245,122 @@ impl ExecutionPlan {
         if (0..places.len()).any(|root| first_of(places[root].0).map(width) != Some(width(root))) {
             return Ok(None);
         }
-        let mut memory = Memory::new(run.pool, &[], self.temps.len(), SmallVec::new())?;
+        let mut temps = Temporaries::new(run.pool, self.temps.len());
         let mut made: Vec<Option<Blocks>> = self.roots.iter().map(|_| None).collect();
-        let done = self.steps.iter().enumerate().try_for_each(|(at, step)| {
+        for (at, step) in self.steps.iter().enumerate() {
             for i in step.stages() {
                 let prepared = &self.stages[i];
                 let Some(root) = first_of(i) else {
-                    run.stage(prepared, &mut memory)?;
+                    run.stage(prepared, operands, &mut temps)?;
                     continue;
                 };
-                let blocks = run.fold(prepared, &memory, so_far.count(), width(root))?;
+                let mut inputs = of_inputs(&prepared.stage, &operands.parts().0, &temps);
+                let blocks = prepared.fold(run, &mut inputs, so_far.count(), width(root))?;
                 for (output, blocks) in blocks.into_iter().enumerate() {
                     let root = places.iter().position(|place| *place == (i, output));
                     root.map(|root| made[root].replace(blocks));
                 }
             }
-            memory.release(run.pool, &self.last_read, at);
-            Ok(())
-        });
-        memory.finish(run.pool, done)?;
+            temps.release(&self.last_read, at);
+        }
         Ok(made.into_iter().collect())
     }
 
-    /// Runs the stages; gives the buffers of the roots that go to new ones.
+    /// Runs the plan over the memory of the slots and of the roots, which are laid out so; without any layouts, all roots are contiguous.
     pub(super) fn run(
         &self,
         run: &PlanRun<'_>,
-        destinations: SmallVec<[Destination<'_>; 2]>,
-    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        operands: &mut Operands<'_>,
+        layouts: Vec<Option<Layout>>,
+    ) -> Result<()> {
         let limit = run.request.options.max_bytes;
         if self.bytes > limit {
             let why = format!("the evaluation takes {} bytes, the limit is {limit}", self.bytes);
             return Err(Error::new(ErrorKind::Limit, why).with_help("the option max_bytes sets the limit"));
         }
-        let mut memory = Memory::new(run.pool, &self.roots, self.temps.len(), destinations)?;
-        let done = self.steps.iter().enumerate().try_for_each(|(i, step)| {
-            match step.blocks() {
-                Some(blocks) if blocks.is_apart(run, &memory) => {
-                    blocks.run(run, &self.stages, &mut memory)?;
-                }
-                // A later block would read what an earlier one has written.
-                Some(_) | None => {
-                    step.stages().try_for_each(|stage| run.stage(&self.stages[stage], &mut memory))?
-                }
+        if layouts.iter().all(Option::is_none) && !operands.may_overlap() {
+            return self.run_steps(run, operands);
+        }
+        let variant = Variant { layouts, aside: false };
+        let plan = self.variant(variant.clone())?;
+        if operands.may_overlap() && plan.overwrites(run, operands)? {
+            return self.variant(Variant { aside: true, ..variant })?.run_steps(run, operands);
+        }
+        plan.run_steps(run, operands)
+    }
+
+    fn run_steps(&self, run: &PlanRun<'_>, operands: &mut Operands<'_>) -> Result<()> {
+        let mut temps = Temporaries::new(run.pool, self.temps.len());
+        for (i, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Stage(stage) => run.stage(&self.stages[*stage], operands, &mut temps)?,
+                Step::Blocks(blocks) => blocks.run(run, &self.stages, operands, &mut temps)?,
             }
-            memory.release(run.pool, &self.last_read, i);
-            Ok(())
-        });
-        memory.finish(run.pool, done)
+            temps.release(&self.last_read, i);
+        }
+        Ok(())
+    }
+
+    /// Whether a run over this memory, of which an output may overlap other operands, would write what it reads later: then the roots
+    /// are to be written aside.
+    fn overwrites(&self, run: &PlanRun<'_>, operands: &mut Operands<'_>) -> Result<bool> {
+        let [Step::Stage(stage)] = &self.steps[..] else { return Ok(true) };
+        let prepared = &self.stages[*stage];
+        let Ok(Loops::Store(plan)) = &prepared.loops else { return Ok(true) };
+        let (temps, mut written) = (Temporaries::new(run.pool, 0), Written::new());
+        let mut operands = of_stage(&prepared.stage, operands, &temps, &mut written)?;
+        match Nest::bind(plan, &mut operands) {
+            Ok(_) => Ok(false),
+            Err(NestError::Overlap { .. }) => Ok(true),
+            Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
+        }
     }
 }
 
 impl PlanRun<'_> {
     /// Runs a stage.
-    fn stage(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
-        let stage = &prepared.stage;
-        if !prepared.stores {
-            return self.combine(prepared, memory);
-        }
-        if stage.shape.elements() == 0 {
-            return Ok(());
-        }
-        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
-        let mut written = memory.take_written(self.pool, stage)?;
-        let Memory { roots, temps } = memory;
-        let mut operands = Operands::default();
-        let mut is_read = stage.inputs.iter().map(|input| operands.read(self.region(input.source, temps)));
-        if is_read.all(|is_read| is_read)
-            && let Some(outputs) = memory::slices(roots, stage, &mut written)
-            && { outputs }.into_iter().all(|bytes| operands.write_slice(bytes))
-        {
-            prepared.run(&self.request, &mut operands, &params, self.watch)?;
-        } else if !self.attempt(prepared, temps, outputs(roots, stage, &mut written)?, &params)? {
-            let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
-            for dtype in stage.kernel.result_dtypes() {
-                fresh.push((memory::buffer(self.pool, dtype.size() * stage.shape.elements())?, dtype));
-            }
-            let mut views: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
-            for (buffer, dtype) in &mut fresh {
-                views.push(contiguous_mut(buffer, *dtype, &stage.shape)?);
-            }
-            let done = self.attempt(prepared, temps, views, &params);
-            if done.is_ok() {
-                copy_all(&fresh, outputs(roots, stage, &mut written)?, self.watch)?;
-            }
-            fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
-            done?;
-        }
-        memory.put_written(written);
-        Ok(())
-    }
-
-    /// Runs a stage that combines elements: into slices, which are copied to an output that is none.
-    fn combine(&self, prepared: &PreparedStage, memory: &mut Memory<'_>) -> Result<()> {
-        let stage = &prepared.stage;
-        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
-        let mut written = memory.take_written(self.pool, stage)?;
-        let Memory { roots, temps } = memory;
-        let inputs: SmallVec<[Region<'_>; 8]> =
-            stage.inputs.iter().map(|input| self.region(input.source, temps)).collect();
-        if let Some(mut outputs) = memory::slices(roots, stage, &mut written) {
-            prepared.combine(&self.request, &inputs, &mut outputs, &params, self.watch)?;
-        } else {
-            let elements = stage.output_shape().elements();
-            let mut fresh: SmallVec<[(Buffer, DType); 4]> = SmallVec::new();
-            for dtype in stage.kernel.result_dtypes() {
-                fresh.push((memory::buffer(self.pool, dtype.size() * elements)?, dtype));
-            }
-            let slices = fresh.iter_mut().map(|(buffer, _)| buffer.as_bytes_mut().unwrap_or(&mut []));
-            let mut slices: SmallVec<[&mut [u8]; 4]> = slices.collect();
-            let done = prepared.combine(&self.request, &inputs, &mut slices, &params, self.watch);
-            drop(slices);
-            if done.is_ok() {
-                copy_all(&fresh, memory::outputs(roots, stage, &mut written)?, self.watch)?;
-            }
-            fresh.into_iter().for_each(|(buffer, _)| self.pool.give(buffer));
-            done?;
-        }
-        drop(inputs);
-        memory.put_written(written);
-        Ok(())
-    }
-
-    /// Combines elements of a stage that reduces, beginning with this one; for each output its blocks.
-    fn fold(
+    fn stage(
         &self,
         prepared: &PreparedStage,
-        memory: &Memory<'_>,
-        start: u64,
-        width: Option<usize>,
-    ) -> Result<Vec<Blocks>> {
-        let stage = &prepared.stage;
-        let params: SmallVec<[u64; 8]> = stage.params.iter().map(|p| param(*p, self.literals)).collect();
-        let inputs: SmallVec<[Region<'_>; 8]> =
-            stage.inputs.iter().map(|input| self.region(input.source, &memory.temps)).collect();
-        prepared.fold(&self.request, &inputs, &params, self.watch, start, width)
+        operands: &mut Operands<'_>,
+        temps: &mut Temporaries<'_>,
+    ) -> Result<()> {
+        let params = self.params(&prepared.stage);
+        let mut written = temps.make(&prepared.stage)?;
+        let mut of_stage = of_stage(&prepared.stage, operands, temps, &mut written)?;
+        prepared.run(&self.request, &mut of_stage, &params, self.watch)?;
+        drop(of_stage);
+        temps.keep(written);
+        Ok(())
     }
+}
 
-    /// Runs a stage into these outputs; false, and nothing is written, where one overlaps an input other than element for
-    /// element.
-    fn attempt(
-        &self,
-        prepared: &PreparedStage,
-        temps: &[Option<Buffer>],
-        outputs: SmallVec<[ViewMut<'_>; 4]>,
-        params: &[u64],
-    ) -> Result<bool> {
-        let stage = &prepared.stage;
-        let since = prepared.clock(&self.request);
-        let mut inputs: SmallVec<[View<'_>; 8]> = SmallVec::new();
-        for (input, &dtype) in stage.inputs.iter().zip(&stage.kernel.inputs) {
-            inputs.push(memory::read(self.region(input.source, temps), dtype, input)?);
-        }
-        #[expect(
-            clippy::map_identity,
-            reason = "the views' lifetimes are shortened, one by one, to that of the inputs"
-        )]
-        let outputs = outputs.into_iter().map(|view| -> ViewMut<'_> { view });
-        match &mut Nest::new(&stage.shape, &inputs, outputs) {
-            Ok(nest) => prepared.run_nest(&self.request, nest, params, since, self.watch).map(|()| true),
-            Err(NestError::Overlap { .. }) => Ok(false),
-            Err(e) => Err(Error::new(ErrorKind::Memory, e.to_string())),
-        }
+/// What a stage reads, of the memory of slots and of temporaries.
+fn of_inputs<'m>(stage: &Stage, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Operands<'m> {
+    let mut of_stage = Operands::default();
+    stage.inputs.iter().for_each(|input| of_stage.read(region(input.source, slots, temps)));
+    of_stage
+}
+
+/// What a stage reads and writes, of the operands of a plan and of temporaries.
+fn of_stage<'m>(
+    stage: &Stage,
+    operands: &'m mut Operands<'_>,
+    temps: &'m Temporaries<'_>,
+    made: &'m mut Written,
+) -> Result<Operands<'m>> {
+    let missing = || Error::new(ErrorKind::Internal, "an output that a stage writes is missing");
+    let (slots, roots) = operands.parts();
+    let mut of_stage = of_inputs(stage, &slots, temps);
+    let mut roots: SmallVec<[Option<RegionMut<'m>>; 2]> = roots.into_iter().map(Some).collect();
+    let mut made = made.iter_mut();
+    for target in &stage.outputs {
+        of_stage.write(match target {
+            Target::Root(root) => roots.get_mut(*root as usize).and_then(Option::take).ok_or_else(missing)?,
+            Target::Temp(_) => written(&mut made.next().ok_or_else(missing)?.1)?,
+        });
     }
+    Ok(of_stage)
 }
 
 /// The step that reads each temporary last.
@@ -317,17 +374,4 @@ fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
         }
     }
     last
-}
-
-/// Copies buffers to a stage's outputs.
-fn copy_all(
-    fresh: &[(Buffer, DType)],
-    outputs: SmallVec<[ViewMut<'_>; 4]>,
-    watch: Option<&Watch<'_>>,
-) -> Result<()> {
-    fresh.iter().zip(outputs).try_for_each(|((buffer, dtype), out)| {
-        // The output's own shape may have kept the axes that were reduced.
-        let layout = Layout::contiguous(Shape::new(out.shape())?);
-        copy(view(buffer.as_bytes().into(), *dtype, &layout)?, out, watch)
-    })
 }

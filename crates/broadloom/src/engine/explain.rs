@@ -127,7 +127,7 @@ fn step(
     };
     // The interpreter's are like those on wide vectors.
     let stores_at = if choice.jit { width } else { VectorWidth::W512 };
-    let folds = prepared.space.as_ref().is_some_and(Space::takes_inputs);
+    let folds = prepared.space().is_some_and(Space::takes_inputs);
     let cost = choice.cost;
     let time = if folds { cost.compiled } else { choice.time() };
     let threads = workers::threads(options, time);
@@ -156,7 +156,7 @@ fn step(
 /// How a stage combines its elements, a line each.
 fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
-    match &prepared.space {
+    match prepared.space() {
         Some(space) => {
             let counts = format!("each of {} results is combined of {} elements", space.results, space.count);
             let order = order(stage.reductions().zip(stage.kernel.output_dtypes()));

@@ -35,7 +35,7 @@ use broadloom_core::rewrite::{self, Rules};
 use broadloom_core::structure::{OwnedStructure, Structure};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Buffer, FloatEnv, Pool, Region};
+use broadloom_mem::{FloatEnv, Operands, Pool, RegionMut};
 use hashbrown::Equivalent;
 use smallvec::SmallVec;
 
@@ -49,12 +49,10 @@ pub(crate) use cache::Cache;
 pub(crate) use execution_plan::ExecutionPlan;
 pub(crate) use explain::{Asked, Detail};
 use in_flight::{InFlight, Meanwhile};
-pub(crate) use memory::copy;
-pub(crate) use memory::view;
-pub(crate) use memory::{Destination, view_mut};
+pub(crate) use memory::{output, view_mut};
 pub use options::{Executor, Limits, Options, Profiling};
 use plan_run::PlanRun;
-pub(crate) use plan_run::param;
+pub(crate) use plan_run::{Params, params};
 use reduce::Blocks;
 pub(crate) use reduce::Folding;
 pub(crate) use runtime::Request;
@@ -212,16 +210,29 @@ impl Engine {
         options: &Options,
         control: Option<&Control<'_>>,
     ) -> Result<Vec<Array<'static>>> {
-        let destinations: SmallVec<[Destination<'_>; 2]> = roots.iter().map(|_| Destination::New).collect();
-        let made = self.evaluate(roots, options, destinations, control)?;
-        Ok(made
-            .into_iter()
-            .zip(roots)
-            .filter_map(|(buffer, root)| {
-                let storage = Storage::from_pool(root.dtype(), buffer?, &self.pool);
-                Some(Array::data(storage, Layout::contiguous(root.0.shape.clone())))
-            })
-            .collect())
+        let lowered = Lowered::new(roots, options.size_limits())?;
+        self.with_plan(&lowered, options, control, |plan, run| {
+            let mut buffers: SmallVec<[_; 2]> = SmallVec::new();
+            for (dtype, shape) in plan.roots() {
+                buffers.push(memory::buffer(&self.pool, dtype.size() * shape.elements())?);
+            }
+            let done = (|| {
+                let mut operands = Operands::reading(lowered.regions());
+                for buffer in &mut buffers {
+                    operands.write(memory::written(buffer)?);
+                }
+                plan.run(run, &mut operands, Vec::new())
+            })();
+            if let Err(error) = done {
+                buffers.into_iter().for_each(|buffer| self.pool.give(buffer));
+                return Err(error);
+            }
+            let array = |(buffer, root): (_, &&Array<'_>)| {
+                let storage = Storage::from_pool(root.dtype(), buffer, &self.pool);
+                Array::data(storage, Layout::contiguous(root.0.shape.clone()))
+            };
+            Ok(buffers.into_iter().zip(roots).map(array).collect())
+        })
     }
 
     /// Forgets all plans and compiled kernels, and frees the pool.
@@ -265,15 +276,21 @@ impl Engine {
         Ok(Storage::from_pool(dtype, memory::buffer(&self.pool, bytes)?, &self.pool))
     }
 
-    /// Writes an array's values into memory that may overlap the array's own inputs.
+    /// Writes an array's values into memory of this layout; row by row without gaps, if there is none.
     pub(crate) fn eval_into(
         &self,
         root: &Array<'_>,
-        out: Destination<'_>,
+        out: RegionMut<'_>,
+        layout: Option<Layout>,
         options: &Options,
         control: Option<&Control<'_>>,
     ) -> Result<()> {
-        self.evaluate(&[root], options, std::iter::once(out).collect(), control).map(drop)
+        let lowered = Lowered::new(&[root], options.size_limits())?;
+        self.with_plan(&lowered, options, control, |plan, run| {
+            let mut operands = Operands::reading(lowered.regions());
+            operands.write(out);
+            plan.run(run, &mut operands, vec![layout])
+        })
     }
 
     /// The plan of expressions; an earlier one of their structure where the literals' values don't matter, or one that another
@@ -317,20 +334,19 @@ impl Engine {
         Ok((plan, graph.depends_on_values()))
     }
 
-    fn evaluate(
+    /// Plans expressions, and calls `run` with the plan.
+    fn with_plan<R>(
         &self,
-        roots: &[&Array<'_>],
+        lowered: &Lowered<'_, '_>,
         options: &Options,
-        destinations: SmallVec<[Destination<'_>; 2]>,
         control: Option<&Control<'_>>,
-    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
+        run: impl FnOnce(&ExecutionPlan, &PlanRun<'_>) -> Result<R>,
+    ) -> Result<R> {
         let watch = Watch::begin(control, options)?;
-        let lowered = Lowered::new(roots, options.size_limits())?;
         let plan = self.execution_plan(lowered.expression(), options, watch.as_ref())?;
         let watch = Watch::over(watch, plan.work())?;
-        let slots: SmallVec<[Region<'_>; 8]> =
-            lowered.slots().iter().map(|data| data.storage.region()).collect();
-        self.run(&plan, &slots, lowered.literals(), options, destinations, watch.as_ref())
+        let (request, literals) = (self.request(options), lowered.literals());
+        run(&plan, &PlanRun { request, pool: &self.pool, literals, watch: watch.as_ref() })
     }
 
     /// Combines elements of reductions, the roots, which are those that follow what `so_far` has come to. An error leaves
@@ -362,29 +378,24 @@ impl Engine {
         options: &Options,
         control: Option<&Control<'_>>,
     ) -> Result<Option<Vec<Blocks>>> {
-        let watch = Watch::begin(control, options)?;
         let lowered = Lowered::new(roots, options.size_limits())?;
-        let plan = self.execution_plan(lowered.expression(), options, watch.as_ref())?;
-        let watch = Watch::over(watch, plan.work())?;
-        let slots: SmallVec<[Region<'_>; 8]> =
-            lowered.slots().iter().map(|data| data.storage.region()).collect();
-        let (request, literals) = (self.request(options), lowered.literals());
-        let run = PlanRun { request, pool: &self.pool, slots: &slots, literals, watch: watch.as_ref() };
-        plan.fold(&run, so_far, first)
+        self.with_plan(&lowered, options, control, |plan, run| {
+            plan.fold(run, &mut Operands::reading(lowered.regions()), so_far, first)
+        })
     }
 
-    /// Runs a plan over the memory of its slots.
+    /// Runs a plan over memory: that of its slots, and of the roots, which are laid out so.
     pub(crate) fn run(
         &self,
         plan: &ExecutionPlan,
-        slots: &[Region<'_>],
+        operands: &mut Operands<'_>,
+        layouts: Vec<Option<Layout>>,
         literals: &[Scalar],
         options: &Options,
-        destinations: SmallVec<[Destination<'_>; 2]>,
         watch: Option<&Watch<'_>>,
-    ) -> Result<SmallVec<[Option<Buffer>; 2]>> {
-        let run = PlanRun { request: self.request(options), pool: &self.pool, slots, literals, watch };
-        plan.run(&run, destinations)
+    ) -> Result<()> {
+        let run = PlanRun { request: self.request(options), pool: &self.pool, literals, watch };
+        plan.run(&run, operands, layouts)
     }
 
     /// Explains the evaluation of the roots.
@@ -444,8 +455,14 @@ pub(crate) fn evaluate_into_leaf(
     let dtype = leaf.storage.dtype();
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
-    let out = Destination::Given(Box::new(view_mut(bytes, dtype, &layout)?));
-    Engine::global().eval_into(root, out, options, control)
+    // Everything that the layout reaches is inside, and no element is reached twice.
+    view_mut(bytes, dtype, &layout)?;
+    let len = layout.shape.elements() * dtype.size();
+    let (bytes, layout) = match layout.is_contiguous() && layout.offset == 0 {
+        true => (&mut bytes[..len], None),
+        false => (bytes, Some(layout)),
+    };
+    Engine::global().eval_into(root, bytes.into(), layout, options, control)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::engine::watch::Watch;
 use crate::engine::workers;
 
 /// See the module's head.
-pub(super) struct Outcome<'o> {
+pub struct Outcome<'o> {
     /// A byte for each division that is checked.
     faults: SmallVec<[AtomicU8; 8]>,
     /// No further part is begun: one was not run to its end.
@@ -109,6 +109,11 @@ impl<'o> Outcome<'o> {
             self.fail(failure);
         }
         self.count(elements);
+    }
+
+    /// What watches the run.
+    pub fn watch(&self) -> Option<&'o Watch<'o>> {
+        self.watch
     }
 
     /// Whether the run is watched.

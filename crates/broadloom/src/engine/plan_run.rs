@@ -1,39 +1,46 @@
-//! A run of a plan: all but the memory that is written.
+//! A run of a plan: what all of its stages share.
 
 use broadloom_core::Scalar;
-use broadloom_core::fuse::{ParamSource, Source};
-use broadloom_mem::{Buffer, Pool, Region};
+use broadloom_core::fuse::{ParamSource, Source, Stage};
+use broadloom_mem::{Pool, Region};
+use smallvec::SmallVec;
 
+use crate::engine::memory::Temporaries;
 use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 
-/// See the module's head.
+/// The values of a stage's run-time scalars, as bits.
+pub type Params = SmallVec<[u64; 8]>;
+
+/// A run of a plan, but for its memory.
 pub struct PlanRun<'r> {
     pub request: Request<'r>,
     pub pool: &'r Pool,
-    pub slots: &'r [Region<'r>],
     pub literals: &'r [Scalar],
     pub watch: Option<&'r Watch<'r>>,
 }
 
 impl PlanRun<'_> {
-    /// The memory of an input; of one that is generated, none.
-    pub fn region<'m>(&'m self, source: Source, temps: &'m [Option<Buffer>]) -> Region<'m> {
-        match source {
-            Source::Slot(slot) => self.slots[slot as usize],
-            Source::Temp(temp) => {
-                let buffer = temps.get(temp as usize).and_then(Option::as_ref);
-                buffer.map_or(&[][..], Buffer::as_bytes).into()
-            }
-            Source::Index => [][..].into(),
-        }
+    /// The run-time scalars of a stage.
+    pub fn params(&self, stage: &Stage) -> Params {
+        params(stage, self.literals)
     }
 }
 
-/// The bits of a run-time scalar.
-pub(crate) fn param(source: ParamSource, literals: &[Scalar]) -> u64 {
+/// The memory of an input of a stage, among that of the slots and temporaries; that of generated numbers is empty.
+pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
+        Source::Slot(slot) => slots[slot as usize],
+        Source::Temp(temp) => temps.region(temp),
+        Source::Index => [][..].into(),
+    }
+}
+
+/// The run-time scalars of a stage, of which some are these literals.
+pub(crate) fn params(stage: &Stage, literals: &[Scalar]) -> Params {
+    let bits = |source: &ParamSource| match *source {
         ParamSource::Slot(slot) => literals[slot as usize].bits,
         ParamSource::Fixed(value) => value.bits,
-    }
+    };
+    stage.params.iter().map(bits).collect()
 }

@@ -19,10 +19,12 @@ use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
+use crate::engine::execute::Accesses;
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::options::Executor;
+use crate::engine::reduce::Scanned;
 use crate::engine::runtime::{Compilation, Executable, KernelKey, Request, ThreadMode};
-use crate::engine::space::{ShortReduction, Space};
+use crate::engine::space::{Form, ShortReduction, Space};
 use crate::engine::watch::{Watch, Work};
 
 /// See the module's head.
@@ -30,16 +32,12 @@ pub struct PreparedStage {
     pub stage: Stage,
     /// The host functions that its kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
-    /// How a stage that reduces is walked.
-    pub space: Option<Space>,
-    /// Whether all of its elements are stored.
-    pub stores: bool,
-    /// Whether it reduces long runs of elements that follow each other.
+    /// How its elements are walked, where inputs are in memory as their layouts say.
+    pub loops: std::result::Result<Loops, LoopPlanError>,
+    /// Whether it reduces long runs of contiguous elements.
     has_long_runs: bool,
     /// What it does, if that is to reduce a few elements that are neighbours, as they are.
     pub short_reductions: Option<SmallVec<[ShortReduction; 1]>>,
-    /// Its loops, where inputs are in memory as their layouts say and outputs are contiguous.
-    pub loops: std::result::Result<LoopPlan, LoopPlanError>,
     estimate: Estimate,
     /// Its kernel's vector instructions per element, roughly.
     cost: usize,
@@ -60,13 +58,70 @@ pub struct PreparedStage {
     tags: ByRequest<AtomicU8>,
 }
 
+/// How the elements of a stage, or of its part in a block of rows, are walked.
+pub enum Loops {
+    /// All of them are stored.
+    Store(LoopPlan),
+    /// They are reduced.
+    Reduce(Space),
+    /// They are stored, and then scanned where they are.
+    Scan(Scanned),
+}
+
+impl Loops {
+    /// The loops of a stage, whose stored outputs are laid out so.
+    pub fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
+        Ok(if stage.reduces() {
+            Loops::Reduce(Space::new(stage))
+        } else if let Some(scanned) = Scanned::of(stage) {
+            Loops::Scan(scanned?)
+        } else {
+            Loops::Store(stored(stage, outputs)?)
+        })
+    }
+
+    /// The plan of the elements that are computed.
+    pub fn plan(&self) -> Option<&LoopPlan> {
+        match self {
+            Loops::Store(plan) => Some(plan),
+            Loops::Reduce(space) => space.whole().ok(),
+            Loops::Scan(scanned) => Some(&scanned.plan),
+        }
+    }
+
+    /// The space of a reduction.
+    pub fn space(&self) -> Option<&Space> {
+        match self {
+            Loops::Reduce(space) => Some(space),
+            Loops::Store(_) | Loops::Scan(_) => None,
+        }
+    }
+
+    /// Whether nothing is to be written.
+    pub fn is_done(&self) -> bool {
+        match self {
+            Loops::Store(plan) => plan.elements() == 0,
+            Loops::Reduce(space) => space.results == 0,
+            Loops::Scan(scanned) => scanned.is_empty(),
+        }
+    }
+
+    /// The nanoseconds, about, that combining elements takes in addition to computing them.
+    pub fn time_to_combine(&self) -> f64 {
+        match self {
+            Loops::Store(_) | Loops::Reduce(_) => 0.0,
+            Loops::Scan(scanned) => scanned.time(),
+        }
+    }
+}
+
 /// One for each [`VectorWidth`] and thread mode.
 type ByRequest<T> = [[T; 2]; 3];
 
 #[derive(Default)]
 struct Kept {
     /// How the inputs were accessed last, which what follows is for.
-    access: SmallVec<[Access; 8]>,
+    access: Accesses,
     /// By [`VectorWidth`], as the code.
     programs: [Option<Executable>; 3],
     code: [KeptCode; 3],
@@ -93,58 +148,74 @@ impl Kept {
 }
 
 impl PreparedStage {
-    /// Prepares a stage, whose host functions are among these.
-    pub fn new(stage: Stage, functions: &[HostFunction]) -> PreparedStage {
+    /// Prepares a stage, whose host functions are among these, and whose outputs are laid out so if it stores them.
+    pub fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
-        let loops = loops(&stage);
-        let stores = stage.stores();
+        let loops = Loops::new(&stage, outputs);
         let estimate = Estimate::of(&stage.kernel);
         let elements = stage.shape.elements();
-        let space = Space::of(&stage);
+        let space = loops.as_ref().ok().and_then(Loops::space);
+        let mut traffic =
+            stored(&stage, outputs).map_or_else(|_| Traffic::default(), |plan| Traffic::of(&plan));
+        traffic.stays = space.is_some();
         PreparedStage {
-            stores,
-            has_long_runs: space.as_ref().is_some_and(Space::has_long_runs),
-            short_reductions: space.as_ref().and_then(|space| ShortReduction::all(&stage, space)),
+            has_long_runs: space.is_some_and(Space::has_long_runs),
+            short_reductions: space.and_then(|space| ShortReduction::all(&stage, space)),
             can_fail: functions.iter().any(HostFunction::can_fail),
             functions,
             estimate,
             cost: stage.kernel.cost() as usize,
             pause: cost::pause(&stage.kernel),
-            traffic: Traffic {
-                stays: space.is_some(),
-                ..loops.as_ref().map_or_else(|_| Traffic::default(), Traffic::of)
-            },
+            traffic,
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
             short: VectorWidth::ALL.map(|width| cost::is_short(&estimate, width, elements)),
             kept: Mutex::default(),
             direct: Default::default(),
             tags: Default::default(),
-            space,
             loops,
             stage,
         }
     }
 
+    /// The space of a stage that reduces.
+    pub fn space(&self) -> Option<&Space> {
+        self.loops.as_ref().ok()?.space()
+    }
+
     /// What becomes of each input; contiguous where layouts have no plan.
     pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
-        let planned = self.loops.as_ref().map_or(&[][..], LoopPlan::operands);
+        let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
         (0..self.stage.inputs.len()).map(class)
     }
 
     /// Whether the stage stores, and its loops are one over memory as it is.
     fn is_linear(&self) -> bool {
-        self.stores && self.loops.as_ref().is_ok_and(LoopPlan::is_linear)
+        matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
     /// How each input is accessed; a reduction combines what is in tiles.
-    pub fn access(&self) -> SmallVec<[Access; 8]> {
-        match self.space.as_ref().map(Space::whole) {
-            Some(Ok(plan)) => plan.accesses().collect(),
-            Some(Err(_)) => self.classes().map(AccessClass::access).collect(),
+    pub fn access(&self) -> Accesses {
+        match self.space() {
+            Some(_) => self.classes().map(AccessClass::access).collect(),
             None => self.classes().map(AccessClass::stepped_access).collect(),
         }
+    }
+
+    /// How inputs are accessed by loops of the stage; none where elements are combined as they are, and where machine code, which
+    /// may combine elements before it writes them, is for another form.
+    pub fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
+        Ok(match loops {
+            Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
+            Loops::Scan(scanned) => Some(scanned.plan.stepped_accesses().collect()),
+            Loops::Reduce(space) => {
+                let is_along = |space: &Space| space.form == Form::Along;
+                let is_same = self.space().is_some_and(|own| is_along(own) == is_along(space));
+                let is_computed = is_same && space.count > 0 && !space.takes_inputs();
+                if is_computed { Some(space.whole()?.accesses().collect()) } else { None }
+            }
+        })
     }
 
     /// The choice for a run with inputs that are accessed so, were it made now.
@@ -288,7 +359,7 @@ impl PreparedStage {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
                 // Under the lock: a forked child must not wait for one that is being set.
-                if held && self.stores && self.access()[..] == *access {
+                if held && matches!(self.loops, Ok(Loops::Store(_))) && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
                 return Ok((compiled.clone(), choice));
@@ -360,12 +431,7 @@ impl PreparedStage {
     }
 
     /// Notes how long a run of a trial took.
-    pub fn note(&self, request: &Request<'_>, jit: bool, since: Instant) {
-        self.note_time(request, jit, since.elapsed());
-    }
-
-    /// [`PreparedStage::note`] of a run that was measured piece by piece.
-    pub fn note_time(&self, request: &Request<'_>, jit: bool, time: Duration) {
+    pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
         // Times are compared in floats.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
@@ -410,19 +476,13 @@ impl PreparedStage {
     }
 }
 
-/// How the inputs of a stage that stores are accessed, where they are in memory as their layouts say and outputs are contiguous; of
-/// layouts that have no plan, nothing is said.
-pub fn access_of(stage: &Stage) -> SmallVec<[Access; 8]> {
-    loops(stage).map_or_else(|_| SmallVec::new(), |loops| loops.stepped_accesses().collect())
-}
-
-/// The loops of a stage, where inputs are in memory or generated as their layouts say and outputs are contiguous.
-fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
+/// The loops over the elements that a stage computes, where inputs are in memory or generated as their layouts say, and outputs
+/// are laid out so.
+pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
-    let contiguous = Layout::contiguous(stage.shape.clone());
     let inputs = stage.inputs.iter().map(|input| &*input.layout).zip(stage.kernel.inputs.iter().copied());
-    let outputs = stage.kernel.output_dtypes().map(|dtype| (&contiguous, dtype));
+    let outputs = outputs.iter().zip(stage.kernel.output_dtypes());
     for (operand, (layout, dtype)) in inputs.chain(outputs).enumerate() {
         let bytes = |n: isize| n.checked_mul(dtype.size() as isize);
         let strides = layout.strides.iter().map(|&stride| bytes(stride)).collect::<Option<_>>();
@@ -438,4 +498,9 @@ fn loops(stage: &Stage) -> std::result::Result<LoopPlan, LoopPlanError> {
         is_generated: is_generated(operand),
     });
     LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
+}
+
+/// The layouts of a stage's outputs where all are contiguous over its elements.
+pub fn contiguous(stage: &Stage) -> SmallVec<[Layout; 2]> {
+    stage.outputs.iter().map(|_| Layout::contiguous(stage.shape.clone())).collect()
 }

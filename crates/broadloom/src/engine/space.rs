@@ -100,16 +100,6 @@ pub struct Space {
 }
 
 impl Space {
-    /// How a stage is walked, if it reduces.
-    pub fn of(stage: &Stage) -> Option<Space> {
-        stage.reduces().then(|| Space::new(stage))
-    }
-
-    /// The same over memory in which inputs begin elsewhere.
-    pub fn beginning_at(&self, offsets: SmallVec<[isize; 4]>) -> Space {
-        Space { offsets, ..self.clone() }
-    }
-
     /// The same, so many results of which are combined together, or each by itself.
     pub fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
@@ -118,7 +108,8 @@ impl Space {
         space
     }
 
-    fn new(stage: &Stage) -> Space {
+    /// How a stage that reduces is walked.
+    pub fn new(stage: &Stage) -> Space {
         let axes = stage.axes;
         let dim = |axis: usize| Dim {
             extent: stage.shape[axis],

@@ -2,17 +2,16 @@
 //!
 //! All memory is checked before the first store; nothing is planned in a run, and nothing allocated in a short one.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use broadloom_core::fuse::Source;
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape};
 use broadloom_ir::VectorWidth;
-use broadloom_mem::{Operands, Region, ViewMut, with_bools_as_bytes};
+use broadloom_mem::{Operands, ViewError, ViewMut, with_bools_as_bytes};
 use smallvec::SmallVec;
 
 use crate::engine::{
-    self, Control, Destination, Engine, ExecutionPlan, Executor, Options, Watch, is_long, param,
+    self, Control, Engine, ExecutionPlan, Executor, Options, Params, Watch, is_long, params,
 };
 use crate::kernel::memory::{In, Out, Place, outside};
 use crate::kernel::port::Port;
@@ -44,7 +43,7 @@ struct Required {
 struct Direct {
     /// For each input of the stage, the caller's; none of one that is generated.
     inputs: SmallVec<[Option<usize>; 4]>,
-    params: SmallVec<[u64; 4]>,
+    params: Params,
 }
 
 impl Direct {
@@ -55,15 +54,14 @@ impl Direct {
             Source::Index => Some(None),
             Source::Temp(_) => None,
         });
-        let params = stage.params.iter().map(|p| param(*p, literals)).collect();
-        Some(Direct { inputs: given.collect::<Option<_>>()?, params })
+        Some(Direct { inputs: given.collect::<Option<_>>()?, params: params(stage, literals) })
     }
 
-    /// Adds the memory that the stage reads; false where it has gaps. What is generated has none.
+    /// Adds the memory that the stage reads. What is generated has none.
     #[inline]
-    fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) -> bool {
+    fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) {
         let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);
-        self.inputs.iter().all(|i| operands.read(region(i)))
+        self.inputs.iter().for_each(|i| operands.read(region(i)));
     }
 }
 
@@ -151,15 +149,28 @@ impl Specialisation {
         }
         if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control) {
             let mut operands = Operands::default();
-            if direct.read(inputs, &mut operands)
-                && slices.iter_mut().all(|(_, bytes)| operands.write_slice(bytes))
-            {
-                let request = Engine::global().request(options);
-                return prepared.run(&request, &mut operands, &direct.params, None);
+            direct.read(inputs, &mut operands);
+            slices.iter_mut().for_each(|(_, bytes)| operands.write((&mut **bytes).into()));
+            if !operands.may_overlap() {
+                return prepared.run(&Engine::global().request(options), &mut operands, &direct.params, None);
             }
         }
-        let outputs = slices.into_iter().map(|(dtype, bytes)| Out::bytes(dtype, bytes));
-        self.run_anywhere(options, inputs, outputs.collect(), control)
+        let mut operands = Operands::default();
+        inputs.iter().for_each(|input| operands.read(input.region));
+        slices.into_iter().for_each(|(_, bytes)| operands.write(bytes.into()));
+        self.run_plan(options, &mut operands, Vec::new(), control)
+    }
+
+    /// Runs the plan over memory of any kind.
+    fn run_plan(
+        &self,
+        options: &Options,
+        operands: &mut Operands<'_>,
+        layouts: Vec<Option<Layout>>,
+        control: Option<&Control<'_>>,
+    ) -> Result<()> {
+        let watch = Watch::over(Watch::begin(control, options)?, self.plan.work())?;
+        Engine::global().run(&self.plan, operands, layouts, &self.literals, options, watch.as_ref())
     }
 
     /// The control, unless the run ends before anyone would stop it.
@@ -183,7 +194,7 @@ impl Specialisation {
         outputs: impl Iterator<Item = Out<'o>>,
         control: Option<&Control<'_>>,
     ) -> Result<()> {
-        let mut given: SmallVec<[Out<'_>; 4]> = outputs.collect();
+        let given: SmallVec<[Out<'_>; 4]> = outputs.collect();
         count("outputs", given.len(), self.outputs.len())?;
         if given.iter().any(|out| matches!(out.place, Place::Bools(_))) {
             return self.run_over_bools(options, inputs, given, control);
@@ -191,35 +202,37 @@ impl Specialisation {
         for (i, (out, wanted)) in given.iter().zip(&self.outputs).enumerate() {
             self.check_output(i, out, wanted)?;
         }
-        if control.is_none()
-            && let Some(done) = self.run_apart(options, inputs, &mut given)
+        let mut views: SmallVec<[Box<ViewMut<'_>>; 4]> = SmallVec::new();
+        for (i, (out, (dtype, shape))) in given.into_iter().zip(self.plan.roots()).enumerate() {
+            let wrong = |e: Error| named(&format!("output {i}:"), e);
+            let view = Out::view_of(out.place, *dtype, shape).map_err(wrong)?;
+            if let Some(first) = views.iter().position(|other| !other.is_apart_from(&view)) {
+                let why = format!("kernel: outputs {first} and {i} overlap");
+                return Err(Error::new(ErrorKind::Memory, why));
+            }
+            views.push(view);
+        }
+        let mut layouts = Vec::with_capacity(views.len());
+        let mut written: SmallVec<[_; 4]> = SmallVec::new();
+        for view in &mut views {
+            let (memory, layout) = engine::output(view)?;
+            written.push(memory);
+            layouts.push(layout);
+        }
+        if let (Some(direct), Some(prepared), None) = (&self.direct, self.plan.single_stage(), control)
+            && layouts.iter().all(Option::is_none)
         {
-            return done;
+            let mut operands = Operands::default();
+            direct.read(inputs, &mut operands);
+            written.iter_mut().for_each(|memory| operands.write(memory.reborrow()));
+            if !operands.may_overlap() {
+                return prepared.run(&Engine::global().request(options), &mut operands, &direct.params, None);
+            }
         }
-        self.run_anywhere(options, inputs, given, control)
-    }
-
-    /// Runs the one stage of a plan over memory that is found to be apart; none where it is not, where it has gaps, and for
-    /// other plans.
-    fn run_apart<'r>(
-        &self,
-        options: &Options,
-        inputs: &[In<'r>],
-        outputs: &'r mut [Out<'_>],
-    ) -> Option<Result<()>> {
-        let (direct, prepared) = (self.direct.as_ref()?, self.plan.single_stage()?);
         let mut operands = Operands::default();
-        let mut is_apart = direct.read(inputs, &mut operands);
-        for out in outputs {
-            is_apart = is_apart
-                && match &mut out.place {
-                    Place::Raw(view) => operands.write(view),
-                    Place::Bytes(bytes) => operands.write_slice(bytes),
-                    Place::Formed(..) | Place::Bools(_) => false,
-                };
-        }
-        is_apart
-            .then(|| prepared.run(&Engine::global().request(options), &mut operands, &direct.params, None))
+        inputs.iter().for_each(|input| operands.read(input.region));
+        written.into_iter().for_each(|memory| operands.write(memory));
+        self.run_plan(options, &mut operands, layouts, control)
     }
 
     /// Runs with outputs of bools as outputs of bytes.
@@ -247,62 +260,6 @@ impl Specialisation {
             let outputs = others.into_iter().map_while(|out| out.or_else(|| bytes.next()));
             self.run(options, inputs, outputs.collect::<SmallVec<[Out<'_>; 4]>>(), control)
         })
-    }
-
-    /// Runs over memory of any kind.
-    fn run_anywhere(
-        &self,
-        options: &Options,
-        inputs: &[In<'_>],
-        outputs: SmallVec<[Out<'_>; 4]>,
-        control: Option<&Control<'_>>,
-    ) -> Result<()> {
-        let slots: SmallVec<[Region<'_>; 8]> = inputs.iter().map(|input| input.region).collect();
-        // Inputs that are not slices may be where an output is.
-        let read = inputs.iter().filter(|input| input.region.as_slice().is_none());
-        let read: SmallVec<[Range<usize>; 8]> = read.map(|input| input.region.addresses()).collect();
-        let copies = self.plan.single_stage().is_none();
-        let mut places: SmallVec<[(bool, Box<ViewMut<'_>>); 4]> = SmallVec::new();
-        for (i, (out, (dtype, shape))) in outputs.into_iter().zip(self.plan.roots()).enumerate() {
-            let wrong = |e: Error| named(&format!("output {i}:"), e);
-            let view = Out::view_of(out.place, *dtype, shape).map_err(wrong)?;
-            if let Some(first) = places.iter().position(|(_, other)| !other.is_apart_from(&view)) {
-                let why = format!("kernel: outputs {first} and {i} overlap");
-                return Err(Error::new(ErrorKind::Memory, why));
-            }
-            let at = view.addresses();
-            // A stage must not write what a later one reads.
-            let aside = copies && read.iter().any(|r| r.start < at.end && at.start < r.end);
-            places.push((aside, view));
-        }
-        let mut later: SmallVec<[Option<Box<ViewMut<'_>>>; 4]> = SmallVec::new();
-        let mut destinations: SmallVec<[Destination<'_>; 2]> = SmallVec::new();
-        for (aside, view) in places {
-            let (destination, left) =
-                if aside { (Destination::New, Some(view)) } else { (Destination::Given(view), None) };
-            destinations.push(destination);
-            later.push(left);
-        }
-        let watch = Watch::over(Watch::begin(control, options)?, self.plan.work())?;
-        let made = Engine::global().run(
-            &self.plan,
-            &slots,
-            &self.literals,
-            options,
-            destinations,
-            watch.as_ref(),
-        )?;
-        for ((buffer, view), (dtype, shape)) in made.into_iter().zip(later).zip(self.plan.roots()) {
-            if let (Some(buffer), Some(view)) = (buffer, view) {
-                let layout = Layout::contiguous(shape.clone());
-                engine::copy(
-                    engine::view(buffer.as_bytes().into(), *dtype, &layout)?,
-                    *view,
-                    watch.as_ref(),
-                )?;
-            }
-        }
-        Ok(())
     }
 
     /// Checks that an output is memory that the plan is for.
@@ -365,8 +322,11 @@ impl Input {
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
             // Memory with gaps may be left out of in the middle.
             (true, true) if given.region.has_gaps() => {
-                let view = engine::view(given.region, given.dtype, &self.layout);
-                view.map(drop).map_err(|e| named(&format!("input {i}:"), e))
+                let in_bytes = |&stride: &isize| stride * size as isize;
+                let strides: SmallVec<[isize; 6]> = strides.iter().map(in_bytes).collect();
+                let view = given.region.view(size, self.layout.offset as usize * size, shape, &strides);
+                let wrong = |e: ViewError| Error::new(ErrorKind::Memory, e.to_string());
+                view.map(drop).map_err(|e| named(&format!("input {i}:"), wrong(e)))
             }
             (true, true) => Ok(()),
             (false, _) => Err(named(&format!("input {i}"), outside())),

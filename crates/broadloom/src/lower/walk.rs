@@ -7,7 +7,7 @@ use broadloom_core::node::{NodeId, NodeKind};
 use broadloom_core::scalar::Class;
 use broadloom_core::structure::{Entry, KeyLayout, KeyLeaf, Structure};
 use broadloom_core::{DType, Error, ErrorKind, HostDeclaration, Op, Result, Scalar};
-use broadloom_mem::HostFunction;
+use broadloom_mem::{HostFunction, Region};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Data, Leaf};
@@ -50,6 +50,11 @@ impl<'e, 'a> Lowered<'e, 'a> {
     /// The memory behind each input slot: only its storage counts here, layouts are in the structure.
     pub(crate) fn slots(&self) -> &[&'e Data<'a>] {
         &self.slots
+    }
+
+    /// That memory.
+    pub(crate) fn regions(&self) -> impl Iterator<Item = Region<'_>> {
+        self.slots.iter().map(|data| data.storage.region())
     }
 
     /// The value of each literal slot.

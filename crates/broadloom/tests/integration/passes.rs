@@ -457,7 +457,7 @@ fn wide_chunks_of_any_layout() -> Result<()> {
     let placeholder = input(&x);
     for build in [(|x| x.max(0)) as Build, |x| x.argmin(0)] {
         let (result, whole) = (build(&placeholder)?, build(&x)?.eval()?);
-        let mut passes = Passes::new(&[&result], &[&placeholder], &limited(16_000_000))?;
+        let mut passes = Passes::new(&[&result], &[&placeholder], &limited(6_000_000))?;
         let mut count = 0;
         while let Some(chunk) = passes.next_chunk()? {
             let laid_out = |x: Array<'static>| match count {

@@ -3,43 +3,48 @@
 //! Blocks come from loop plans in order, which pack what does not follow each other in memory. A tile holds elements, or nodes that machine code has
 //! combined them to; it is combined before the next one is computed.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
-use broadloom_ir::VectorWidth;
 use broadloom_ir::canonical::{LANES, nodes};
 use broadloom_ir::loop_plan::LoopPlan;
 use broadloom_mem::{
-    Access, AliasPolicy, AllocError, Block, Buffer, Caches, KernelRun, Nest, Region, Scratch, Stores,
-    has_failed,
+    Access, AliasPolicy, AllocError, Block, Buffer, Caches, KernelRun, Nest, Operands, Region, Scratch,
+    Stores,
 };
 use smallvec::SmallVec;
 
 use super::take::{Reductions, Take};
-use crate::engine::execute::with_workspace;
-use crate::engine::outcome::{Outcome, Pace};
-use crate::engine::prepared::PreparedStage;
+use crate::engine::execute::{Accesses, StageRun, memory, walk, with_workspace};
+use crate::engine::outcome::Pace;
 use crate::engine::runtime::Executable;
 use crate::engine::space::{Cells, Form, Space, Unit};
 
-/// Bytes that are combined from memory between two looks whether to go on, where the last-level cache is smaller or unknown.
+/// Bytes that are combined from memory between two checks for cancellation, where the last-level cache is smaller or unknown.
 const LEAST_STRETCH: usize = 8 << 20;
-
-/// How inputs are accessed.
-pub type Accesses = SmallVec<[Access; 8]>;
 
 /// One run of a stage that reduces, or of a part of it: what its threads share.
 pub struct Fold<'f> {
-    pub prepared: &'f PreparedStage,
+    pub run: &'f StageRun<'f>,
     pub space: &'f Space,
     /// The number of the first element of each result.
     pub start: u64,
     pub reductions: Reductions,
-    pub inputs: &'f [Region<'f>],
-    pub params: &'f [u64],
-    /// What computes elements of inputs that are accessed so.
-    pub first: Option<(&'f Executable, &'f [Access])>,
-    pub outcome: &'f Outcome<'f>,
+    /// The memory of each input, and the byte from which on the space counts.
+    pub inputs: &'f [(Region<'f>, isize)],
+}
+
+impl<'f> Fold<'f> {
+    pub fn new(
+        run: &'f StageRun<'f>,
+        space: &'f Space,
+        start: u64,
+        inputs: &'f [(Region<'f>, isize)],
+    ) -> Fold<'f> {
+        let stage = &run.prepared.stage;
+        let reductions = stage.reductions().zip(stage.kernel.output_dtypes()).collect();
+        Fold { run, space, start, reductions, inputs }
+    }
 }
 
 /// What one thread computes elements with.
@@ -49,8 +54,6 @@ pub struct Elements<'f> {
     tiles: SmallVec<[Buffer; 2]>,
     /// Loops over boxes that are no whole units.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
-    /// What interprets blocks whose inputs are accessed otherwise than was chosen for.
-    others: Vec<(Accesses, Executable)>,
     /// The divisions by zero that were met.
     pub faults: SmallVec<[u8; 8]>,
     /// How far the thread is.
@@ -73,9 +76,10 @@ struct BoxRun<'r, 'f> {
 
 impl<'f> Elements<'f> {
     pub fn new(fold: &'f Fold<'_>) -> Elements<'f> {
-        let faults = SmallVec::from_elem(0, fold.outcome.sites());
-        let pace = Pace::new(fold.outcome, fold.prepared.pause);
-        Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), others: Vec::new(), faults, pace }
+        let StageRun { prepared, outcome, .. } = fold.run;
+        let faults = SmallVec::from_elem(0, outcome.sites());
+        let pace = Pace::new(outcome, prepared.pause);
+        Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), faults, pace }
     }
 
     /// Has the elements of a unit taken.
@@ -87,8 +91,7 @@ impl<'f> Elements<'f> {
     }
 
     fn cells(&mut self, cells: &Cells, take: &mut Take<'_, '_>) -> Result<()> {
-        let Elements { fold, tiles, plans, others, faults, pace } = self;
-        let memory = |e: &dyn std::error::Error| Error::new(ErrorKind::Memory, e.to_string());
+        let Elements { fold, tiles, plans, faults, pace } = self;
         let plan = match fold.space.whole_of(cells) {
             Some(plan) => plan,
             None => {
@@ -101,56 +104,29 @@ impl<'f> Elements<'f> {
                 &plans[place].1
             }
         };
-        let inputs = fold.inputs.iter().copied().zip(fold.space.starts_of(cells));
-        let mut nest = Nest::bind_inputs(plan, inputs).map_err(|e| memory(&e))?;
-        let is_splat = |access: Access| access == Access::Splat;
-        let kernel = match fold.first {
-            _ if fold.space.is_bare && !nest.accesses().any(is_splat) => None,
-            Some((kernel, first)) if nest.accesses().eq(first.iter().copied()) => Some(kernel),
-            _ => Some(other(fold, others, nest.accesses().collect())?),
+        let mut operands = Operands::default();
+        for (&(region, from), start) in fold.inputs.iter().zip(fold.space.starts_of(cells)) {
+            operands.read_from(region, from + start);
+        }
+        let mut nest = Nest::bind(plan, &mut operands).map_err(|e| memory(&e))?;
+        let kernel = match fold.space.is_bare && !nest.accesses().any(|access| access == Access::Splat) {
+            true => None,
+            false => Some(fold.run.kernel(&nest.accesses().collect::<Accesses>())?),
         };
-        let level = kernel.and_then(|kernel| kernel.plan()?.leaf_level());
+        let level = kernel.as_ref().and_then(|kernel| kernel.plan()?.leaf_level());
         with_workspace(|scratch, memory| {
-            let run = KernelRun { params: fold.params, faults, stores: Stores::Cached, memory };
-            BoxRun { fold, kernel, level, run, tiles, pace, first: cells.first }
+            let run = KernelRun { params: fold.run.params, faults, stores: Stores::Cached, memory };
+            BoxRun { fold, kernel: kernel.as_ref(), level, run, tiles, pace, first: cells.first }
                 .walk(&mut nest, scratch, take)
         })
     }
 }
 
-/// The interpreter's program for inputs that are accessed otherwise than was chosen for: nothing is compiled for it.
-fn other<'o>(
-    fold: &Fold<'_>,
-    others: &'o mut Vec<(Accesses, Executable)>,
-    access: Accesses,
-) -> Result<&'o Executable> {
-    let known = others.iter().position(|(of, _)| *of == access);
-    let place = known.unwrap_or(others.len());
-    if known.is_none() {
-        let width = fold.first.map_or_else(VectorWidth::target, |(kernel, _)| kernel.width());
-        let program = fold.prepared.program(width, &access)?;
-        others.push((access, program));
-    }
-    Ok(&others[place].1)
-}
-
 impl BoxRun<'_, '_> {
     fn walk(mut self, nest: &mut Nest<'_>, scratch: &mut Scratch, take: &mut Take<'_, '_>) -> Result<()> {
-        let mut failure = None;
-        let can_fail = self.fold.prepared.can_fail;
-        let mut body = |block: &mut Block<'_>| match self.block(block, take) {
-            Ok(()) if can_fail && has_failed() => ControlFlow::Break(()),
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        };
-        let _ = nest.run(AliasPolicy::InPlace, scratch, &mut body);
-        if let Some(refused) = scratch.take_refusal() {
-            failure = Some(Error::new(ErrorKind::Limit, refused.to_string()));
-        }
-        failure.map_or(Ok(()), Err)
+        let can_fail = self.fold.run.prepared.can_fail;
+        let mut parts = nest.split(1, AliasPolicy::InPlace);
+        parts.try_for_each(|part| walk(part, can_fail, scratch, |block| self.block(block, take)))
     }
 
     fn block(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
@@ -248,7 +224,7 @@ impl BoxRun<'_, '_> {
     /// The elements of a block where they are: in memory, or in the tiles that they are packed into.
     fn as_they_are(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
         let (rows, cols) = (block.rows(), block.cols());
-        let outputs = &self.fold.prepared.stage.kernel.outputs;
+        let outputs = &self.fold.run.prepared.stage.kernel.outputs;
         let input = |output: usize| outputs[output].value.index();
         let (at, width) = (self.first + block.first_of(0), take.width());
         let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
@@ -278,7 +254,8 @@ impl BoxRun<'_, '_> {
         Ok(())
     }
 
-    /// Rows to combine between two checks for cancellation, of `rows` rows of `width` elements that follow each other in memory. Long runs are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
+    /// Rows to combine between two checks for cancellation, of `rows` rows of `width` elements that are contiguous in memory. Long runs
+    /// are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
     fn stretch(&self, rows: usize, width: usize) -> usize {
         let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
         let bytes = rows.saturating_mul(width).saturating_mul(size);

@@ -5,14 +5,16 @@
 //! fit on. An evaluation that fails leaves it as it was.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
-use broadloom_mem::{FloatEnv, Region};
+use broadloom_mem::{FloatEnv, Operands};
 use broadloom_reduce::Partial;
 
-use super::no_reduction;
-use crate::engine::prepared::PreparedStage;
-use crate::engine::runtime::Request;
+use super::elements::Fold;
+use super::{no_reduction, overlaps, parts};
+use crate::engine::outcome::Outcome;
+use crate::engine::plan_run::PlanRun;
+use crate::engine::prepared::{Loops, PreparedStage};
 use crate::engine::space::Form;
-use crate::engine::watch::Watch;
+use crate::engine::workers;
 
 /// What reductions have come to over their first elements.
 pub(crate) struct Folding {
@@ -82,14 +84,14 @@ impl PreparedStage {
     /// width that is given for it.
     pub fn fold(
         &self,
-        request: &Request<'_>,
-        inputs: &[Region<'_>],
-        params: &[u64],
-        watch: Option<&Watch<'_>>,
+        run: &PlanRun<'_>,
+        operands: &mut Operands<'_>,
         start: u64,
         width: Option<usize>,
     ) -> Result<Vec<Blocks>> {
-        let space = self.space.as_ref().ok_or_else(no_reduction)?;
+        // Sums are computed, and estimates made, in floats, whatever the application has set.
+        let _ieee = FloatEnv::ieee();
+        let space = self.space().ok_or_else(no_reduction)?;
         let (shape, axes) = (&self.stage.shape, self.stage.axes);
         // Neighbours along the last axis are evenly spaced, whatever the layouts are.
         let row = (0..shape.rank()).rev().filter(|&axis| !axes.contains(axis)).map(|axis| shape[axis]);
@@ -98,24 +100,34 @@ impl PreparedStage {
             Form::Across { width } => width.min(row),
             Form::Along => 1,
         });
-        let space = space.in_blocks_of(width);
-        let mut made = Vec::new();
-        let outputs = self.stage.outputs.len();
-        self.with_fold(&space, start, request, inputs, params, watch, |fold, threads, parts| {
-            let mut blocks = Vec::new();
-            for first in (0..space.results).step_by(row) {
-                for at in (first..first + row).step_by(width) {
-                    blocks.push(at..(at + width).min(first + row));
-                }
+        let loops = Loops::Reduce(space.in_blocks_of(width));
+        let space = loops.space().ok_or_else(no_reduction)?;
+        let (access, params) = (self.accesses_in(&loops)?, run.params(&self.stage));
+        let outcome = Outcome::new(self.sites, self.can_fail, run.watch);
+        let stage_run = self.begin(&run.request, access, &params, outcome)?;
+        let (inputs, _) = operands.slices().ok_or_else(overlaps)?;
+        let mut blocks = Vec::new();
+        for first in (0..space.results).step_by(row) {
+            for at in (first..first + row).step_by(width) {
+                blocks.push(at..(at + width).min(first + row));
             }
-            let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
-            made = (0..outputs).map(|_| Blocks { width, blocks: Vec::new() }).collect();
-            fold.in_blocks(threads, ranges, &blocks, |block, partials| {
+        }
+        let threads = workers::threads(run.request.options, stage_run.time);
+        let parts = parts(threads);
+        let ranges = if blocks.len() < parts { parts.div_ceil(blocks.len().max(1)) } else { 1 };
+        let new = |_| Blocks { width, blocks: Vec::new() };
+        let mut made: Vec<Blocks> = (0..self.stage.outputs.len()).map(new).collect();
+        Fold::new(&stage_run, space, start, &inputs).in_blocks(
+            threads,
+            ranges,
+            &blocks,
+            |block, partials| {
                 let width = blocks[block].len();
                 made.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((width, partial)));
                 Ok(())
-            })
-        })?;
+            },
+        )?;
+        stage_run.end()?;
         Ok(made)
     }
 }

@@ -15,139 +15,38 @@ use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
-use broadloom_mem::{Access, FloatEnv, Region};
+use broadloom_mem::Operands;
 use smallvec::SmallVec;
 
-use crate::engine::choice::State;
-use crate::engine::outcome::Outcome;
-use crate::engine::prepared::PreparedStage;
-use crate::engine::runtime::{Executable, Request};
+use crate::engine::execute::StageRun;
 use crate::engine::space::{Form, PART, Space, Unit};
 use crate::engine::watch::Watch;
-use crate::engine::workers;
 
-use elements::{Accesses, Elements, Fold};
+use elements::{Elements, Fold};
 pub(crate) use folding::{Blocks, Folding};
-use take::{Partials, Reductions, Results, Take, append};
+pub use scan::Scanned;
+use take::{Partials, Results, Take, append};
 
-/// Bytes of results that are filled between two looks whether the run was cancelled.
+/// Bytes of results that are filled between two checks for cancellation.
 const FILLED: usize = 1 << 20;
 
-impl PreparedStage {
-    /// Runs a stage that combines elements.
-    pub fn combine(
-        &self,
-        request: &Request<'_>,
-        inputs: &[Region<'_>],
-        outputs: &mut [&mut [u8]],
-        params: &[u64],
-        watch: Option<&Watch<'_>>,
-    ) -> Result<()> {
-        match self.stage.reduces() {
-            true => self.reduce(request, inputs, outputs, params, watch),
-            false => self.scan(request, inputs, outputs, params, watch),
-        }
-    }
-
-    /// Reduces over memory that the inputs' layouts are over; each output is written whole, in row-major order.
-    fn reduce(
-        &self,
-        request: &Request<'_>,
-        inputs: &[Region<'_>],
-        outputs: &mut [&mut [u8]],
-        params: &[u64],
-        watch: Option<&Watch<'_>>,
-    ) -> Result<()> {
-        let space = self.space.as_ref().ok_or_else(no_reduction)?;
+impl StageRun<'_> {
+    /// Reduces elements; each output is written whole, in row-major order.
+    pub(super) fn reduce(&self, space: &Space, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+        let (inputs, mut outputs) = operands.slices().ok_or_else(overlaps)?;
+        let fold = Fold::new(self, space, 0, &inputs);
         if space.count == 0 {
-            let each = self.reductions().into_iter().zip(outputs);
-            return { each }.try_for_each(|((reduction, dtype), out)| fill(reduction, dtype, out, watch));
+            let each = fold.reductions.iter().zip(outputs);
+            return { each }.try_for_each(|(&(reduction, dtype), out)| {
+                fill(reduction, dtype, out, self.outcome.watch())
+            });
         }
-        if space.results == 0 {
-            return Ok(());
-        }
-        self.with_fold(space, 0, request, inputs, params, watch, |fold, threads, parts| {
-            fold.run(threads, parts, outputs)
-        })
-    }
-
-    /// Runs `run` with what combines elements, the first of which is number `start`, and how many threads and parts are best.
-    #[expect(clippy::too_many_arguments, reason = "those of a run, and what is to be done")]
-    fn with_fold(
-        &self,
-        space: &Space,
-        start: u64,
-        request: &Request<'_>,
-        inputs: &[Region<'_>],
-        params: &[u64],
-        watch: Option<&Watch<'_>>,
-        run: impl FnOnce(&Fold<'_>, usize, usize) -> Result<()>,
-    ) -> Result<()> {
-        // Sums are computed, and estimates made, in floats, whatever the application has set.
-        let _ieee = FloatEnv::ieee();
-        let outcome = Outcome::new(self.sites, self.can_fail, watch);
-        let access = self.accesses_in(space)?;
-        let since = self.clock(request);
-        let chosen = access.as_ref().map(|access| self.runner(request, access, watch)).transpose()?;
-        let first = chosen.as_ref().zip(access.as_deref()).map(|((kernel, _), access)| (kernel, access));
-        let fold = Fold {
-            prepared: self,
-            space,
-            start,
-            reductions: self.reductions(),
-            inputs,
-            params,
-            first,
-            outcome: &outcome,
-        };
-        let time = match &chosen {
-            Some((kernel, choice)) if kernel.plan().is_none() => choice.cost.interpreted,
-            _ => self.cost_of_run(request).compiled,
-        };
-        let threads = workers::threads(request.options, time);
-        run(&fold, threads, parts(threads))?;
-        if let (Some(since), Some((kernel, choice))) = (since, &chosen)
-            && let State::Trial(_) = choice.state
-        {
-            self.note(request, kernel.plan().is_some(), since);
-        }
-        self.check(outcome.faults())
-    }
-}
-
-impl PreparedStage {
-    fn reductions(&self) -> Reductions {
-        self.stage.reductions().zip(self.stage.kernel.output_dtypes()).collect()
-    }
-
-    /// How the inputs of a unit's blocks are accessed; `None` where elements are taken as they are, and where machine code, which may combine
-    /// elements before it writes them, is for another form.
-    pub fn accesses_in(&self, space: &Space) -> Result<Option<Accesses>> {
-        let own =
-            self.space.as_ref().is_some_and(|own| (own.form == Form::Along) == (space.form == Form::Along));
-        let access: Accesses = space.whole()?.accesses().collect();
-        Ok((own && !space.takes_inputs()).then_some(access))
-    }
-
-    /// Reduces a part of the stage's elements, here and now, as `space` says. `first` was chosen for how the inputs of the
-    /// largest part are accessed.
-    pub(super) fn reduce_part(
-        &self,
-        space: &Space,
-        first: Option<(&Executable, &[Access])>,
-        inputs: &[Region<'_>],
-        outputs: &mut [&mut [u8]],
-        params: &[u64],
-        outcome: &Outcome<'_>,
-    ) -> Result<()> {
-        let reductions = self.reductions();
-        let fold = Fold { prepared: self, space, start: 0, reductions, inputs, params, first, outcome };
-        fold.pieces(0..space.pieces(), outputs.iter_mut().map(|out| &mut **out).collect())
+        fold.run(threads, parts(threads), &mut outputs)
     }
 }
 
 impl Fold<'_> {
-    /// Runs the stage in about so many parts.
+    /// Reduces in about so many parts.
     fn run(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
         let pieces = self.space.pieces();
         if parts > 1 && self.space.has_ranges(parts) {
@@ -165,12 +64,12 @@ impl Fold<'_> {
             written = end;
         }
         let next = AtomicUsize::new(0);
-        self.outcome.share(threads.min(parts), &|| {
+        self.run.outcome.share(threads.min(parts), &|| {
             while let Some((results, range)) = shares.get(next.fetch_add(1, Ordering::Relaxed))
-                && !self.outcome.has_stopped()
+                && !self.run.outcome.has_stopped()
             {
                 let results = results.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.outcome.part(0, || self.pieces(range.clone(), results.unwrap_or_default()));
+                self.run.outcome.part(0, || self.pieces(range.clone(), results.unwrap_or_default()));
             }
         })
     }
@@ -190,7 +89,7 @@ impl Fold<'_> {
     fn pieces(&self, pieces: Range<usize>, mut results: Results<'_>) -> Result<()> {
         let mut elements = Elements::new(self);
         for unit in self.space.units(pieces) {
-            if self.outcome.has_stopped() {
+            if self.run.outcome.has_stopped() {
                 break;
             }
             let of_unit = self.split(&mut results, unit.results.len());
@@ -199,7 +98,7 @@ impl Fold<'_> {
             elements.unit(&unit, &mut take)?;
         }
         elements.pace.end();
-        self.outcome.note_faults(&elements.faults);
+        self.run.outcome.note_faults(&elements.faults);
         Ok(())
     }
 
@@ -237,20 +136,20 @@ impl Fold<'_> {
         let shares: Vec<Mutex<Option<Partials>>> =
             (0..blocks.len() * ranges).map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
-        self.outcome.share(threads, &|| {
+        self.run.outcome.share(threads, &|| {
             let mut elements = None;
             while let share = next.fetch_add(1, Ordering::Relaxed)
                 && let Some(place) = shares.get(share)
-                && !self.outcome.has_stopped()
+                && !self.run.outcome.has_stopped()
             {
                 let (results, start) = (blocks[share / ranges].clone(), share % ranges * length);
-                self.outcome.part(0, || {
+                self.run.outcome.part(0, || {
                     let elements = elements.get_or_insert_with(|| Elements::new(self));
                     let width = results.len();
                     let mut take = Take::new(&self.reductions, width, count, self.start, None);
                     elements.unit(&Unit { results, numbers: start..count.min(start + length) }, &mut take)?;
                     elements.pace.end();
-                    self.outcome.note_faults(&elements.faults);
+                    self.run.outcome.note_faults(&elements.faults);
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(take.into_partials()?);
                     Ok(())
                 });
@@ -278,6 +177,10 @@ pub(super) fn parts(threads: usize) -> usize {
 
 fn no_reduction() -> Error {
     Error::new(ErrorKind::Internal, "a stage that reduces nothing")
+}
+
+fn overlaps() -> Error {
+    Error::new(ErrorKind::Internal, "results that are combined are no slices of their own")
 }
 
 /// Writes what no elements are combined to.

@@ -7,18 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::fuse::Stage;
-use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_core::{DType, Layout, Result};
 use broadloom_ir::Scan;
-use broadloom_mem::{FloatEnv, Nest, Region, View, ViewMut};
+use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError};
+use broadloom_mem::Operands;
 use broadloom_reduce::ScanState;
-use smallvec::SmallVec;
 
-use crate::engine::memory::read;
-use crate::engine::outcome::{Outcome, Pace};
-use crate::engine::prepared::PreparedStage;
-use crate::engine::runtime::Request;
-use crate::engine::watch::Watch;
-use crate::engine::workers;
+use super::overlaps;
+use crate::engine::execute::StageRun;
+use crate::engine::outcome::Pace;
+use crate::engine::prepared::stored;
 
 /// Nanoseconds to scan an element, about.
 const SCAN: f64 = 2.0;
@@ -27,8 +25,10 @@ const STRETCH: usize = 1 << 20;
 /// Bytes of short runs that a thread takes at a time.
 const SHARE: usize = 64 << 10;
 
-/// The runs that a stage scans.
-struct Runs {
+/// How a stage that scans is walked: its elements are stored where the results go, and the runs along the axis scanned there.
+pub struct Scanned {
+    /// The loops of the elements, which go behind the initial ones.
+    pub plan: LoopPlan,
     scan: Scan,
     dtype: DType,
     /// Elements that are scanned beside each other.
@@ -40,34 +40,42 @@ struct Runs {
     bytes: usize,
 }
 
-impl Runs {
-    fn of(stage: &Stage) -> Result<Runs> {
-        let internal = || Error::new(ErrorKind::Internal, "a stage that scans nothing");
-        let ((scan, axis), initial) = (stage.scan().ok_or_else(internal)?, stage.initial);
-        let dtype = stage.kernel.output_dtypes().next().ok_or_else(internal)?;
-        let width: usize = stage.shape[axis + 1..].iter().product();
-        let row = width * dtype.size();
-        let bytes = row * (stage.shape[axis] + usize::from(initial));
-        let front = if initial { row } else { 0 };
-        Ok(Runs { scan, dtype, width, count: stage.shape[..axis].iter().product(), front, bytes })
+impl Scanned {
+    /// How a stage is walked; none if it scans nothing.
+    pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
+        let (scan, axis) = stage.scan()?;
+        let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
+        let width: usize = shape[axis + 1..].iter().product();
+        let front = if stage.initial { width } else { 0 };
+        // Those of the results, from behind the initial elements of the first run on.
+        let results = Layout::contiguous(stage.output_shape());
+        let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
+        let of = |plan: LoopPlan| Scanned {
+            plan,
+            scan,
+            dtype,
+            width,
+            count: shape[..axis].iter().product(),
+            front: front * dtype.size(),
+            bytes: width * (shape[axis] + usize::from(stage.initial)) * dtype.size(),
+        };
+        Some(stored(stage, &[output]).map(of))
     }
 
-    /// Where the kernel's elements go: behind the initial ones.
-    fn target<'o>(&self, stage: &Stage, out: &'o mut [u8]) -> Result<ViewMut<'o>> {
-        let mut strides: SmallVec<[isize; 6]> = SmallVec::new();
-        let mut step = self.dtype.size() as isize;
-        for (i, &extent) in stage.shape.iter().enumerate().rev() {
-            strides.push(step);
-            step *= (extent + usize::from(stage.initial && stage.axes.contains(i))) as isize;
-        }
-        strides.reverse();
-        ViewMut::new(out, self.dtype.size(), self.front, &stage.shape, &strides).map_err(|e| memory(&e))
+    /// Whether there are no results.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 || self.bytes == 0
+    }
+
+    /// The nanoseconds, about, that scanning takes in addition to storing.
+    pub fn time(&self) -> f64 {
+        SCAN * self.plan.elements() as f64
     }
 
     /// Scans the elements of runs in place.
     ///
     /// Errors: also that the run was cancelled.
-    fn scan(&self, runs: &mut [u8], pace: &mut Pace<'_>) -> Result<()> {
+    fn run(&self, runs: &mut [u8], pace: &mut Pace<'_>) -> Result<()> {
         let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
         let first = self.scan.initial(self.dtype).bits.to_le_bytes();
         let mut state = ScanState::new(self.scan, self.dtype, self.width.min(STRETCH / item))?;
@@ -80,7 +88,7 @@ impl Runs {
             }
             state.reset();
             for stretch in elements.chunks_mut(row * (STRETCH / row)) {
-                pace.pass(stretch.len())?;
+                pace.again(stretch.len())?;
                 state.push_in_place(stretch);
             }
         }
@@ -101,7 +109,7 @@ impl Runs {
             };
             state.reset();
             for row in elements.chunks_exact_mut(row) {
-                pace.pass(columns.len())?;
+                pace.again(columns.len())?;
                 state.push_in_place(&mut row[columns.clone()]);
             }
         }
@@ -109,63 +117,31 @@ impl Runs {
     }
 }
 
-fn memory(e: &dyn std::error::Error) -> Error {
-    Error::new(ErrorKind::Memory, e.to_string())
-}
-
-impl PreparedStage {
-    /// Scans over memory that the inputs' layouts are over; the output is written whole, in row-major order.
-    pub(super) fn scan(
+impl StageRun<'_> {
+    /// Scans elements; the output is written whole, in row-major order.
+    pub(in crate::engine) fn scan(
         &self,
-        request: &Request<'_>,
-        inputs: &[Region<'_>],
-        outputs: &mut [&mut [u8]],
-        params: &[u64],
-        watch: Option<&Watch<'_>>,
+        scanned: &Scanned,
+        operands: &mut Operands<'_>,
+        threads: usize,
     ) -> Result<()> {
-        let runs = Runs::of(&self.stage)?;
-        let Some(out) = outputs.first_mut().map(|out| &mut **out) else { return Ok(()) };
-        if runs.count == 0 || runs.bytes == 0 {
-            return Ok(());
+        if scanned.plan.elements() > 0 {
+            self.store(&scanned.plan, operands, threads)?;
         }
-        let _ieee = FloatEnv::ieee();
-        let (shape, kernel) = (&self.stage.shape, &self.stage.kernel);
-        if shape.elements() > 0 {
-            let mut views: SmallVec<[View<'_>; 4]> = SmallVec::new();
-            for ((region, input), &dtype) in inputs.iter().zip(&self.stage.inputs).zip(&kernel.inputs) {
-                views.push(read(*region, dtype, input)?);
-            }
-            let to = runs.target(&self.stage, out)?;
-            let mut nest = Nest::new(shape, &views, [to]).map_err(|e| memory(&e))?;
-            self.run_nest(request, &mut nest, params, self.clock(request), watch)?;
-        }
-        // The elements are those of the stage's loops, which have been counted.
-        let outcome = Outcome::new(0, false, watch).uncounted();
-        let threads = workers::threads(request.options, SCAN * shape.elements() as f64).min(runs.count);
-        let share = runs.bytes * (SHARE / runs.bytes).clamp(1, runs.count.div_ceil(threads));
+        let (_, mut outputs) = operands.slices().ok_or_else(overlaps)?;
+        let Some(out) = outputs.first_mut() else { return Ok(()) };
+        let (threads, bytes) = (threads.min(scanned.count), scanned.bytes);
+        let share = bytes * (SHARE / bytes).clamp(1, scanned.count.div_ceil(threads));
         let places: Vec<Mutex<&mut [u8]>> = out.chunks_mut(share).map(Mutex::new).collect();
-        let next = AtomicUsize::new(0);
+        let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
         outcome.share(threads, &|| {
             while let Some(share) = places.get(next.fetch_add(1, Ordering::Relaxed))
                 && !outcome.has_stopped()
             {
                 let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
-                outcome.part(0, || runs.scan(&mut share, &mut Pace::new(&outcome, STRETCH)));
+                // The elements were counted when they were stored.
+                outcome.part(0, || scanned.run(&mut share, &mut Pace::new(outcome, STRETCH)));
             }
         })
-    }
-
-    /// Scans a part of a stage, which is a stage itself, here and now; `store` runs its kernel, and `outcome` says whether to go on.
-    pub(in crate::engine) fn scan_part(
-        stage: &Stage,
-        inputs: &[View<'_>],
-        out: &mut [u8],
-        outcome: &Outcome<'_>,
-        store: impl FnOnce(&mut Nest<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let runs = Runs::of(stage)?;
-        let to = runs.target(stage, out)?;
-        store(&mut Nest::new(&stage.shape, inputs, [to]).map_err(|e| memory(&e))?)?;
-        runs.scan(out, &mut Pace::new(outcome, STRETCH))
     }
 }

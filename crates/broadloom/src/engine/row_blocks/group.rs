@@ -9,7 +9,7 @@ use broadloom_core::fuse::{BLOCK_BYTES, Plan, Source, Stage, Target};
 use broadloom_core::{DType, Layout, Shape};
 use smallvec::SmallVec;
 
-use super::cut::Cut;
+use super::blocks::Cut;
 
 /// The most bytes of a block of one row, where rows are long: some second-level caches, and shares of the last level.
 const LONGEST: usize = 4 * BLOCK_BYTES;
@@ -263,16 +263,15 @@ impl<'p> Draft<'p> {
     }
 
     fn finish(&self, cut: Cut) -> Group {
-        let (plan, after) = (self.plan, self.all(When::After).collect::<Vec<_>>());
+        let members: Vec<usize> = self.all(When::Member).collect();
+        let others = || self.plan.stages.iter().enumerate().filter(|(number, _)| !members.contains(number));
         let read_later = |temp: u32| {
-            after
-                .iter()
-                .any(|&number| plan.stages[number].inputs.iter().any(|i| i.source == Source::Temp(temp)))
+            others().flat_map(|(_, stage)| &stage.inputs).any(|input| input.source == Source::Temp(temp))
         };
         let targets = self.members().flat_map(|stage| stage.outputs.iter().copied());
         let blocks =
             targets.filter(|target| matches!(target, Target::Temp(temp) if !read_later(*temp))).collect();
-        let (before, members) = (self.all(When::Before).collect(), self.all(When::Member).collect());
+        let (before, after) = (self.all(When::Before).collect(), self.all(When::After).collect());
         Group { before, members, after, cut, blocks }
     }
 }

@@ -5,26 +5,29 @@
 //! looked at, while operands and temporaries are in cache, and memory is read and written once. Each stage is the one
 //! that would run alone, over fewer rows; an element is computed from the same elements in the same order.
 
-mod cut;
+mod blocks;
 mod group;
-mod run;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom_core::fuse::{Plan, Source, Stage, Target};
-use broadloom_core::{Result, Shape};
+use broadloom_core::{Error, ErrorKind, Result, Shape};
+use broadloom_ir::loop_plan::LoopPlanError;
+use broadloom_mem::{Buffer, FloatEnv, Operands, Region, RegionMut};
 use smallvec::SmallVec;
 
-use crate::engine::prepared::access_of;
-use crate::engine::space::Space;
+use crate::engine::execute::{StageRun, memory};
+use crate::engine::memory::{self, Temporaries, Written};
+use crate::engine::outcome::Outcome;
+use crate::engine::plan_run::{Params, PlanRun, region};
+use crate::engine::prepared::{Loops, PreparedStage, contiguous};
+use crate::engine::workers;
 
-pub use cut::{Block, Cut};
+use blocks::{Block, Cut};
 pub use group::Apart;
 use group::Group;
-
-/// Accesses of a stage's inputs.
-type Accesses = SmallVec<[broadloom_mem::Access; 8]>;
 
 /// What a plan runs in turn.
 pub enum Step {
@@ -106,19 +109,21 @@ enum Origin {
     Place(usize),
 }
 
-/// A stage over some rows. The layouts begin with the first row.
+/// A stage over some rows, the first of which its layouts begin with.
 struct Part {
-    stage: Stage,
-    space: Option<Space>,
-    /// How its inputs are accessed, where it does not reduce.
-    access: Accesses,
+    elements: usize,
+    loops: std::result::Result<Loops, LoopPlanError>,
 }
 
 impl RowBlocks {
-    /// The steps of a plan; and why stages that combine elements, and those that read what they write, run one after the
-    /// other, if they do.
-    pub fn steps(plan: &Plan, can_fail: impl Fn(&Stage) -> bool) -> Result<(Vec<Step>, Option<Apart>)> {
-        let mut left: Vec<usize> = (0..plan.stages.len()).collect();
+    /// The steps of the first `count` stages of a plan; and why stages that combine elements, and those that read what they write, run
+    /// one after the other, if they do.
+    pub fn steps(
+        plan: &Plan,
+        count: usize,
+        can_fail: impl Fn(&Stage) -> bool,
+    ) -> Result<(Vec<Step>, Option<Apart>)> {
+        let mut left: Vec<usize> = (0..count).collect();
         let mut steps = Vec::with_capacity(left.len());
         let mut apart = None;
         loop {
@@ -184,6 +189,202 @@ impl Part {
         for input in &mut part.inputs {
             Arc::make_mut(&mut input.layout).shape = part.shape.clone();
         }
-        Ok(Part { space: Space::of(&part), access: access_of(&part), stage: part })
+        Ok(Part { elements: part.shape.elements(), loops: Loops::new(&part, &contiguous(&part)) })
+    }
+
+    fn loops(&self) -> Result<&Loops> {
+        self.loops.as_ref().map_err(|e| memory(e))
+    }
+}
+
+/// What a block writes of arrays that are kept, with the numbers of the places, until a thread takes it.
+type Share<'m> = Mutex<SmallVec<[(usize, RegionMut<'m>); 2]>>;
+
+/// A run of the members, block by block.
+struct BlockRun<'r> {
+    blocks: &'r RowBlocks,
+    run: &'r PlanRun<'r>,
+    members: Vec<StageRun<'r>>,
+    /// The memory of each member's inputs that no member writes.
+    inputs: Vec<SmallVec<[Region<'r>; 4]>>,
+    /// Cancelling, progress and failures of all members.
+    outcome: Outcome<'r>,
+}
+
+/// The memory of the places: a thread's own, of the rows of the largest block, or the block's rows of an array.
+struct Places<'m> {
+    own: Vec<Option<Buffer>>,
+    rows: Vec<Option<RegionMut<'m>>>,
+}
+
+impl RowBlocks {
+    /// Runs the members; they are among these stages of the plan. Executors are chosen once, for all blocks. Then threads take blocks,
+    /// each of which one thread runs through all stages. What was met in a stage's divisions is looked at in the stages' order, as if
+    /// they had run one after the other.
+    pub fn run(
+        &self,
+        run: &PlanRun<'_>,
+        stages: &[PreparedStage],
+        operands: &mut Operands<'_>,
+        temps: &mut Temporaries<'_>,
+    ) -> Result<()> {
+        // Estimates and sums are computed in floats, whatever the application has set.
+        let _ieee = FloatEnv::ieee();
+        let mut written = Written::new();
+        for &(place, bytes) in &self.places {
+            if let Place::Whole(Target::Temp(temp)) = place {
+                written.push((temp, memory::buffer(run.pool, bytes * self.cut.count())?));
+            }
+        }
+        let params: Vec<Params> =
+            self.members.iter().map(|member| run.params(&stages[member.stage].stage)).collect();
+        let (slots, roots) = operands.parts();
+        let mut inputs = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            let given = |origin: &Origin| match *origin {
+                Origin::Rows(source) => region(source, &slots, temps),
+                Origin::Place(_) => [][..].into(),
+            };
+            inputs.push(member.inputs.iter().map(given).collect());
+        }
+        let shares = self.shares(roots, &mut written)?;
+        let (mut members, mut time) = (Vec::with_capacity(self.members.len()), 0.0);
+        for (member, params) in self.members.iter().zip(&params) {
+            let prepared = &stages[member.stage];
+            let access = prepared.accesses_in(member.parts[0].loops()?)?;
+            let outcome = Outcome::new(prepared.sites, false, run.watch).uncounted();
+            members.push(prepared.begin(&run.request, access, params, outcome)?);
+            time += members.last().map_or(0.0, |member| member.time);
+        }
+        let outcome = Outcome::new(0, false, run.watch);
+        let threads = workers::threads(run.request.options, time);
+        let all = BlockRun { blocks: self, run, members, inputs, outcome };
+        all.share(threads, &shares)?;
+        all.members.iter().try_for_each(StageRun::end)?;
+        drop((all, shares, slots));
+        temps.keep(written);
+        Ok(())
+    }
+
+    /// The rows that each block writes.
+    fn shares<'m>(
+        &self,
+        roots: SmallVec<[RegionMut<'m>; 2]>,
+        made: &'m mut Written,
+    ) -> Result<Vec<Share<'m>>> {
+        let mut shares: Vec<Share<'m>> = Vec::new();
+        shares.resize_with(self.cut.blocks(), Share::default);
+        let roots = roots.into_iter().enumerate().map(|(i, root)| (Target::Root(i as u32), Ok(root)));
+        let temps = made.iter_mut().map(|(temp, buffer)| (Target::Temp(*temp), memory::written(buffer)));
+        for (target, memory) in roots.chain(temps) {
+            let place = self.places.iter().position(|(place, _)| *place == Place::Whole(target));
+            let (Some(place), mut left) = (place, memory?) else { continue };
+            for (number, share) in shares.iter_mut().enumerate() {
+                let (rows, others) = left.split_at(self.cut.block(number).rows * self.places[place].1);
+                left = others;
+                share.get_mut().unwrap_or_else(PoisonError::into_inner).push((place, rows));
+            }
+        }
+        Ok(shares)
+    }
+}
+
+impl BlockRun<'_> {
+    /// Runs all blocks, on this thread and others.
+    fn share(&self, threads: usize, shares: &[Share<'_>]) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        self.outcome.share(threads, &|| {
+            let mut places = None;
+            while !self.outcome.has_stopped()
+                && let number = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(share) = shares.get(number)
+            {
+                if places.is_none() {
+                    match Places::new(self) {
+                        Ok(made) => places = Some(made),
+                        Err(error) => self.outcome.fail(error),
+                    }
+                }
+                let Some(places) = &mut places else { break };
+                let share = std::mem::take(&mut *share.lock().unwrap_or_else(PoisonError::into_inner));
+                share.into_iter().for_each(|(place, rows)| places.rows[place] = Some(rows));
+                let block = self.blocks.cut.block(number);
+                for member in 0..self.members.len() {
+                    if self.outcome.has_stopped() {
+                        break;
+                    }
+                    let part = self.part(member, &block);
+                    self.outcome.part(part.elements, || self.member(member, &block, places));
+                }
+            }
+            let own = places.map_or_else(Vec::new, |places| places.own);
+            own.into_iter().flatten().for_each(|buffer| self.run.pool.give(buffer));
+        })
+    }
+
+    fn part(&self, member: usize, block: &Block) -> &Part {
+        &self.blocks.members[member].parts[usize::from(block.rows != self.blocks.cut.rows)]
+    }
+
+    /// Runs a member over a block.
+    fn member(&self, number: usize, block: &Block, places: &mut Places<'_>) -> Result<()> {
+        let (member, stage_run) = (&self.blocks.members[number], &self.members[number]);
+        let loops = self.part(number, block).loops()?;
+        if loops.is_done() {
+            return Ok(());
+        }
+        let mut buffers: SmallVec<[Option<Buffer>; 2]> =
+            member.outputs.iter().map(|&place| places.own[place].take()).collect();
+        let mut rows: SmallVec<[Option<RegionMut<'_>>; 2]> =
+            member.outputs.iter().map(|&place| places.rows[place].take()).collect();
+        let done = (|| {
+            let mut operands = Operands::default();
+            let stage = &stage_run.prepared.stage;
+            let inputs = stage.inputs.iter().zip(&stage.kernel.inputs).zip(&self.inputs[number]);
+            for (((input, dtype), given), origin) in inputs.zip(&member.inputs) {
+                match *origin {
+                    Origin::Place(place) => operands.read(places.read(place)),
+                    Origin::Rows(_) => operands.read_from(*given, block.offset(input, *dtype)),
+                }
+            }
+            for ((buffer, rows), &place) in buffers.iter_mut().zip(&mut rows).zip(&member.outputs) {
+                operands.write(match (buffer, rows) {
+                    (Some(buffer), _) => {
+                        memory::written(buffer)?.split_at(self.blocks.places[place].1 * block.rows).0
+                    }
+                    (None, Some(rows)) => rows.reborrow(),
+                    (None, None) => {
+                        return Err(Error::new(ErrorKind::Internal, "a block's memory is missing"));
+                    }
+                });
+            }
+            stage_run.run(loops, &mut operands, 1)
+        })();
+        for ((&place, buffer), rows) in member.outputs.iter().zip(buffers).zip(rows) {
+            (places.own[place], places.rows[place]) = (buffer, rows);
+        }
+        done
+    }
+}
+
+impl<'m> Places<'m> {
+    /// A thread's own memory.
+    fn new(all: &BlockRun<'_>) -> Result<Places<'m>> {
+        let rows = all.blocks.cut.rows;
+        let own = |&(place, bytes): &(Place, usize)| match place {
+            Place::Block => memory::buffer(all.run.pool, bytes * rows).map(Some),
+            Place::Whole(_) => Ok(None),
+        };
+        let own: Vec<Option<Buffer>> = all.blocks.places.iter().map(own).collect::<Result<_>>()?;
+        Ok(Places { rows: own.iter().map(|_| None).collect(), own })
+    }
+
+    /// What a member has written of the block.
+    fn read(&self, place: usize) -> Region<'_> {
+        match (&self.own[place], &self.rows[place]) {
+            (Some(buffer), _) => buffer.as_bytes().into(),
+            (None, Some(rows)) => rows.as_region(),
+            (None, None) => [][..].into(),
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! A block is one index of each shared axis but the last, and some indices of that. Blocks follow each other in row-major
 //! order, so that the rows of a contiguous array are cut into ranges of its memory.
 
+use broadloom_core::DType;
+use broadloom_core::fuse::InputView;
 use smallvec::SmallVec;
 
 /// Bytes of a block below which blocks are not made smaller.
@@ -24,6 +26,14 @@ pub struct Cut {
 pub struct Block {
     pub start: SmallVec<[usize; 4]>,
     pub rows: usize,
+}
+
+impl Block {
+    /// Where the block begins in an input of a stage that has all rows: in bytes from where all rows do.
+    pub fn offset(&self, input: &InputView, dtype: DType) -> isize {
+        let steps = self.start.iter().zip(&input.layout.strides);
+        steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
+    }
 }
 
 impl Cut {
