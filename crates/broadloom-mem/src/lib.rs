@@ -79,7 +79,7 @@ pub use host::{
 };
 pub use job::{Forked, SharedJob, lend};
 pub use nest::{Nest, Part, Parts, SharedParts};
-pub use operands::{Operands, RowOperand};
+pub use operands::{Operands, RowOperand, Starts};
 pub use pool::Pool;
 pub use region::{Region, RegionMut};
 pub use scratch::Scratch;

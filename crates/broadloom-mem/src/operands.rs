@@ -57,6 +57,9 @@ impl Default for Operands<'_> {
     }
 }
 
+/// Inputs, each with the byte from which on a plan counts.
+pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
+
 /// How the elements of an operand of one row lie in its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOperand {
@@ -147,7 +150,7 @@ impl<'m> Operands<'m> {
 
     /// Each input with the byte from which on a plan counts, and the bytes of the outputs; none if an output has gaps or [may overlap](Operands::may_overlap) another operand.
     #[inline]
-    pub fn slices(&mut self) -> Option<(SmallVec<[(Region<'_>, isize); 4]>, SmallVec<[&mut [u8]; 4]>)> {
+    pub fn slices(&mut self) -> Option<(Starts<'_>, SmallVec<[&mut [u8]; 4]>)> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let read = inputs.iter().map(|&memory| (Region::of_memory(memory), memory.from)).collect();
         let are_slices = !self.overlaps && outputs.iter().all(|memory| memory.elements.is_none());

@@ -453,7 +453,8 @@ fn chunks_of_any_layout() -> Result<()> {
 #[test]
 fn wide_chunks_of_any_layout() -> Result<()> {
     let (rows, cols) = (2000, 4096);
-    let x = Array::from_shape_vec(&[rows, cols], (0..rows * cols).map(|i| (i * 7919 >> 5) as u8).collect())?;
+    let x =
+        Array::from_shape_vec(&[rows, cols], (0..rows * cols).map(|i| ((i * 7919) >> 5) as u8).collect())?;
     let placeholder = input(&x);
     for build in [(|x| x.max(0)) as Build, |x| x.argmin(0)] {
         let (result, whole) = (build(&placeholder)?, build(&x)?.eval()?);
