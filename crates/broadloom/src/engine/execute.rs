@@ -21,15 +21,13 @@ use broadloom_mem::{
 use smallvec::SmallVec;
 
 use crate::engine::choice::State;
+use crate::engine::loops::Loops;
 use crate::engine::outcome::{Outcome, failing};
-use crate::engine::prepared::{Loops, PreparedStage};
-use crate::engine::runtime::{Executable, Request};
+use crate::engine::prepared::PreparedStage;
+use crate::engine::runtime::{Accesses, Executable, Request};
 use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
-
-/// How inputs are accessed.
-pub type Accesses = SmallVec<[Access; 8]>;
 
 /// That memory is not what a plan is for.
 pub(super) fn memory(e: &dyn std::error::Error) -> Error {

@@ -14,13 +14,15 @@ use broadloom_mem::{FloatEnv, HostFunction, Nest, NestError, Operands, Region, R
 use smallvec::SmallVec;
 
 use crate::engine::cache::Cache;
+use crate::engine::loops::Loops;
 use crate::engine::memory::{Temporaries, Written, written};
 use crate::engine::options::Executor;
 use crate::engine::plan_run::{PlanRun, region};
-use crate::engine::prepared::{Loops, PreparedStage, contiguous};
+use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::{Blocks, Folding};
 use crate::engine::row_blocks::{Apart, RowBlocks, Step};
 use crate::engine::runtime::Request;
+use crate::engine::stored::contiguous;
 use crate::engine::watch::Work;
 
 /// See the module's head.

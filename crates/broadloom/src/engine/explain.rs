@@ -168,7 +168,7 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
         }
         None if stage.scan().is_some() => vec![
             "each element is combined with the totals of aligned blocks before it, the largest first".into(),
-            "elements are stored, and then combined where they are".into(),
+            "elements are stored in tiles, and combined there while these are in cache".into(),
         ],
         None => Vec::new(),
     }

@@ -4,6 +4,7 @@
 //! arrays' memory. What was not asked for is not kept alive, caches are bounded, and no lock is waited for that may never
 //! come free.
 
+mod blocks;
 mod cache;
 mod choice;
 mod cost;
@@ -13,6 +14,7 @@ mod executors;
 mod explain;
 mod in_flight;
 mod lock;
+mod loops;
 mod memory;
 mod options;
 mod outcome;
@@ -21,7 +23,9 @@ mod prepared;
 mod reduce;
 mod row_blocks;
 mod runtime;
+mod scanned;
 mod space;
+mod stored;
 mod trial;
 mod watch;
 mod workers;

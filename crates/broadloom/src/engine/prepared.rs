@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use broadloom_core::fuse::{Source, Stage};
-use broadloom_core::{DType, Layout, Result};
+use broadloom_core::fuse::Stage;
+use broadloom_core::{Layout, Result};
 use broadloom_interp::Interpreter;
-use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError, OperandLayout};
+use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError};
 use broadloom_ir::{Purpose, VectorWidth};
 use broadloom_mem::{Access, FloatEnv, HostFunction, KernelExecutor, Stores};
 use smallvec::SmallVec;
 
 use crate::engine::choice::{self, Choice, Facts, Ledger, State, Why};
 use crate::engine::cost::{self, Estimate, RunCost, Traffic};
-use crate::engine::execute::Accesses;
 use crate::engine::in_flight::Meanwhile;
+use crate::engine::loops::Loops;
 use crate::engine::options::Executor;
-use crate::engine::reduce::Scanned;
-use crate::engine::runtime::{Compilation, Executable, KernelKey, Request, ThreadMode};
+use crate::engine::runtime::{Accesses, Compilation, Executable, KernelKey, Request, ThreadMode};
 use crate::engine::space::{Form, ShortReduction, Space};
+use crate::engine::stored::stored;
 use crate::engine::watch::{Watch, Work};
 
 /// See the module's head.
@@ -56,63 +56,6 @@ pub struct PreparedStage {
     direct: [OnceLock<Executable>; 3],
     /// The [tags](State::tag) of the states, likewise.
     tags: ByRequest<AtomicU8>,
-}
-
-/// How the elements of a stage, or of its part in a block of rows, are walked.
-pub enum Loops {
-    /// All of them are stored.
-    Store(LoopPlan),
-    /// They are reduced.
-    Reduce(Box<Space>),
-    /// They are stored, and then scanned where they are.
-    Scan(Scanned),
-}
-
-impl Loops {
-    /// The loops of a stage, whose stored outputs are laid out so.
-    pub fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
-        Ok(if stage.reduces() {
-            Loops::Reduce(Box::new(Space::new(stage)))
-        } else if let Some(scanned) = Scanned::of(stage) {
-            Loops::Scan(scanned?)
-        } else {
-            Loops::Store(stored(stage, outputs)?)
-        })
-    }
-
-    /// The plan of the elements that are computed.
-    pub fn plan(&self) -> Option<&LoopPlan> {
-        match self {
-            Loops::Store(plan) => Some(plan),
-            Loops::Reduce(space) => space.whole().ok(),
-            Loops::Scan(scanned) => Some(&scanned.plan),
-        }
-    }
-
-    /// The space of a reduction.
-    pub fn space(&self) -> Option<&Space> {
-        match self {
-            Loops::Reduce(space) => Some(space),
-            Loops::Store(_) | Loops::Scan(_) => None,
-        }
-    }
-
-    /// Whether nothing is to be written.
-    pub fn is_done(&self) -> bool {
-        match self {
-            Loops::Store(plan) => plan.elements() == 0,
-            Loops::Reduce(space) => space.results == 0,
-            Loops::Scan(scanned) => scanned.is_empty(),
-        }
-    }
-
-    /// The nanoseconds, about, that combining elements takes in addition to computing them.
-    pub fn time_to_combine(&self) -> f64 {
-        match self {
-            Loops::Store(_) | Loops::Reduce(_) => 0.0,
-            Loops::Scan(scanned) => scanned.time(),
-        }
-    }
 }
 
 /// One for each [`VectorWidth`] and thread mode.
@@ -474,33 +417,4 @@ impl PreparedStage {
             choice.jit
         })
     }
-}
-
-/// The loops over the elements that a stage computes, where inputs are in memory or generated as their layouts say, and outputs
-/// are laid out so.
-pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
-    type InBytes = (DType, isize, SmallVec<[isize; 6]>);
-    let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
-    let inputs = stage.inputs.iter().map(|input| &*input.layout).zip(stage.kernel.inputs.iter().copied());
-    let outputs = outputs.iter().zip(stage.kernel.output_dtypes());
-    for (operand, (layout, dtype)) in inputs.chain(outputs).enumerate() {
-        let bytes = |n: isize| n.checked_mul(dtype.size() as isize);
-        let strides = layout.strides.iter().map(|&stride| bytes(stride)).collect::<Option<_>>();
-        let in_bytes = bytes(layout.offset).zip(strides);
-        let (offset, strides) = in_bytes.ok_or(LoopPlanError::OutOfReach { operand })?;
-        operands.push((dtype, offset, strides));
-    }
-    let is_generated = |operand: usize| stage.inputs.get(operand).is_some_and(|i| i.source == Source::Index);
-    let layouts = operands.iter().enumerate().map(|(operand, (dtype, offset, strides))| OperandLayout {
-        item: dtype.size(),
-        offset: *offset,
-        strides,
-        is_generated: is_generated(operand),
-    });
-    LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
-}
-
-/// The layouts of a stage's outputs where all are contiguous over its elements.
-pub fn contiguous(stage: &Stage) -> SmallVec<[Layout; 2]> {
-    stage.outputs.iter().map(|_| Layout::contiguous(stage.shape.clone())).collect()
 }

@@ -20,6 +20,9 @@ use crate::jit;
 /// A kernel that is ready to run, by whichever executor.
 pub type Executable = Arc<dyn ExecutableKernel>;
 
+/// How the inputs of a kernel are accessed.
+pub type Accesses = SmallVec<[Access; 8]>;
+
 /// See the module's head.
 pub struct Runtime {
     pub kernels: Cache<KernelKey, Executable>,
@@ -39,7 +42,7 @@ pub struct Runtime {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KernelKey {
     pub kernel: Arc<Kernel>,
-    pub access: SmallVec<[Access; 8]>,
+    pub access: Accesses,
     pub width: VectorWidth,
     pub purpose: Purpose,
 }

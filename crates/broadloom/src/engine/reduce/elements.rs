@@ -15,9 +15,9 @@ use broadloom_mem::{
 use smallvec::SmallVec;
 
 use super::take::{Reductions, Take};
-use crate::engine::execute::{Accesses, StageRun, memory, walk, with_workspace};
+use crate::engine::execute::{StageRun, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
-use crate::engine::runtime::Executable;
+use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
 
 /// Bytes that are combined from memory between two checks for cancellation, where the last-level cache is smaller or unknown.

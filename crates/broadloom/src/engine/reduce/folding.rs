@@ -10,9 +10,10 @@ use broadloom_reduce::Partial;
 
 use super::elements::Fold;
 use super::{no_reduction, overlaps, parts};
+use crate::engine::loops::Loops;
 use crate::engine::outcome::Outcome;
 use crate::engine::plan_run::PlanRun;
-use crate::engine::prepared::{Loops, PreparedStage};
+use crate::engine::prepared::PreparedStage;
 use crate::engine::space::Form;
 use crate::engine::workers;
 

@@ -24,7 +24,6 @@ use crate::engine::watch::Watch;
 
 use elements::{Elements, Fold};
 pub(crate) use folding::{Blocks, Folding};
-pub use scan::Scanned;
 use take::{Partials, Results, Take, append};
 
 /// Bytes of results that are filled between two checks for cancellation.

@@ -9,7 +9,7 @@ use broadloom_core::fuse::{BLOCK_BYTES, Plan, Source, Stage, Target};
 use broadloom_core::{DType, Layout, Shape};
 use smallvec::SmallVec;
 
-use super::blocks::Cut;
+use crate::engine::blocks::Cut;
 
 /// The most bytes of a block of one row, where rows are long: some second-level caches, and shares of the last level.
 const LONGEST: usize = 4 * BLOCK_BYTES;

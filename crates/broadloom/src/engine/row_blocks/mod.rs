@@ -5,27 +5,28 @@
 //! looked at, while operands and temporaries are in cache, and memory is read and written once. Each stage is the one
 //! that would run alone, over fewer rows; an element is computed from the same elements in the same order.
 
-mod blocks;
 mod group;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::fuse::{Plan, Source, Stage, Target};
-use broadloom_core::{Error, ErrorKind, Result, Shape};
+use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_ir::loop_plan::LoopPlanError;
 use broadloom_mem::{Buffer, FloatEnv, Operands, Region, RegionMut};
 use smallvec::SmallVec;
 
+use crate::engine::blocks::{Block, Cut};
 use crate::engine::execute::{StageRun, memory};
+use crate::engine::loops::Loops;
 use crate::engine::memory::{self, Temporaries, Written};
 use crate::engine::outcome::Outcome;
 use crate::engine::plan_run::{Params, PlanRun, region};
-use crate::engine::prepared::{Loops, PreparedStage, contiguous};
+use crate::engine::prepared::PreparedStage;
+use crate::engine::stored::contiguous;
 use crate::engine::workers;
 
-use blocks::{Block, Cut};
 pub use group::Apart;
 use group::Group;
 
@@ -181,14 +182,8 @@ impl RowBlocks {
 }
 
 impl Part {
-    /// The stage over one index of all shared axes but the last, and so many of that.
     fn of(stage: &Stage, cut: &Cut, rows: usize) -> Result<Part> {
-        let extents: SmallVec<[usize; 6]> =
-            cut.extents_of(rows).chain(stage.shape[cut.extents.len()..].iter().copied()).collect();
-        let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
-        for input in &mut part.inputs {
-            Arc::make_mut(&mut input.layout).shape = part.shape.clone();
-        }
+        let part = cut.part(stage, rows)?;
         Ok(Part { elements: part.shape.elements(), loops: Loops::new(&part, &contiguous(&part)) })
     }
 

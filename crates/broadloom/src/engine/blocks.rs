@@ -1,10 +1,12 @@
-//! The blocks that the shared axes are cut into.
+//! The blocks that the leading axes of stages are cut into: the axes that stages of a row block share, or those of a scan.
 //!
 //! A block is one index of each shared axis but the last, and some indices of that. Blocks follow each other in row-major
 //! order, so that the rows of a contiguous array are cut into ranges of its memory.
 
-use broadloom_core::DType;
-use broadloom_core::fuse::InputView;
+use std::sync::Arc;
+
+use broadloom_core::fuse::{InputView, Stage};
+use broadloom_core::{DType, Result, Shape};
 use smallvec::SmallVec;
 
 /// Bytes of a block below which blocks are not made smaller.
@@ -56,7 +58,8 @@ impl Cut {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    fn per_index(&self) -> usize {
+    /// How many blocks there are for each index of the axes before the last.
+    pub fn per_index(&self) -> usize {
         self.last().div_ceil(self.rows)
     }
 
@@ -71,9 +74,22 @@ impl Cut {
     }
 
     /// The extents of the shared axes in a block of so many rows.
-    pub fn extents_of(&self, rows: usize) -> impl Iterator<Item = usize> {
+    fn extents_of(&self, rows: usize) -> impl Iterator<Item = usize> {
         let outer = self.extents.len() - 1;
         (0..=outer).map(move |axis| if axis == outer { rows } else { 1 })
+    }
+
+    /// A stage over one index of all shared axes but the last, and so many of that. Its layouts begin with the first.
+    ///
+    /// Errors: the extents are no shape.
+    pub fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
+        let extents: SmallVec<[usize; 6]> =
+            self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
+        let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
+        for input in &mut part.inputs {
+            Arc::make_mut(&mut input.layout).shape = part.shape.clone();
+        }
+        Ok(part)
     }
 
     /// A block, of those that there are.

@@ -1,0 +1,196 @@
+//! How a stage is walked that combines each element along an axis with those before it.
+//!
+//! Elements are stored where the results go, tile by tile, and each tile is scanned in place while it is in cache: some whole runs
+//! along the axis, or the next rows of a long one. A run is scanned by one thread; where there are fewer of them than threads, all elements are stored
+//! first, by all threads. The bits depend on the elements alone.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use broadloom_core::fuse::Stage;
+use broadloom_core::{DType, Layout, Result};
+use broadloom_ir::Scan;
+use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError};
+use broadloom_reduce::ScanState;
+
+use crate::engine::blocks::Cut;
+use crate::engine::outcome::Pace;
+use crate::engine::stored::stored;
+
+/// Nanoseconds to scan an element, about.
+const SCAN: f64 = 2.0;
+/// Bytes of a tile: within a second-level cache.
+const TILE: usize = 128 << 10;
+/// Bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
+pub const STRETCH: usize = 1 << 20;
+
+/// How a stage that scans is walked.
+pub struct Scanned {
+    /// The loops of all elements, which go behind the initial ones.
+    pub plan: LoopPlan,
+    /// None where a row is too long for tiles, and where there are no elements.
+    pub tiles: Option<Tiles>,
+    scan: Scan,
+    dtype: DType,
+    /// Elements that are scanned beside each other.
+    width: usize,
+    /// How many runs there are.
+    pub count: usize,
+    /// Bytes of the initial elements of a run, and of the whole run.
+    front: usize,
+    bytes: usize,
+}
+
+/// Stores the elements of a block, which go to this memory.
+pub type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
+
+/// What a thread takes at a time: runs, and the memory of their results. Its number is that of its block, if it is one.
+pub struct Share<'m> {
+    pub number: usize,
+    pub runs: Range<usize>,
+    pub memory: &'m mut [u8],
+}
+
+/// The tiles of a scan.
+pub struct Tiles {
+    /// Cuts the axes before the scanned one into blocks of whole runs, or each run into blocks of its rows.
+    pub cut: Cut,
+    is_along: bool,
+    /// The loops of a block, and of the last one along the last axis that is cut.
+    pub plans: [LoopPlan; 2],
+}
+
+impl Tiles {
+    fn new(stage: &Stage, axis: usize, outputs: &Layout) -> Option<Tiles> {
+        let shape = &stage.shape;
+        let item = stage.kernel.output_dtypes().next()?.size();
+        let row = shape[axis + 1..].iter().product::<usize>() * item;
+        let run = row * shape[axis];
+        if shape.elements() == 0 || row > STRETCH {
+            return None;
+        }
+        // Without axes before it, the run is the only one.
+        let is_along = run > TILE || axis == 0;
+        let (extents, bytes) = if is_along { (&shape[..=axis], row) } else { (&shape[..axis], run) };
+        let cut = Cut::new(extents, (TILE / bytes).max(1), bytes);
+        let plan = |rows: usize| {
+            let part = cut.part(stage, rows).ok()?;
+            // The rows of a long run are given without the initial ones.
+            let offset = if is_along { 0 } else { outputs.offset };
+            let output = Layout { shape: part.shape.clone(), offset, ..outputs.clone() };
+            stored(&part, &[output]).ok()
+        };
+        let plans = [plan(cut.rows)?, plan(cut.rows_of_last())?];
+        Some(Tiles { cut, is_along, plans })
+    }
+}
+
+impl Scanned {
+    /// How a stage is walked; none if it scans nothing.
+    pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
+        let (scan, axis) = stage.scan()?;
+        let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
+        let width: usize = shape[axis + 1..].iter().product();
+        let front = if stage.initial { width } else { 0 };
+        // Those of the results, from behind the initial elements of the first run on.
+        let results = Layout::contiguous(stage.output_shape());
+        let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
+        let tiles = Tiles::new(stage, axis, &output);
+        let of = |plan: LoopPlan| Scanned {
+            plan,
+            tiles,
+            scan,
+            dtype,
+            width,
+            count: shape[..axis].iter().product(),
+            front: front * dtype.size(),
+            bytes: width * (shape[axis] + usize::from(stage.initial)) * dtype.size(),
+        };
+        Some(stored(stage, &[output]).map(of))
+    }
+
+    /// Whether there are no results.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 || self.bytes == 0
+    }
+
+    /// The nanoseconds, about, that scanning takes in addition to storing.
+    pub fn time(&self) -> f64 {
+        SCAN * self.plan.elements() as f64
+    }
+
+    /// Writes initial elements.
+    pub fn fill(&self, out: &mut [u8]) {
+        let (item, first) = (self.dtype.size(), self.scan.initial(self.dtype).bits.to_le_bytes());
+        out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
+    }
+
+    /// What threads take at a time: a block of whole runs, or a run.
+    pub fn shares<'m>(&self, mut out: &'m mut [u8]) -> Vec<(Range<usize>, Mutex<&'m mut [u8]>)> {
+        let blocks = self.tiles.as_ref().filter(|tiles| !tiles.is_along).map(|tiles| &tiles.cut);
+        let (count, mut next) = (blocks.map_or(self.count, Cut::blocks), 0);
+        let share = |number| {
+            let runs = next..next + blocks.map_or(1, |cut| cut.block(number).rows);
+            let (memory, others) = std::mem::take(&mut out).split_at_mut(runs.len() * self.bytes);
+            (next, out) = (runs.end, others);
+            (runs, Mutex::new(memory))
+        };
+        (0..count).map(share).collect()
+    }
+
+    /// Scans runs, whose elements `store` stores, unless they are there.
+    ///
+    /// Errors: those of `store`, and that the run was cancelled.
+    pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
+        let Share { number: block, runs, memory: out } = share;
+        let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
+        let mut state = ScanState::new(self.scan, self.dtype, self.width.min(STRETCH / item))?;
+        let tiles = store.and_then(|store| Some((store, self.tiles.as_ref()?)));
+        if let Some((store, tiles)) = tiles.filter(|(_, tiles)| !tiles.is_along) {
+            store(tiles, block, out)?;
+        }
+        for (number, run) in runs.zip(out.chunks_exact_mut(self.bytes)) {
+            let (head, elements) = run.split_at_mut(self.front);
+            self.fill(head);
+            if row > STRETCH {
+                self.scan_strips(elements, &mut state, pace)?;
+                continue;
+            }
+            state.reset();
+            let tile = match tiles {
+                Some((_, tiles)) if tiles.is_along => tiles.cut.rows * row,
+                _ => row * (STRETCH / row),
+            };
+            for (i, stretch) in elements.chunks_mut(tile).enumerate() {
+                if let Some((store, tiles)) = tiles.filter(|(_, tiles)| tiles.is_along) {
+                    store(tiles, number * tiles.cut.per_index() + i, stretch)?;
+                }
+                // The elements were counted when they were stored.
+                pace.again(stretch.len())?;
+                state.push_in_place(stretch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans a run of long rows in place: some columns of all rows, and then those beside them.
+    fn scan_strips(&self, elements: &mut [u8], state: &mut ScanState, pace: &mut Pace<'_>) -> Result<()> {
+        let row = self.width * self.dtype.size();
+        for from in (0..row).step_by(STRETCH) {
+            let columns = from..row.min(from + STRETCH);
+            let mut narrower;
+            let state = if columns.len() == STRETCH {
+                &mut *state
+            } else {
+                narrower = ScanState::new(self.scan, self.dtype, columns.len() / self.dtype.size())?;
+                &mut narrower
+            };
+            state.reset();
+            for row in elements.chunks_exact_mut(row) {
+                pace.again(columns.len())?;
+                state.push_in_place(&mut row[columns.clone()]);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! The loops over the elements that a stage computes.
+
+use broadloom_core::fuse::{Source, Stage};
+use broadloom_core::{DType, Layout};
+use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
+use smallvec::SmallVec;
+
+/// The loops over the elements that a stage computes, where inputs are in memory or generated as their layouts say, and outputs
+/// are laid out so.
+pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
+    type InBytes = (DType, isize, SmallVec<[isize; 6]>);
+    let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
+    let inputs = stage.inputs.iter().map(|input| &*input.layout).zip(stage.kernel.inputs.iter().copied());
+    let outputs = outputs.iter().zip(stage.kernel.output_dtypes());
+    for (operand, (layout, dtype)) in inputs.chain(outputs).enumerate() {
+        let bytes = |n: isize| n.checked_mul(dtype.size() as isize);
+        let strides = layout.strides.iter().map(|&stride| bytes(stride)).collect::<Option<_>>();
+        let in_bytes = bytes(layout.offset).zip(strides);
+        let (offset, strides) = in_bytes.ok_or(LoopPlanError::OutOfReach { operand })?;
+        operands.push((dtype, offset, strides));
+    }
+    let is_generated = |operand: usize| stage.inputs.get(operand).is_some_and(|i| i.source == Source::Index);
+    let layouts = operands.iter().enumerate().map(|(operand, (dtype, offset, strides))| OperandLayout {
+        item: dtype.size(),
+        offset: *offset,
+        strides,
+        is_generated: is_generated(operand),
+    });
+    LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
+}
+
+/// The layouts of a stage's outputs where all are contiguous over its elements.
+pub fn contiguous(stage: &Stage) -> SmallVec<[Layout; 2]> {
+    stage.outputs.iter().map(|_| Layout::contiguous(stage.shape.clone())).collect()
+}
