@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use broadloom_core::fuse::Stage;
 use broadloom_core::{DType, Layout, Result};
 use broadloom_ir::Scan;
-use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError};
+use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError};
 use broadloom_reduce::ScanState;
 
 use crate::engine::blocks::Cut;
@@ -28,7 +28,7 @@ pub const STRETCH: usize = 1 << 20;
 pub struct Scanned {
     /// The loops of all elements, which go behind the initial ones.
     pub plan: LoopPlan,
-    /// None where a row is too long for tiles, and where there are no elements.
+    /// None where a row is too long for tiles, where an input is packed, and where there are no elements.
     pub tiles: Option<Tiles>,
     scan: Scan,
     dtype: DType,
@@ -61,12 +61,16 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    fn new(stage: &Stage, axis: usize, outputs: &Layout) -> Option<Tiles> {
+    /// The tiles of a stage whose elements go to outputs that are laid out so; `plan` has the loops of all of them.
+    fn new(stage: &Stage, axis: usize, outputs: &Layout, plan: &LoopPlan) -> Option<Tiles> {
         let shape = &stage.shape;
         let item = stage.kernel.output_dtypes().next()?.size();
         let row = shape[axis + 1..].iter().product::<usize>() * item;
         let run = row * shape[axis];
-        if shape.elements() == 0 || row > STRETCH {
+        // What is packed is read in squares of many rows.
+        let is_packed =
+            |operand: &LoopOperand| operand.class() == AccessClass::Packed && !operand.is_generated();
+        if shape.elements() == 0 || row > STRETCH || plan.operands().iter().any(is_packed) {
             return None;
         }
         // Without axes before it, the run is the only one.
@@ -95,10 +99,9 @@ impl Scanned {
         // Those of the results, from behind the initial elements of the first run on.
         let results = Layout::contiguous(stage.output_shape());
         let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
-        let tiles = Tiles::new(stage, axis, &output);
         let of = |plan: LoopPlan| Scanned {
+            tiles: Tiles::new(stage, axis, &output, &plan),
             plan,
-            tiles,
             scan,
             dtype,
             width,
@@ -106,7 +109,7 @@ impl Scanned {
             front: front * dtype.size(),
             bytes: width * (shape[axis] + usize::from(stage.initial)) * dtype.size(),
         };
-        Some(stored(stage, &[output]).map(of))
+        Some(stored(stage, std::slice::from_ref(&output)).map(of))
     }
 
     /// Whether there are no results.
@@ -125,17 +128,29 @@ impl Scanned {
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
-    /// What threads take at a time: a block of whole runs, or a run.
-    pub fn shares<'m>(&self, mut out: &'m mut [u8]) -> Vec<(Range<usize>, Mutex<&'m mut [u8]>)> {
-        let blocks = self.tiles.as_ref().filter(|tiles| !tiles.is_along).map(|tiles| &tiles.cut);
-        let (count, mut next) = (blocks.map_or(self.count, Cut::blocks), 0);
-        let share = |number| {
-            let runs = next..next + blocks.map_or(1, |cut| cut.block(number).rows);
+    /// What threads take at a time: a block of whole runs, or a run; where elements are stored already, some runs.
+    pub fn shares<'m>(
+        &self,
+        mut out: &'m mut [u8],
+        in_tiles: bool,
+        threads: usize,
+    ) -> Vec<(Range<usize>, Mutex<&'m mut [u8]>)> {
+        let blocks = self.tiles.as_ref().filter(|tiles| in_tiles && !tiles.is_along).map(|tiles| &tiles.cut);
+        let together = (TILE / self.bytes).clamp(1, self.count.div_ceil(threads));
+        let runs_of = |number: usize, from: usize| match blocks {
+            Some(cut) => cut.block(number).rows,
+            None if in_tiles => 1,
+            None => together.min(self.count - from),
+        };
+        let mut shares = Vec::new();
+        let mut next = 0;
+        while next < self.count {
+            let runs = next..next + runs_of(shares.len(), next);
             let (memory, others) = std::mem::take(&mut out).split_at_mut(runs.len() * self.bytes);
             (next, out) = (runs.end, others);
-            (runs, Mutex::new(memory))
-        };
-        (0..count).map(share).collect()
+            shares.push((runs, Mutex::new(memory)));
+        }
+        shares
     }
 
     /// Scans runs, whose elements `store` stores, unless they are there.

@@ -30,7 +30,7 @@ impl StageRun<'_> {
             scanned.fill(out);
             return Ok(());
         }
-        let shares = scanned.shares(out);
+        let shares = scanned.shares(out, in_tiles, threads_of_runs);
         let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
         let store = |tiles: &Tiles, block: usize, out: &mut [u8]| self.tile(tiles, block, &inputs, out);
         let store = in_tiles.then_some(&store as Store<'_>);
