@@ -1,4 +1,4 @@
-//! The figures of `docs/performance.md`: what expressions cost against plain Rust loops of the same run.
+//! What expressions cost against plain Rust loops of the same run, beside the aims for their ratios.
 //!
 //! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure as a
 //! ratio of medians. A word after `--` picks the groups whose names contain it. The loops are compiled for AVX2 and

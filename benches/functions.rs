@@ -125,7 +125,7 @@ fn pairs(c: &mut Criterion) {
     }
 }
 
-/// The table of docs/performance.md.
+/// A table of docs/generated/performance.md.
 fn summary() {
     println!(
         "\n| function | against | dtype | loop, ns | interpreter, ns | times as fast | compiled, ns | times as fast |"

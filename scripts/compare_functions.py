@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the functions that are not computed exactly beside those of other libraries for vectors.
 
-    python3 scripts/compare_functions.py [--svml FOLDER] [--write docs/performance.md]
+    python3 scripts/compare_functions.py [--svml FOLDER] [--write docs/generated/performance.md]
 
 Builds broadloom's C library and scripts/compare_functions.c, which times ours through the C ABI (machine code of 256 and 512
 bits) and those of others by turns, over 100 000 elements in cache: SLEEF's for errors below one ulp, gcc's libmvec, and Intel's SVML in
@@ -47,7 +47,7 @@ HEAD = """\
 `python3 scripts/compare_functions.py` builds the C library and times every function that is not computed exactly, as machine code of 256
 and 512 bits, by turns with those of others: one thread, {elements} elements in cache, ns for an element, the least of many rounds. SLEEF's are the
 versions for errors below one ulp (`u10`; `u15` of `erfc`), SVML's the accurate ones (`_ha`) for the instructions of that width, whatever it would pick on
-this processor, and those of libmvec are good to 4 ulp; ours are below one ulp ([accuracy.md](accuracy.md)). A ratio is ours by theirs.
+this processor, and those of libmvec are good to 4 ulp; ours are below one ulp ([accuracy](../accuracy.md)). A ratio is ours by theirs.
 
 """
 

@@ -11,7 +11,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
 # The functions' names come from the table that the op table makes.
-sed -n 's/^| `\([a-z0-9_]*(\).*/"\1"/p' docs/ops.md | cat fuzz/text.dict - >"$logs/text.dict"
+sed -n 's/^| `\([a-z0-9_]*(\).*/"\1"/p' docs/generated/ops.md | cat fuzz/text.dict - >"$logs/text.dict"
 
 cargo +nightly fuzz build
 failed=0

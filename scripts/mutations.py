@@ -33,7 +33,7 @@ sources, and the suite that has to notice it. `scripts/mutations.py` runs each s
 the faults one by one into a copy of the tree and runs the fault's suite alone. This page is the result, and is written by
 
 ```text
-python3 scripts/mutations.py --write docs/mutations.md
+python3 scripts/mutations.py --write docs/generated/mutations.md
 ```
 
 {run} of them were run, the last on {date}, and {caught} were caught; {rest} were not yet. A suite is what follows

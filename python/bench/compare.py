@@ -1,6 +1,6 @@
 """Times broadloom beside NumPy, numexpr, Numba, JAX and gcc's loops on equal arrays, and writes the tables of the docs.
 
-    python python/bench/compare.py --sizes 10 1e5 1e7 --threads 1 2 --write docs/python/performance.md
+    python python/bench/compare.py --sizes 10 1e5 1e7 --threads 1 2 --write docs/generated/python-performance.md
     python python/bench/compare.py --group reductions
 
 All of them compute the same workload in turns, each in a process of its own, and the least of the rounds counts: the machine

@@ -231,7 +231,7 @@ def test_promotion_of_signed_and_unsigned() -> None:
 
 
 def documented() -> list[str]:
-    page = (Path(__file__).parents[2] / "docs" / "ops.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "generated" / "ops.md").read_text(encoding="utf-8")
     table = page[page.index("## Element by element") : page.index("## Arrays of numbers")]
     return re.findall(r"^\| `(\w+)\(", table, re.MULTILINE)
 

@@ -229,7 +229,7 @@ def test_every_test_of_onnx_passes_or_is_refused_for_a_reason(tmp_path: Path) ->
             *(suite_onnx.Outcome(name, "Node", verdict="refused") for name in suite_onnx.REFUSED),
         ]
     )
-    page, about = tmp_path / "onnx-tests.md", tmp_path / "onnx.md"
+    page, about = tmp_path / "onnx-tests.md", tmp_path / suite_onnx.OPERATORS
     about.write_text(f"before\n{suite_onnx.BEGIN}\n{suite_onnx.END}\nafter\n", encoding="utf-8")
     assert suite_onnx.judge(outcomes) == ["test_sin: ValueError: no"]
     errors = suite_onnx.judge(outcomes, page)

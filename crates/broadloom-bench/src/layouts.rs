@@ -16,7 +16,7 @@ use pulp::x86::V3;
 use crate::loops::vectorized;
 
 /// Rows and columns that a block of the transposed loop has. 64 and 128 measured alike, 32 a tenth slower and 16 a third,
-/// at 1e7 elements on the machine of `docs/performance.md`.
+/// at 1e7 elements on the machine of `docs/generated/performance.md`.
 const BLOCK: usize = 64;
 
 /// For rows of three: a + row.

@@ -585,7 +585,7 @@ bl_status bl_builder_uint(struct bl_builder handle, uint64_t value, struct bl_va
 // `out` is null or valid for a write.
 bl_status bl_builder_float(struct bl_builder handle, double value, struct bl_value *out);
 
-// Adds the result of a function, such as "add" or "where", for these values; docs/ops.md lists the functions.
+// Adds the result of a function, such as "add" or "where", for these values; docs/generated/ops.md lists the functions.
 //
 // # Safety
 // `function` is null or ends with a zero; `values` is null or valid for `count` reads; `out` is null or valid for a write.

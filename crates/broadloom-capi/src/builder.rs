@@ -232,7 +232,7 @@ pub unsafe extern "C" fn bl_builder_float(handle: bl_builder, value: f64, out: *
     unsafe { literal(handle, Literal::Float(value), out) }
 }
 
-/// Adds the result of a function, such as "add" or "where", for these values; docs/ops.md lists the functions.
+/// Adds the result of a function, such as "add" or "where", for these values; docs/generated/ops.md lists the functions.
 ///
 /// # Safety
 /// `function` is null or ends with a zero; `values` is null or valid for `count` reads; `out` is null or valid for a write.

@@ -1,4 +1,4 @@
-//! `broadloom ops`: the functions that an expression can call, as text or as the page docs/ops.md.
+//! `broadloom ops`: the functions that an expression can call, as text or as the page docs/generated/ops.md.
 //!
 //! Everything in the list is read from the op table, from type inference or from the parser, so that it can't drift
 //! from them.
@@ -160,7 +160,7 @@ fn columns(rows: &[Row]) -> String {
     text
 }
 
-/// As the page docs/ops.md.
+/// As the page docs/generated/ops.md.
 fn markdown() -> String {
     let mut text = String::from(
         "# Functions\n\n\
@@ -169,7 +169,7 @@ fn markdown() -> String {
          Operands broadcast, and promote to one dtype before the function \
          sees them; a function gives the dtype that they promote to, or bool. `integer` stands for the eight signed \
          and unsigned dtypes, `float` for float16, float32 and float64. ≈: a float result may not be the nearest to \
-         the exact one, but is off by less than a unit in the last place ([accuracy.md](accuracy.md)).\n\n\
+         the exact one, but is off by less than a unit in the last place ([accuracy](../accuracy.md)).\n\n\
          | function | operator | takes | gives | |\n| --- | --- | --- | --- | --- |\n",
     );
     for row in rows() {

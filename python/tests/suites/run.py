@@ -1,7 +1,7 @@
 """Runs the test suites of others against this package and prints what they came to.
 
     python python/tests/suites/run.py --quick            what CI runs
-    python python/tests/suites/run.py --full --write     everything, and the tables of docs/python/suites.md and scipy.md
+    python python/tests/suites/run.py --full --write     everything, and the pages suites.md, scipy.md and onnx-*.md of docs/generated
 
 The package has to be importable (installed, or its folder on PYTHONPATH with the extension in it), and the extra `test`
 has the suites' own packages. The status is 1 where a suite has an error.
@@ -24,7 +24,7 @@ from suite_pytest import Face
 from suite_report import Report, table, write
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "python" / "suites.md"
+PAGE = ROOT / "docs" / "generated" / "suites.md"
 
 # Errors of one suite that are printed; the rest is counted.
 SHOWN = 200
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="this suite; may be repeated",
     )
-    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}, scipy.md and onnx-tests.md")
+    add("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}, and scipy.md and onnx-*.md beside it")
     add("--jobs", type=int, default=2, help="workers per suite (2)")
     add("--select", default="", help="run a part only, as pytest's -k has it")
     add("--face", default="broadloom", help="what answers to `numexpr`: broadloom, numexpr, or a file run at start-up")

@@ -181,6 +181,8 @@ def _collect(select: str) -> Outcomes:
     return found
 
 
+#: The page with the table of operators, beside the page of names.
+OPERATORS = "onnx-operators.md"
 BEGIN, END = "<!-- operators: begin -->", "<!-- operators: end -->"
 
 #: Sets of dtypes by the words that the docs have for them.
@@ -220,7 +222,7 @@ def operators() -> str:
 
 
 def with_operators(text: str) -> str:
-    """The page about ONNX, with the table of operators between its marks."""
+    """The page of operators, with the table between its marks."""
     head, mark, rest = text.partition(BEGIN)
     _, end, foot = rest.partition(END)
     if not mark or not end:
@@ -229,7 +231,7 @@ def with_operators(text: str) -> str:
 
 
 def judge(found: Outcomes, page: Path | None = None) -> list[str]:
-    """The errors of a run; `page`, if it is given, has to be the one that the run would write, and `onnx.md` beside it too."""
+    """The errors of a run; `page`, if it is given, has to be the one that the run would write, and the table of operators beside it too."""
     errors = [f"{test.name}: {test.text}" for test in found.having("failed")]
     verdicts = {test.name: test.verdict for test in found.tests}
     errors += [
@@ -240,9 +242,9 @@ def judge(found: Outcomes, page: Path | None = None) -> list[str]:
     if page is not None and (not page.exists() or page.read_text(encoding="utf-8") != text_of(found)):
         errors.append(f"{page.name} is not what this run gives; `run.py --only onnx --write` writes it")
     if page is not None:
-        text = page.with_name("onnx.md").read_text(encoding="utf-8")
+        text = page.with_name(OPERATORS).read_text(encoding="utf-8")
         if text != with_operators(text):
-            errors.append("onnx.md has another table of operators; `run.py --only onnx --write` writes it")
+            errors.append(f"{OPERATORS} has another table of operators; `run.py --only onnx --write` writes it")
     return errors
 
 
@@ -256,7 +258,7 @@ def run(page: Path, *, select: str = "", write: bool = False) -> Report:
         return report
     if write and not select:
         page.write_text(text_of(found), encoding="utf-8")
-        about = page.with_name("onnx.md")
+        about = page.with_name(OPERATORS)
         about.write_text(with_operators(about.read_text(encoding="utf-8")), encoding="utf-8")
     report.errors = judge(found, None if select else page)
     report.passed, report.excluded = len(found.having("passed")), len(found.having("refused"))
@@ -278,7 +280,7 @@ def text_of(found: Outcomes) -> str:
         "",
         "<!-- Made by `python python/tests/suites/run.py --only onnx --write`; a run fails where it would write another page. -->",
         "",
-        f"What `onnx.backend.test.BackendTest` of onnx {onnx.__version__} comes to on `broadloom.onnx.Backend`. [ONNX](onnx.md) has what is",
+        f"What `onnx.backend.test.BackendTest` of onnx {onnx.__version__} comes to on `broadloom.onnx.Backend`. [ONNX](../python/onnx.md) has what is",
         "supported, and the rule for the kinds.",
         "",
         "| tests | all | passed | refused |",

@@ -1,4 +1,4 @@
-"""The result of one suite, the table of all of them, and the block of docs/python/suites.md that holds it."""
+"""The result of one suite, the table of all of them, and the block of docs/generated/suites.md that holds it."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-//! Holds the pages to what they say: commands run or are listed with their last run, links and files exist, and the examples
-//! of docs/command.md print what stands there.
+//! Tests of the pages: their commands run or are listed with their last run, their links, files and names of the code exist, and
+//! the examples of docs/command.md print what the page shows.
 //!
-//! A command of a page is run here, is part of what `.ci/run` runs, or is a row of docs/not-in-ci.md; whatever it is, the
-//! packages, targets, features, scripts and flags that it names exist.
+//! A command of a page is run here, is part of `.ci/run`, or is a row of docs/not-in-ci.md. In each case the
+//! packages, targets, features, scripts, flags and tests that it names exist.
 
 #![cfg(unix)]
 
 mod commands;
 mod pages;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::support::Dir;
@@ -22,6 +22,12 @@ const BY_HAND: &str = "docs/not-in-ci.md";
 const OF_ANOTHER_TREE: &str = "docs/add-an-op.md";
 
 /// Programs that others run, with the file that does.
+/// The pages that name modules and items of the code, by paths such as `clif::legalise` or `engine::choice`.
+const OF_THE_CODE: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/add-an-op.md", "docs/internals.md"];
+
+/// The most words of the pages that are written by hand.
+const MOST_WORDS: usize = 45_000;
+
 const ELSEWHERE: [(&str, &str); 1] = [("crates/broadloom-capi/install.sh", "examples/c/Makefile")];
 
 fn read(path: &str) -> String {
@@ -324,14 +330,97 @@ fn every_file_that_is_named_exists() {
     assert!(checked > 20, "{checked}");
 }
 
+/// A folder that a page names exists.
+#[test]
+fn every_folder_that_is_named_exists() {
+    let roots = [".ci/", "benches/", "crates/", "docs/", "examples/", "fuzz/", "python/", "scripts/", "tests/"];
+    let (mut faults, mut checked) = (Vec::new(), 0);
+    for page in pages::all() {
+        for span in page.code() {
+            let is_plain = span.text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+            // What a build makes is below these names.
+            let is_built = ["/build", "/artifacts", "/corpus"].iter().any(|part| span.text.contains(part));
+            if roots.iter().any(|root| span.text.starts_with(root)) && is_plain && !is_built {
+                checked += 1;
+                if !repository().join(&span.text).exists() {
+                    faults.push(format!("{}:{}: {}", page.path, span.line, span.text));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "no such folder or file:\n{}", faults.join("\n"));
+    assert!(checked > 20, "{checked}");
+}
+
+/// The words of the sources of each crate, and the names of their files.
+fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in pages::files().iter().filter(|file| file.ends_with(".rs")) {
+        let mut parts = file.split('/');
+        let (Some("crates"), Some(folder)) = (parts.next(), parts.next()) else { continue };
+        let name = folder.trim_start_matches("broadloom-");
+        let words = all.entry(name.to_owned()).or_default();
+        words.extend(parts.map(|part| part.trim_end_matches(".rs").to_owned()));
+        let text = read(file);
+        let identifiers = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.extend(identifiers.map(str::to_owned));
+    }
+    all
+}
+
+/// A path of modules and items, such as `clif::legalise` or `graph::Semantics`, consists of names of that crate, or of any.
+#[test]
+fn every_item_that_is_named_exists() {
+    let crates = words_of_crates();
+    let (mut faults, mut checked) = (Vec::new(), 0);
+    for page in pages::all().iter().filter(|page| OF_THE_CODE.contains(&&*page.path)) {
+        for span in page.code() {
+            let is_path = span.text.contains("::") && span.text.chars().all(|c| c.is_alphanumeric() || "_:".contains(c));
+            if !is_path || span.text.starts_with("std::") {
+                continue;
+            }
+            checked += 1;
+            let segments: Vec<&str> = span.text.split("::").collect();
+            let of_crate = crates.get(segments[0].trim_start_matches("broadloom_"));
+            let has = |words: &BTreeSet<String>| segments.iter().all(|segment| words.contains(*segment));
+            let is_known = match of_crate {
+                Some(words) => segments[1..].iter().all(|segment| words.contains(*segment)),
+                None => crates.values().any(has),
+            };
+            if !is_known {
+                faults.push(format!("{}:{}: {}", page.path, span.line, span.text));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "no such module or item:\n{}", faults.join("\n"));
+    assert!(checked > 40, "{checked}");
+}
+
+/// Pages that commands write name their command, so that a reader can repeat it; the others are short enough to be read.
+#[test]
+fn generated_pages_name_their_command_and_the_others_are_short() {
+    let mut words = 0;
+    for page in pages::all() {
+        if page.path.starts_with("docs/generated/") {
+            let named = page.code().iter().any(|span| parse(&span.text).is_some())
+                || page.blocks().iter().any(|block| block.lines.iter().any(|line| parse(line).is_some()))
+                || page.text.contains("<!-- Made by `");
+            assert!(named, "{}: no command", page.path);
+        } else if !page.path.starts_with("examples/") && !page.path.starts_with("python/") {
+            words += page.text.split_whitespace().count();
+        }
+    }
+    assert!(words <= MOST_WORDS, "{words} words are written by hand, of {MOST_WORDS}");
+}
+
 #[test]
 fn the_page_of_mutations_has_their_numbers() {
     let count = read("scripts/mutations.toml").lines().filter(|line| *line == "[[mutation]]").count();
-    let page = read("docs/mutations.md");
+    let page = read("docs/generated/mutations.md");
     let rows: Vec<&str> =
         page.lines().filter(|line| line.starts_with("| ") && line.contains(" | `")).collect();
-    let again = "python3 scripts/mutations.py --list --write docs/mutations.md";
-    assert_eq!(rows.len(), count, "rows of docs/mutations.md; {again}");
+    let again = "python3 scripts/mutations.py --list --write docs/generated/mutations.md";
+    assert_eq!(rows.len(), count, "rows of docs/generated/mutations.md; {again}");
     let not_run = rows.iter().filter(|row| row.contains("| not run |")).count();
     let run = count - not_run;
     for number in

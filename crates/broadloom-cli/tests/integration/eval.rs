@@ -498,10 +498,10 @@ fn the_functions_are_listed() {
     assert_eq!(version, format!("broadloom {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// To make the page anew: `cargo run -p broadloom-cli -- ops --markdown > docs/ops.md`
+/// To make the page anew: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
 #[test]
 fn the_page_of_functions_is_current() {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ops.md");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/ops.md");
     assert_eq!(std::fs::read_to_string(page).expect("the page"), Dir::new().ok(&["ops", "--markdown"]));
 }
 

@@ -3,7 +3,7 @@
 //! The argument is a directory with a `performance.md` that has two markers. The program replaces the text between them
 //! and writes two plots beside the page, once everything is measured.
 //!
-//! `cargo run --release -p broadloom-bench --bin report -- docs` takes some five minutes.
+//! `cargo run --release -p broadloom-bench --bin report -- docs/generated` takes some five minutes.
 #![forbid(unsafe_code)]
 
 mod measured;

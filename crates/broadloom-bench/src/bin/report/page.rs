@@ -1,4 +1,4 @@
-//! The section of `performance.md` on the workloads, as Markdown.
+//! The section of `docs/generated/performance.md` on the workloads, as Markdown.
 //!
 //! The machine is described by its capabilities, not by its name.
 
@@ -10,7 +10,7 @@ use broadloom_bench::{Row, WORKLOADS};
 use crate::measured::Measured;
 
 const BEGIN: &str =
-    "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs` -->\n";
+    "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs/generated` -->\n";
 const END: &str = "<!-- workloads: end -->\n";
 
 /// The page with this text between its markers.

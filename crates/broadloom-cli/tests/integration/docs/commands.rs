@@ -1,4 +1,4 @@
-//! Commands as the pages write them, and whether what they name exists: packages, targets, features, scripts, flags.
+//! Commands as the pages write them, and whether what they name exists: packages, targets, features, scripts, flags, tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,6 +124,20 @@ fn sources(place: &Path) -> String {
     entries.map(|entry| sources(&entry.expect("an entry").path())).collect()
 }
 
+/// Whether a package has a test that this filter of `cargo test` selects: its last segment is part of the name of a function or a
+/// module, those before it are names of modules.
+fn has_test(folder: &Path, filter: &str) -> bool {
+    let sources = ["src", "tests", "benches"].map(|part| sources(&folder.join(part))).concat();
+    let named = |keyword: &'static str| {
+        let rest = sources.split(keyword).skip(1);
+        rest.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
+    };
+    let mut segments: Vec<&str> = filter.split("::").collect();
+    let last = segments.pop().unwrap_or_default();
+    segments.iter().all(|segment| named("mod ").any(|name| name == *segment))
+        && named("mod ").chain(named("fn ")).any(|name| name.contains(last))
+}
+
 /// Whether sources take a flag: as text, or as a field of what is derived from.
 fn takes(sources: &str, flag: &str) -> bool {
     let name = flag.trim_start_matches('-');
@@ -204,6 +218,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
         return Some(format!("cargo {}?", rest[0]));
     }
     let mut packages = Vec::new();
+    let mut filters: Vec<&String> = passed.iter().filter(|word| rest[0] == "test" && !is_flag(word)).collect();
     let (mut target, mut words) = (None, flags[1..].iter());
     while let Some(word) = words.next() {
         match &**word {
@@ -251,8 +266,14 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
             | "--all-features"
             | "--path" => {}
             flag if flag.starts_with('-') => return Some(format!("cargo {flag}?")),
+            _ if rest[0] == "test" => filters.push(word),
             _ => {}
         }
+    }
+    if let Some(package) = packages.first()
+        && let Some(filter) = filters.iter().find(|filter| !has_test(&package.folder, filter))
+    {
+        return Some(format!("no test {filter}"));
     }
     match (&*rest[0], packages.first()) {
         ("run", Some(package)) if package.manifest.contains("\nname = \"broadloom-cli\"\n") => own(passed),

@@ -1,7 +1,7 @@
 //! Measures the largest error of broadloom's transcendental functions, in ulps, against independent references.
 //!
-//! The command prints a line for each function and dtype and, on request, writes `docs/accuracy.json` and
-//! `docs/accuracy.md`. With `--check`, an error that does not meet its bound, or that exceeds the stated maximum, fails the
+//! The command prints a line for each function and dtype and, on request, writes `docs/generated/accuracy.json` and
+//! `docs/generated/accuracy.md`. With `--check`, an error that does not meet its bound, or that exceeds the stated maximum, fails the
 //! command.
 #![forbid(unsafe_code)]
 
@@ -65,17 +65,17 @@ struct Arguments {
     /// Who runs the functions.
     #[arg(long, value_enum, default_value_t = Which::Interpreter)]
     executor: Which,
-    /// Put the figures into docs/accuracy.json and write docs/accuracy.md anew, after each function.
+    /// Put the figures into docs/generated/accuracy.json and write docs/generated/accuracy.md anew, after each function.
     #[arg(long)]
     write: bool,
-    /// Measure nothing; write docs/accuracy.md anew from docs/accuracy.json.
+    /// Measure nothing; write docs/generated/accuracy.md anew from docs/generated/accuracy.json.
     #[arg(long, conflicts_with = "write")]
     report: bool,
-    /// Fail if a bound is not met, or if an error is greater than the maximum that docs/accuracy.json states.
+    /// Fail if a bound is not met, or if an error is greater than the maximum that docs/generated/accuracy.json states.
     #[arg(long)]
     check: bool,
     /// Where the documents are.
-    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"), hide_default_value = true)]
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated"), hide_default_value = true)]
     docs: PathBuf,
 }
 

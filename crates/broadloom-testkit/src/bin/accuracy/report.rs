@@ -1,4 +1,4 @@
-//! Writes `docs/accuracy.md` from the results.
+//! Writes `docs/generated/accuracy.md` from the results.
 //!
 //! Every figure on the page is a row's. Figures are rounded up, so that none looks better than it was.
 
@@ -229,7 +229,7 @@ mod tests {
     /// The page that is committed says what the committed results say.
     #[test]
     fn the_page_is_made_from_the_results() {
-        let rows = results::parse(include_str!("../../../../../docs/accuracy.json")).expect("rows");
-        assert_eq!(include_str!("../../../../../docs/accuracy.md"), page(&rows));
+        let rows = results::parse(include_str!("../../../../../docs/generated/accuracy.json")).expect("rows");
+        assert_eq!(include_str!("../../../../../docs/generated/accuracy.md"), page(&rows));
     }
 }

@@ -1,4 +1,4 @@
-//! The maxima that `docs/accuracy.md` states, held against pairs with known errors and against a sample.
+//! The maxima that `docs/generated/accuracy.md` states, held against pairs with known errors and against a sample.
 
 use broadloom_testkit::reference::{Format, Function, Judgement, judge_precisely};
 use indicatif::ProgressBar;
@@ -9,7 +9,7 @@ use crate::measure::Run;
 use crate::points::Points;
 use crate::results::{CANCELLING, Row};
 
-const PAGE: &str = include_str!("../../../../../docs/accuracy.md");
+const PAGE: &str = include_str!("../../../../../docs/generated/accuracy.md");
 
 /// The maximum of a row of the page.
 fn stated(section: &str, name: &str) -> f64 {

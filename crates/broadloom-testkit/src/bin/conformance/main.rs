@@ -1,4 +1,4 @@
-//! Writes docs/conformance.md: what was tried for each sentence of the standard, and what came of it.
+//! Writes docs/generated/conformance.md: what was tried for each sentence of the standard, and what came of it.
 //!
 //! The page states only what a run over the case files has found. `--check` fails if the page in the repository is
 //! not the one that a run would write, so that it can't go out of date.
@@ -21,10 +21,10 @@ struct Args {
     /// The repository.
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))]
     repository: PathBuf,
-    /// Write docs/conformance.md; without it, the page goes to standard output.
+    /// Write docs/generated/conformance.md; without it, the page goes to standard output.
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// Fail if docs/conformance.md is not the page that would be written.
+    /// Fail if docs/generated/conformance.md is not the page that would be written.
     #[arg(long)]
     check: bool,
 }
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), String> {
     let folder = args.repository.join("tests/cases/spec");
-    let path = args.repository.join("docs/conformance.md");
+    let path = args.repository.join("docs/generated/conformance.md");
     let batches = batches(&folder)?;
     let reductions = arrays::read(&args.repository.join("tests/cases/reductions"))?;
     let mut whole = Account::new();
