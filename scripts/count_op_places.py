@@ -59,7 +59,8 @@ def main():
         for path in by_hand:
             print(f"  {found[path]:4}  {path}")
         for path in made:
-            print(f"  {found[path]:4}  {path}  ({GENERATED.get(path, "a page that a command writes")})")
+            command = GENERATED.get(path, "a page that a command writes")
+            print(f"  {found[path]:4}  {path}  ({command})")
 
 
 if __name__ == "__main__":
