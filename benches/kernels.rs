@@ -1,6 +1,6 @@
 //! The overhead of a kernel: to parse it from a text, to bind it, and to call it.
 //!
-//! `cargo bench --bench kernels`; the figures are in docs/embedding.md.
+//! `cargo bench --bench kernels`.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

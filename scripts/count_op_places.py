@@ -17,6 +17,7 @@ TABLE = "crates/broadloom-ir/src/op.rs"
 GENERATED = {
     "crates/broadloom-math/src/functions/coefficients.rs": "python3 scripts/coefficients.py",
     "crates/broadloom-testkit/src/reference/mpmath.txt": "python3 crates/broadloom-testkit/src/reference/mpmath.py",
+    "tests/hashes.txt": "fingerprint functions --write",
 }
 # All of this folder is written by commands.
 GENERATED_PAGES = "docs/generated/"
