@@ -124,8 +124,8 @@ fn sources(place: &Path) -> String {
     entries.map(|entry| sources(&entry.expect("an entry").path())).collect()
 }
 
-/// Whether a package has a test that this filter of `cargo test` selects: its last segment is part of the name of a function or a
-/// module, those before it are names of modules.
+/// Whether a package has a test that this filter of `cargo test` selects. The segments before the last one are names of modules; the last
+/// one is part of the name of a module or a function, or the beginning of it if there are segments before.
 fn has_test(folder: &Path, filter: &str) -> bool {
     let sources = ["src", "tests", "benches"].map(|part| sources(&folder.join(part))).concat();
     let named = |keyword: &'static str| {
@@ -134,8 +134,9 @@ fn has_test(folder: &Path, filter: &str) -> bool {
     };
     let mut segments: Vec<&str> = filter.split("::").collect();
     let last = segments.pop().unwrap_or_default();
+    let matches = |name: &str| if segments.is_empty() { name.contains(last) } else { name.starts_with(last) };
     segments.iter().all(|segment| named("mod ").any(|name| name == *segment))
-        && named("mod ").chain(named("fn ")).any(|name| name.contains(last))
+        && named("mod ").chain(named("fn ")).any(matches)
 }
 
 /// Whether sources take a flag: as text, or as a field of what is derived from.
