@@ -1,4 +1,4 @@
-//! What a call through the C ABI costs beside the same prepared call from Rust: a kernel of one operation on one element,
+//! The cost of a call through the C ABI beside the same prepared call from Rust: a kernel of one operation on one element,
 //! in turns, the least of many rounds.
 //!
 //! `cargo bench -p broadloom-capi --bench overhead`

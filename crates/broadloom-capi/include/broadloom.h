@@ -107,7 +107,7 @@
 // The maximum: a NaN propagates, and -0 is less than +0.
 #define BL_REDUCE_MAX 2
 
-// The minimum, likewise.
+// The minimum, by the same rules.
 #define BL_REDUCE_MIN 3
 
 // Whether any element is not 0.
@@ -188,7 +188,7 @@
 // An explanation as an HTML page, with the code.
 #define BL_EXPLAIN_HTML 2
 
-// What a call returns. A number never changes its meaning; later versions may add numbers.
+// The outcome of a call. A number never changes its meaning; later versions may add numbers.
 enum bl_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -296,10 +296,10 @@ typedef int32_t (*bl_host_tile)(void *context,
                                 const void *const *inputs,
                                 void *output);
 
-// A function that is called with a context when nobody uses it any more: once, from any thread. It must return normally.
+// Called once with a context, from any thread, when nothing uses the function any more. It must return normally.
 typedef void (*bl_destructor)(void *context);
 
-// What a host function is created from; set `size`, and unused fields to zero.
+// The description of a host function. Set `size`, and unused fields to zero.
 typedef struct bl_host_function {
   // sizeof(bl_host_function)
   size_t size;
@@ -494,7 +494,7 @@ const char *bl_dtype_name(bl_dtype dtype_code);
 bl_status bl_options_init(struct bl_options *options);
 
 // Creates a host function with one reference. Each creation is a function of its own, whatever its name: create it once and
-// keep the handle, since code is compiled anew for another function.
+// keep the handle, since another function is compiled separately.
 //
 // The context is destroyed when the function has no reference and nothing uses it: builders, libraries and kernels
 // keep the functions that they were given, and so do caches until `bl_clear_caches`. If the creation fails,
@@ -552,7 +552,7 @@ bl_status bl_builder_release(struct bl_builder handle);
 // the order of these calls.
 //
 // # Safety
-// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, their symbols likewise; `out` is null
+// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, and so are their symbols; `out` is null
 // or valid for a write.
 bl_status bl_builder_input(struct bl_builder handle,
                            const char *name,

@@ -84,7 +84,7 @@ impl Builder {
         Ok(&parts.values[self.find(parts, value)?])
     }
 
-    /// The handle that the next value gets. It is asked for before anything is changed, so that a builder which is full keeps
+    /// The handle that the next value gets. The check comes before any change, so that a full builder keeps
     /// its inputs as they are.
     fn next(&self, parts: &Parts) -> Answer<bl_value> {
         let index = parts.values.len();
@@ -160,7 +160,7 @@ pub(crate) unsafe fn add(
 /// the order of these calls.
 ///
 /// # Safety
-/// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, their symbols likewise; `out` is null
+/// `name` is null or ends with a zero; `extents` is null or valid for `rank` reads, and so are their symbols; `out` is null
 /// or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bl_builder_input(

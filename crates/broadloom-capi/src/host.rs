@@ -42,10 +42,10 @@ pub type bl_host_tile = Option<
     ) -> i32,
 >;
 
-/// A function that is called with a context when nobody uses it any more: once, from any thread. It must return normally.
+/// Called once with a context, from any thread, when nothing uses the function any more. It must return normally.
 pub type bl_destructor = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// What a host function is created from; set `size`, and unused fields to zero.
+/// The description of a host function. Set `size`, and unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_host_function {
@@ -150,7 +150,7 @@ pub(crate) fn function(handle: bl_host) -> Answer<Pin<'static, HostFunction>> {
 }
 
 /// Creates a host function with one reference. Each creation is a function of its own, whatever its name: create it once and
-/// keep the handle, since code is compiled anew for another function.
+/// keep the handle, since another function is compiled separately.
 ///
 /// The context is destroyed when the function has no reference and nothing uses it: builders, libraries and kernels
 /// keep the functions that they were given, and so do caches until `bl_clear_caches`. If the creation fails,

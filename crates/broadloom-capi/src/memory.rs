@@ -2,7 +2,7 @@
 //!
 //! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]`
 //! share a byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`: of a region, elements that are
-//! neighbours are a slice while a reduction combines them.
+//! contiguous are a slice while a reduction combines them.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -156,7 +156,7 @@ impl MemoryOperand {
     /// The operand as an input that is passed on as a pointer, so that outputs may overlap it.
     ///
     /// # Safety
-    /// As long as the input exists, the `bytes` from `start` on are in one allocation, initialised and valid for reads, and
+    /// While the input exists, the `bytes` from `start` on are in one allocation, initialised and valid for reads, and
     /// nothing writes to them but the run that gets this input.
     pub(crate) unsafe fn raw_input(&self) -> In<'_> {
         // SAFETY: the safety section says of these bytes what `Region::from_raw` requires; a region, unlike a slice, may be
@@ -183,7 +183,7 @@ impl MemoryOperand {
     /// The operand as an output that is passed on as a pointer, so that inputs may overlap it.
     ///
     /// # Safety
-    /// As long as the output exists, the bytes of the operand's elements are in one allocation, initialised and valid for
+    /// While the output exists, the bytes of the operand's elements are in one allocation, initialised and valid for
     /// reads and writes, and nothing but the run that gets this output reads or writes them.
     pub(crate) unsafe fn raw_output(&self) -> Answer<Out<'_>> {
         let size = self.dtype.size();

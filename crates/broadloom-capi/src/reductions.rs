@@ -17,7 +17,7 @@ pub const BL_REDUCE_SUM: u32 = 0;
 pub const BL_REDUCE_PROD: u32 = 1;
 /// The maximum: a NaN propagates, and -0 is less than +0.
 pub const BL_REDUCE_MAX: u32 = 2;
-/// The minimum, likewise.
+/// The minimum, by the same rules.
 pub const BL_REDUCE_MIN: u32 = 3;
 /// Whether any element is not 0.
 pub const BL_REDUCE_ANY: u32 = 4;

@@ -16,7 +16,7 @@ use crate::table::Refused;
 #[cfg(panic = "abort")]
 compile_error!("no panic may leave the C ABI, nor abort the application: build it with panic = \"unwind\"");
 
-/// What a call returns. A number never changes its meaning; later versions may add numbers.
+/// The outcome of a call. A number never changes its meaning; later versions may add numbers.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum bl_status {

@@ -1,4 +1,4 @@
-//! `install.sh` with a cargo that builds a small library in its place: what is installed, how large, and what is said.
+//! `install.sh` with a stand-in for cargo that builds a small library: the installed files, their sizes, and the messages.
 #![cfg(target_os = "linux")]
 
 use std::fs;

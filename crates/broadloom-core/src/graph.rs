@@ -20,7 +20,7 @@ use crate::shape::Shape;
 
 pub use crate::node::NodeId;
 
-/// What an integer division by zero does.
+/// The result of an integer division by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IntDivision {
     /// It gives 0.
@@ -43,7 +43,7 @@ pub enum Accuracy {
 /// The options of an evaluation that are part of its meaning: the others change no bit of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Semantics {
-    /// What an integer division by zero does.
+    /// The result of an integer division by zero.
     pub int_division: IntDivision,
     /// Which float32 a function gives.
     pub accuracy: Accuracy,
@@ -51,7 +51,7 @@ pub struct Semantics {
     pub contract: bool,
 }
 
-/// What nothing is computed for.
+/// A node without operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
     /// The caller's array number `slot`.
@@ -72,7 +72,7 @@ pub enum Leaf {
     Const {
         /// The value.
         value: Scalar,
-        /// The caller's literal number, whose value is given anew at each run; `None` for a fixed value.
+        /// The caller's literal number, whose value is given at each run; `None` for a fixed value.
         slot: Option<u32>,
     },
 }
@@ -97,13 +97,13 @@ impl Leaf {
     }
 }
 
-/// What a node of a graph is.
+/// The operation of a node of a graph.
 pub type NodeKind = node::NodeKind<NodeId, Leaf>;
 
 /// A node with its types.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it is.
+    /// The operation.
     pub kind: NodeKind,
     /// The dtype of its elements.
     pub dtype: DType,
@@ -140,7 +140,7 @@ impl Node {
 #[derive(Clone, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// Nodes by their hashes, which stand beside them: the table grows and is searched without a look at the nodes.
+    /// Nodes with their hashes, so that the table grows and is searched without a look at the nodes.
     interned: HashTable<(u64, NodeId)>,
     semantics: Semantics,
     depends_on_values: bool,
@@ -162,14 +162,14 @@ impl Graph {
     }
 
     /// An empty graph to rewrite this one into, with which its products are contracted: its meaning is otherwise that of
-    /// this one, and it stands for as few values.
+    /// this one, and like it it may depend on the values of constants.
     pub(crate) fn successor(&self) -> Graph {
         let semantics = Semantics { contract: false, ..self.semantics };
         let depends_on_values = self.depends_on_values;
         Graph { depends_on_values, ..Graph::with_capacity(semantics, self.nodes.len()) }
     }
 
-    /// What its nodes mean, as far as options decide that.
+    /// The options that are part of the meaning of its nodes.
     pub fn semantics(&self) -> Semantics {
         self.semantics
     }
@@ -192,7 +192,7 @@ impl Graph {
         (0..self.nodes.len()).map(NodeId::new)
     }
 
-    /// Whether a constant with a slot was folded, so that the graph stands for this value only.
+    /// Whether a constant with a slot was folded, so that the graph is valid for this value only.
     pub fn depends_on_values(&self) -> bool {
         self.depends_on_values
     }
@@ -214,7 +214,7 @@ impl Graph {
         self.push(NodeKind::Leaf(Leaf::Index { layout: Arc::new(layout) }))
     }
 
-    /// A constant; with a slot, one whose value is given anew at each run.
+    /// A constant; with a slot, one whose value is given at each run.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
@@ -234,7 +234,7 @@ impl Graph {
         self.push(NodeKind::Cast { arg, to })
     }
 
-    /// The same elements under another shape.
+    /// A reshaped view of the elements.
     ///
     /// # Errors
     /// As [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
@@ -362,7 +362,7 @@ impl Graph {
     }
 
     /// The value of the op, if its operands are constants; not of one whose evaluation may fail, or that nothing computes
-    /// as accurately as is asked for.
+    /// as accurately as the semantics require.
     fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
         if self.faults(op, args) {
             return None;

@@ -26,7 +26,7 @@ pub enum Promotion {
     NumPy,
 }
 
-/// What inference knows of an operand.
+/// An operand as inference sees it.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'a> {
     /// An array.
@@ -60,7 +60,7 @@ impl fmt::Display for Operand<'_> {
 /// The types of an op's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// What the operands are converted to (the last two, of [`Arity::Choice`]; its first is bool).
+    /// The dtype that the operands are converted to (the last two, of [`Arity::Choice`]; its first is bool).
     pub operand: DType,
     /// The result's dtype.
     pub result: DType,
@@ -254,7 +254,7 @@ fn require_condition(op: Op, condition: &Operand<'_>) -> Result<()> {
     }
 }
 
-/// The dtype that operands meet in, before the op has its say.
+/// The dtype that operands promote to, before the op's own rules.
 fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
     // Floats first: the order of operands must not matter, and int16 with uint16 alone would be int32.

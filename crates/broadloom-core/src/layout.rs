@@ -45,7 +45,7 @@ pub enum View {
     Permute(SmallVec<[u8; 4]>),
     /// One slice per axis.
     Slice(SmallVec<[Slice; 4]>),
-    /// The same elements in row-major order under another shape.
+    /// A view with another shape, over the elements in row-major order.
     Reshape(Shape),
 }
 

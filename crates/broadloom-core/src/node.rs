@@ -103,10 +103,10 @@ impl<A> FromIterator<A> for Args<A> {
     }
 }
 
-/// What a node is, over operands `A`, leaves `L` and host functions `F`.
+/// The operation of a node, over operands `A`, leaves `L` and host functions `F`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeKind<A, L, F = HostDeclaration> {
-    /// What nothing is computed for: an input, or a constant.
+    /// A node without operands: an input, or a constant.
     Leaf(L),
     /// A function of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
     Apply {
@@ -130,7 +130,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// The node's dtype.
         to: DType,
     },
-    /// The same elements under another shape.
+    /// A view of the elements of a node.
     View {
         /// The node whose elements they are.
         arg: A,
@@ -156,7 +156,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         scan: Scan,
         /// Along which axis.
         axis: u8,
-        /// Whether one more element stands in front: the sum or product of nothing.
+        /// Whether the result begins with an additional element: the sum or product of no elements.
         initial: bool,
     },
     /// How many elements along axes there are: a constant, once extents are known. No graph has such a node.
@@ -249,7 +249,7 @@ impl<A, L, F> NodeKind<A, L, F> {
         operands.into_iter().flatten()
     }
 
-    /// The same node over other operands, another leaf, another form of a host function.
+    /// Maps a node to other operands, another leaf, or another form of a host function.
     ///
     /// # Errors
     /// The first one that `operand` or `leaf` gives.

@@ -33,8 +33,8 @@ pub enum Rules {
 /// Rewrites what the roots need into a new graph.
 ///
 /// # Errors
-/// What building a graph can give; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is not as accurate as the
-/// graph's semantics ask for.
+/// The errors of building a graph; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is not as accurate as the
+/// graph's semantics require.
 pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
     rewrite(graph, roots, rules, |_| ())
 }
@@ -70,11 +70,11 @@ pub struct Firing {
     pub rule: &'static str,
     /// The node of the old graph where it did.
     pub at: NodeId,
-    /// What stands for it in the new graph; a further rule at the same node may replace it.
+    /// The node that replaces it in the new graph; a further rule at the same node may replace that.
     pub gives: NodeId,
 }
 
-/// What stands in the place of a rule where the graph itself changes a node.
+/// The name reported instead of a rule's when the graph itself folds a node.
 const FOLDED: &str = "a function of constants -> its value";
 const CANONICAL: &str = "computed NaN whose bits are read -> the canonical one";
 
@@ -123,7 +123,7 @@ fn is_const(graph: &Graph, id: NodeId) -> bool {
     graph.node(id).constant().is_some()
 }
 
-/// The same node over the new graph's operands.
+/// Rebuilds a node over the new graph's operands.
 fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let node = graph.node(id);
     let kind = node.kind.try_map(
@@ -135,7 +135,7 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
     out.insert(kind, node.dtype, node.shape.clone())
 }
 
-/// What the node contracts to, in a graph whose products are to be contracted.
+/// The contraction of the node, in a graph whose products are to be contracted.
 fn contraction(graph: &Graph, id: NodeId) -> Option<Contraction<&NodeId>> {
     if !graph.semantics().contract || !graph.node(id).dtype.is_float() {
         return None;
@@ -318,7 +318,7 @@ rules! {
     "x ** 0 -> 1"                         => |at| {
         let a = want!(at.op(Op::Pow));
         let is_zero = at.is(a[1], Class::Zero) || at.is(a[1], Class::NegativeZero);
-        // Of NaN, too.
+        // Also for NaN.
         if !is_zero || !at.may_drop(a[0]) { return Ok(None) }
         let dtype = at.dtype(a[0]);
         at.literal(Literal::Int(1), dtype)

@@ -82,7 +82,7 @@ pub enum KeyLeaf<'s> {
         slot: u32,
         /// Its dtype.
         dtype: DType,
-        /// What rules may know of its value.
+        /// The class of its value, which rules may use.
         class: Class,
         /// The approximate function of numbers that gave it before there was an expression, if one did.
         rounded_by: Option<Op>,
@@ -226,7 +226,7 @@ impl<'s> Structure<'s> {
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for a shape of too many elements, or too many nodes; [`ErrorKind::DType`] for a literal that is
-    /// not as accurate as is asked for; [`ErrorKind::Internal`] for a literal without a value, or an input without a layout.
+    /// not as accurate as requested; [`ErrorKind::Internal`] for a literal without a value, or an input without a layout.
     pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
         let mut graph = Graph::with_capacity(semantics, self.nodes.len());
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
@@ -244,7 +244,7 @@ impl<'s> Structure<'s> {
     }
 }
 
-/// The same node over another leaf.
+/// Maps a node to another leaf.
 fn over_leaf<'e, 'm, E>(
     entry: &'e Entry<'e>,
     leaf: impl FnOnce(&'e KeyLeaf<'e>) -> std::result::Result<KeyLeaf<'m>, E>,
@@ -309,7 +309,7 @@ impl KeyLeaf<'_> {
     }
 }
 
-/// Numbers alone are computed when they are written, before an accuracy is asked for.
+/// The error for a function of numbers alone, which is computed when it is written, before an accuracy is known.
 fn rounded_before(op: Op, dtype: DType) -> Error {
     let why = format!(
         "{op} of numbers alone is computed as they are, not to the nearest {dtype}, as accuracy = nearest asks for"

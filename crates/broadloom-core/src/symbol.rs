@@ -43,9 +43,9 @@ impl fmt::Display for Symbol {
 pub enum Dim {
     /// This many.
     Fixed(usize),
-    /// As many as the kernel is given; the same number wherever the symbol stands.
+    /// A symbolic extent: any number, which is the same wherever the symbol occurs in the kernel.
     Symbol(Symbol),
-    /// Any number of axes, the same wherever this stands; only ever the first.
+    /// Any number of axes, the same wherever this occurs; only ever the first.
     Rest,
 }
 
@@ -102,9 +102,9 @@ impl fmt::Display for Dims {
 pub struct Mismatch {
     /// −1 is the last.
     pub axis: isize,
-    /// What the operands before have there.
+    /// The dim of the operands before.
     pub left: Dim,
-    /// What this operand has.
+    /// The dim of this operand.
     pub right: Dim,
 }
 
@@ -167,7 +167,7 @@ impl Dims {
         axes.iter().map(|&axis| self.get(axis as usize).cloned()).collect::<Option<_>>().map(Dims)
     }
 
-    /// What all of these broadcast to: axes are aligned at the end; equal dims match, and 1 matches any.
+    /// The dims that all of these broadcast to: axes are aligned at the end; equal dims match, and 1 matches any.
     ///
     /// Where one list has `...`, every longer part of another meets it and must be `...` too.
     ///
@@ -221,7 +221,7 @@ pub fn is_name(text: &str) -> bool {
         && text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
 }
 
-/// What symbols stand for in one run.
+/// The values of symbols in one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
     /// Symbols with their extents, in the order in which they were met.

@@ -75,9 +75,9 @@ macro_rules! define_dtype {
 }
 for_each_dtype!(define_dtype);
 
-/// What to do for one element type; see [`DType::visit`].
+/// A function that is generic over the element type; see [`DType::visit`].
 pub trait DTypeVisitor {
-    /// What the visit gives.
+    /// The result of the visit.
     type Out;
     /// Called with the Rust type of the dtype.
     fn visit<T: Elem>(self) -> Self::Out;
@@ -130,11 +130,11 @@ mod sealed {
 pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send + Sync + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
-    /// What memory holds: the type itself, and a byte for `bool`, so that no byte is invalid.
+    /// The type in memory: the type itself, and a byte for `bool`, so that no byte is invalid.
     type Store: Copy + fmt::Debug + Default + PartialEq + Send + Sync + 'static;
     /// The element in a place of memory; any nonzero byte is `true`.
     fn load(store: Self::Store) -> Self;
-    /// What memory holds for this element.
+    /// The value in memory of this element.
     fn store(self) -> Self::Store;
     /// The element's bits, zero-extended.
     fn to_bits64(self) -> u64;

@@ -25,7 +25,7 @@ pub enum Cmp {
     Ge,
 }
 
-/// IEEE-exact primitives, over whatever stands for a value: one element, or IR that computes several.
+/// IEEE-exact primitives over an abstract value: one element, or IR that computes several.
 ///
 /// Methods take `&mut self` because an instance may be a builder. A mask is one bool per lane and is as
 /// wide as the values it was made from.
@@ -113,7 +113,7 @@ pub trait Ops: Sized {
     fn mask_xor<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
     /// Not.
     fn mask_not<T: Elem>(&mut self, a: Self::M<T>) -> Self::M<T>;
-    /// The same mask, for values of another width.
+    /// Converts a mask for values of another width.
     fn mask_resize<T: Elem, U: Elem>(&mut self, m: Self::M<T>) -> Self::M<U>;
     /// The mask of a bool value.
     fn truth<T: Elem>(&mut self, x: Self::V<bool>) -> Self::M<T>;

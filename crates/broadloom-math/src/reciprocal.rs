@@ -1,6 +1,6 @@
 //! Integer quotients by a divisor that many dividends share: a product with the divisor's reciprocal and shifts.
 //!
-//! What depends on the divisor alone is computed by ordinary primitives, once for a loop, since the value of a literal is
+//! The part that depends on the divisor alone is computed by ordinary primitives, once per loop, since the value of a literal is
 //! known only at run time; so one body serves every divisor, 0, 1, −1 and MIN included. Another one, which is shorter, serves those
 //! whose reciprocal is [short](is_short): a kernel knows of a literal whether it is one of them. The results are exact for every pair of
 //! operands, and no float takes part in the loop. T. Granlund and P. Montgomery, Division by Invariant Integers using

@@ -59,7 +59,7 @@ fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
     }
 }
 
-/// The same where the target has fused products and sums; without it each of them is a call.
+/// The slow function compiled for targets with fused products and sums; without them each would be a call.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn slow_lanes_with_fma<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
@@ -78,7 +78,7 @@ impl SlowFunction {
         }
     }
 
-    /// What does the same as [`SlowFunction::call`] in the least time, which is safe to call on this machine.
+    /// The fastest equivalent of [`SlowFunction::call`] that is safe to call on this machine.
     pub fn fastest(&self) -> unsafe fn(&mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -235,7 +235,7 @@ impl Primitive {
         matches!(self, Cmp(_) | MaskAnd | MaskOr | MaskXor | MaskNot | MaskResize(_) | Truth)
     }
 
-    /// What it costs for an element, in halves of the time of one vector instruction.
+    /// The cost per element, in halves of the time of one vector instruction.
     ///
     /// An addition, a product or a shift is a whole; bitwise operations, comparisons and selections, which vector units
     /// have more ports for, are a half. Divisions and square roots count by their throughput. A conversion of float16 costs
@@ -338,7 +338,7 @@ impl fmt::Display for Primitive {
 /// One primitive of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
-    /// What is computed.
+    /// The primitive.
     pub primitive: Primitive,
     /// The dtype of the result; of a mask, that of the values whose lanes it belongs to.
     pub dtype: DType,
@@ -362,7 +362,7 @@ impl fmt::Display for Inst {
     }
 }
 
-/// What takes the primitives of a function.
+/// A receiver of the primitives of a function.
 pub trait Sink {
     /// The value of a primitive: of a new instruction, or of an equal one that there is already.
     fn push(&mut self, inst: Inst) -> Var;

@@ -23,8 +23,8 @@
 //! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal
 //! and `0x1.8p-3` literals, and names that depend on the dtype. Of every number dtype: `max`. Of integers:
 //! `min`. Of floats: `tiny` the smallest normal, `sub` and `subx` the smallest and the largest subnormal, `one+`
-//! and `one-` the neighbours of 1, `bigint` the smallest power of two whose successor is no float. Names of
-//! floats, and `max` of signed integers, take a minus sign. An operand of another dtype says so: `true:bool`.
+//! and `one-` the floats next to 1, `bigint` the smallest power of two whose successor is no float. Names of
+//! floats, and `max` of signed integers, take a minus sign. An operand of another dtype has a suffix: `true:bool`.
 
 pub mod arrays;
 
@@ -52,7 +52,7 @@ impl Source {
     /// Every source.
     pub const ALL: [Source; 4] = [Source::Standard, Source::Onnx, Source::Later, Source::Decided];
 
-    /// What a rule line calls it.
+    /// Its name in a rule line.
     pub fn name(self) -> &'static str {
         match self {
             Source::Standard => "standard",
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// What a `>` line says.
+/// The contents of a `>` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The line of the rule, from 1.
@@ -77,7 +77,7 @@ pub struct Rule {
     pub source: Source,
     /// When it applies, in words.
     pub condition: String,
-    /// What the result then is, in words.
+    /// The result, in words.
     pub result: String,
 }
 

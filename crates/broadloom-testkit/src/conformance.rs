@@ -74,7 +74,7 @@ const WAYS: [Way; 6] = [
 /// Shorter than a vector, between vectors, several of them, with tails.
 const LENGTHS: [usize; 5] = [1, 7, 16, 37, 67];
 
-/// What became of a rule's rows.
+/// The outcome of a rule's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
     /// How many results were compared.
@@ -106,7 +106,7 @@ struct Row {
 /// The rows of a folder of case files, together where they can share an array.
 ///
 /// # Errors
-/// Those of [`cases::read`].
+/// The errors of [`cases::read`].
 pub fn batches(folder: &Path) -> std::result::Result<Vec<Batch>, String> {
     let dtype = |name: &str| DType::from_name(name).ok_or_else(|| format!("{name} is no dtype"));
     let mut batches: BTreeMap<_, Batch> = BTreeMap::new();

@@ -23,7 +23,7 @@ pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
 pub use search::{Finding, Search, Summary, program_of_seed};
 
-/// What is wrong with the result of a way, in words.
+/// A difference in the result of one way of evaluating, in words.
 pub type Difference = String;
 
 /// One way of evaluating.
@@ -176,7 +176,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     }
     chunks::compare(program, &outcome, &roots).map_err(|e| format!("in chunks: {e}"))?;
     if failures.first().is_some_and(String::is_empty) {
-        // As many bits as some way has; of machine code, the widest.
+        // The greatest width of all ways.
         let width = ways.iter().map(|way| way.width).max().unwrap_or_default();
         for executor in [Executor::Interp, Executor::Jit] {
             let options = Options { executor, vector_width: width, ..Options::default() };

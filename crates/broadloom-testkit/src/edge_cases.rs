@@ -1,6 +1,6 @@
 //! Edge-case values of each dtype, at which implementations go wrong.
 //!
-//! They are zeros, ones, minima and maxima, neighbours of powers of two, halves, subnormals, infinities, and of
+//! They are zeros, ones, minima and maxima, numbers next to powers of two, halves, subnormals, infinities, and of
 //! both signs NaNs that are quiet, carry a payload, or signal. The list is the same on every target, so that a failure can be reproduced on another.
 
 use broadloom_core::{DType, Kind, Scalar};

@@ -172,7 +172,7 @@ impl Signature {
 /// All arguments have one dtype, but for the condition of `where`, which is bool. Integer arithmetic wraps,
 /// and an integer divided by zero gives 0; floats follow IEEE 754 with the Array API's special cases,
 /// rounding to nearest even. A NaN that is computed is the positive quiet one without payload; `where`, `positive`, `abs`,
-/// `negative` and `copysign` move one, of which the last three set the sign. Of an approximate function this is the exact result, rounded; others may be right, too:
+/// `negative` and `copysign` move one, of which the last three set the sign. Of an approximate function this is the exact result, rounded; other results may be accepted,
 /// see [`accepts`].
 ///
 /// ```

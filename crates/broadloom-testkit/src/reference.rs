@@ -101,7 +101,7 @@ impl Judgement {
 /// The greatest error of an error in ulps that [`judge`] accepts; beyond it, [`judge_precisely`] decides.
 const COARSE: f64 = 1.0 / (1_u64 << 32) as f64;
 
-/// What the conversion of an error in ulps to float64 may lose, and some.
+/// A bound of the loss in converting an error in ulps to float64, with a margin.
 const FINE: f64 = 1.0 / (1_u64 << 44) as f64;
 
 /// Judges a result of a format's, given as the float64 of the same value.

@@ -58,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// What the stage makes of a program.
+    /// The output of the stage for a program.
     ///
     /// # Errors
     /// Why there is nothing: the program does not type, or there is no compiler for the stage `clif`.
@@ -120,7 +120,7 @@ pub struct CaseFile {
     pub text: String,
     /// The program.
     pub program: Program,
-    /// What is expected, in the order of the file.
+    /// The expected outputs, in the order of the file.
     pub expected: Vec<(Stage, String)>,
 }
 
@@ -128,7 +128,7 @@ impl CaseFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong, with the line.
+    /// The mistake, with its line.
     pub fn parse(text: &str) -> Result<CaseFile, String> {
         let mut parts = text.split("\n--- ");
         let head = format!("{}\n", parts.next().unwrap_or_default().trim_end_matches('\n'));
@@ -152,7 +152,7 @@ impl CaseFile {
     /// The file with what the stages give now.
     ///
     /// # Errors
-    /// Those of [`Stage::of`].
+    /// The errors of [`Stage::of`].
     pub fn blessed(&self) -> Result<CaseFile, String> {
         let now = |(stage, _): &(Stage, String)| stage.of(&self.program).map(|text| (*stage, text));
         Ok(CaseFile { expected: self.expected.iter().map(now).collect::<Result<_, _>>()?, ..self.clone() })

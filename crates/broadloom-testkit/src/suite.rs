@@ -23,14 +23,14 @@ use crate::{edge_cases, one_of};
 pub use host::{host_functions_among_ops, host_functions_of_every_dtype};
 pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
 
-/// What the suite judges: what an executor prepares for vectors of a width, for a purpose.
+/// The subject of the suite: an executor's preparation of kernels for vectors of a width, for a purpose.
 #[derive(Clone, Copy)]
 pub struct Subject<'e> {
     /// The executor, which takes every kernel of the suite.
     pub executor: &'e dyn KernelExecutor,
     /// The width: machine code must have vectors of it.
     pub width: VectorWidth,
-    /// The purpose. For [`Purpose::Stream`] kernels are asked for non-temporal stores, too.
+    /// The purpose. For [`Purpose::Stream`], kernels also run with non-temporal stores.
     pub purpose: Purpose,
 }
 

@@ -5,7 +5,7 @@
 
 use half::f16;
 
-/// What the bits of a dtype mean.
+/// The meaning of the bits of a dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// 0 or 1.

@@ -98,7 +98,7 @@ pub struct Member {
     pub node: NodeId,
     /// Where it goes, or what is made of it.
     pub target: DraftTarget,
-    /// What becomes of its elements.
+    /// The destination of its elements.
     pub sink: Sink,
     /// Whether this is the kernel that computes it: everyone else reads a node that is cut off.
     pub own: bool,

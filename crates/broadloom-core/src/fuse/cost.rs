@@ -13,7 +13,7 @@ pub const BLOCK_BYTES: usize = 512 << 10;
 
 /// Writing an element of a temporary and reading it back, while it is in cache.
 const TEMPORARY: u64 = 8;
-/// The same of a temporary that is larger than the caches: three times the bytes of an element are moved.
+/// An element of a temporary that is larger than the caches, where three times its bytes are moved.
 const TEMPORARY_IN_MEMORY: u64 = 40;
 /// Setting up one more kernel.
 const KERNEL: u64 = 20_000;
@@ -23,14 +23,14 @@ pub fn of_node(graph: &Graph, node: &Node) -> u64 {
     code::of(graph, node, |_| 0).map_or(0, |code| code.cost().into())
 }
 
-/// What an operand of a larger loop costs, computed in the loop and computed before it.
+/// The costs of an operand of a larger loop: computed in the loop, and computed before it.
 #[derive(Clone, Copy)]
 pub enum Weighed {
     /// Executors compute it once per row, or the loop is no larger.
     PerRow,
     /// Once per iteration, or once into a temporary.
     Temporary {
-        /// What the loop would compute more than once.
+        /// The cost of computing elements more than once.
         recompute: u64,
         /// A kernel, and a temporary written and read.
         store: u64,

@@ -16,7 +16,7 @@ use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
-/// What is known of a node's leaves.
+/// Facts about a node's leaves.
 #[derive(Clone, Default)]
 struct Leaves {
     /// All of them lie contiguously under the node's own shape, or are single values.
@@ -42,7 +42,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     for id in graph.ids() {
         has_chains |= reads_through_views(graph, id);
         let mut found = look(graph, id, &leaves, &mut cuts, log);
-        // What several operands share is counted for each: never more than everything up to here.
+        // Nodes that several operands share are counted for each, up to the cost of everything before.
         all += cost::of_node(graph, graph.node(id));
         found.total = found.total.min(all);
         leaves.push(found);

@@ -22,11 +22,11 @@ pub struct Decision {
     pub node: Option<(NodeId, DType)>,
     /// The shape of the node, or of the body's loops.
     pub shape: Shape,
-    /// What was decided, and why.
+    /// The decision and its reason.
     pub why: Why,
 }
 
-/// What was decided, and why. Costs are in vector instructions over all elements, as the model of fusion counts them.
+/// A decision and its reason. Costs are in vector instructions over all elements, as the model of fusion counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Materialised: no strides express a view of it.
@@ -40,9 +40,9 @@ pub enum Why {
         reader: NodeId,
         /// The elements of that loop.
         elements: usize,
-        /// What computing it again and again would cost.
+        /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// What a kernel of its own and a temporary cost.
+        /// The cost of a kernel of its own and a temporary.
         store: u64,
     },
     /// Fused into a larger loop all the same: a temporary would cost more.
@@ -51,9 +51,9 @@ pub enum Why {
         reader: NodeId,
         /// The elements of that loop.
         elements: usize,
-        /// What computing it again and again costs.
+        /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// What a kernel of its own and a temporary would cost.
+        /// The cost of a kernel of its own and a temporary.
         store: u64,
     },
     /// Fused into a larger loop, where it is computed once per row.
@@ -67,21 +67,21 @@ pub enum Why {
     Shared {
         /// How many.
         loops: usize,
-        /// What computing it more than once would cost.
+        /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// What a kernel of its own and a temporary cost.
+        /// The cost of a kernel of its own and a temporary.
         store: u64,
     },
     /// Fused into several loops, each of which computes it: a temporary would cost more.
     Again {
         /// How many.
         loops: usize,
-        /// What computing it more than once costs.
+        /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// What a kernel of its own and a temporary would cost.
+        /// The cost of a kernel of its own and a temporary.
         store: u64,
     },
-    /// Materialised: it may divide by zero in elements that nobody reads.
+    /// Materialised: it may divide by zero in elements that are not read.
     Faults,
     /// Materialised: it would be computed for many chains of views.
     ManyChains,
@@ -179,7 +179,7 @@ impl Log {
         self.0.is_some()
     }
 
-    /// What was noted.
+    /// Returns the noted decisions.
     pub fn take(self) -> Vec<Decision> {
         self.0.unwrap_or_default()
     }
@@ -215,7 +215,7 @@ mod tests {
                 }
                 ref other => panic!("{other:?}"),
             };
-            // What its recording costs for exp, an element; 20 000 for a kernel, and 8 for an element of a temporary.
+            // The cost of the recording of exp per element; 20 000 for a kernel, and 8 for an element of a temporary.
             let exp = u64::from(Code::Apply(Op::Exp, DType::Float32).cost());
             assert_eq!((recompute, store), (exp * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
             assert_eq!(

@@ -87,7 +87,7 @@ pub struct Stage {
     pub outputs: Vec<Target>,
     /// The axes of the shape along which elements are combined, where outputs are not stored.
     pub axes: Axes,
-    /// Whether the initial element of a scan stands in front of the others.
+    /// Whether a scan writes its initial element before the others.
     pub initial: bool,
 }
 
@@ -133,7 +133,7 @@ impl Stage {
         written_shape(&self.shape, sink, self.axes, self.initial)
     }
 
-    /// What an output is, in words: a value of the kernel, or what its elements are combined to.
+    /// Describes an output in words: a value of the kernel, or the reduction of its elements.
     pub fn written(&self, output: usize) -> String {
         let KernelOutput { value, sink } = self.kernel.outputs[output];
         match sink {

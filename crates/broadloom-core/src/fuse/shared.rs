@@ -1,6 +1,6 @@
 //! Which values that several loops compute are computed once, into a temporary.
 //!
-//! What a reduction combines is computed in its own loop, and again in the loop of whoever reads it elsewhere: the
+//! The operand of a reduction is computed in the reduction's loop, and again in the loop of any other node that reads it: the
 //! exponentials of a softmax are added up, and then divided by their sum. A temporary is the better way where computing costs
 //! more than storing, which depends on whether the loops run over blocks of rows that stay in cache.
 
@@ -15,7 +15,7 @@ use crate::shape::Shape;
 /// Loops by their numbers; more of one value than these don't change what is decided.
 type Loops = SmallVec<[u32; 4]>;
 
-/// What tells loops apart that several values share: roots, or reductions of one level along the same axes.
+/// The key of loops that several values share: roots, or reductions of one level along the same axes.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Roots(Shape),
@@ -73,7 +73,7 @@ impl Known {
         }
     }
 
-    /// What it costs that these loops compute a node, and what a temporary costs.
+    /// The cost of computing a node in each of these loops, and that of a temporary.
     fn weigh(&self, graph: &Graph, id: NodeId, cost: u64, readers: &Loops, is_root: bool) -> cost::Weighed {
         let node = graph.node(id);
         let elements = node.shape.elements();

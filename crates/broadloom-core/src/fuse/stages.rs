@@ -92,7 +92,7 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
     }
 }
 
-/// Who reads each node.
+/// The uses of each node, by its id.
 struct Uses {
     /// Whether a root needs it.
     reached: Vec<bool>,

@@ -1,4 +1,4 @@
-//! Which op computes what an op means under the accuracy that is asked for.
+//! The op that computes an op under the requested accuracy.
 
 use broadloom_ir::{DType, Op};
 

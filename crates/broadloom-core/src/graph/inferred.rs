@@ -44,7 +44,7 @@ impl Graph {
         self.insert(NodeKind::Host { function: function.clone(), args }, signature.result(), shape)
     }
 
-    /// What inference knows of operands.
+    /// The operands as inference sees them.
     fn operands(&self, args: &[Arg]) -> SmallVec<[Operand<'_>; 3]> {
         args.iter()
             .map(|arg| match *arg {

@@ -1,6 +1,6 @@
 //! Puts functions that give the nearest float32 in the place of approximate ones, where the semantics of a graph ask for them.
 //!
-//! What has no such function is refused here, before anything is compiled, so that no result is silently another one. It is
+//! A function without such a form is refused here, before anything is compiled, so that no result silently has another accuracy. It is
 //! refused with rules and without, and only where a root needs it.
 
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ use crate::graph::{Graph, NodeId, NodeKind};
 use crate::op::Op;
 use broadloom_math::DType;
 
-/// What stands in the place of a rule.
+/// The name reported instead of a rule's.
 pub(super) const NEAREST: &str = "approximate function of float32 -> the one that gives the nearest float32";
 
 /// The node with the op that is as accurate as asked for: itself, where it is that.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     /// Where a function is folded, when a graph is built or rewritten, of values that evaluations give or fixed ones. Expected
-    /// values: mpmath; the fast functions gave their neighbours.
+    /// values: mpmath; the fast functions give adjacent floats.
     #[test]
     fn functions_of_constants_fold_to_the_nearest_value() -> Result<()> {
         for (op, x, nearest) in [

@@ -1,8 +1,8 @@
 //! Contraction: a product that is added or subtracted becomes [`Op::Fma`], which rounds once.
 //!
 //! It is part of an expression's meaning ([`Semantics::contract`](crate::graph::Semantics)) and decided by the expression as it
-//! was built, before operands are put in order, constants folded or rules applied; so whoever evaluates it, and however,
-//! has the same bits. An expression's nodes are the same enum as handles and as a graph's nodes, and so is the decision.
+//! was built, before operands are put in order, constants folded or rules applied; so every way of evaluating it
+//! gives the same bits. An expression's nodes are the same enum as handles and as a graph's nodes, and so is the decision.
 
 use crate::node::NodeKind;
 use crate::op::Op;
@@ -16,9 +16,9 @@ pub struct Contraction<A> {
     pub factors: [A; 2],
     /// Whether the product is subtracted.
     pub negates_product: bool,
-    /// What is added to it.
+    /// The addend.
     pub addend: A,
-    /// Whether that is subtracted.
+    /// Whether the addend is subtracted.
     pub negates_addend: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::op::{Law, Op};
 
-/// What rewriting needs to know of each node, by its id.
+/// The facts about each node, by id, that rewriting needs.
 pub(super) struct Marks {
     /// Whether a root needs the node.
     pub(super) needed: Vec<bool>,

@@ -264,7 +264,7 @@ fn every_rule_fires() {
     assert!(untested.is_empty(), "rules without a line here: {untested:?}");
 }
 
-/// What the graph itself changes is told like a rule; without rules nothing else is.
+/// Folding by the graph itself is reported like a rule; without rules nothing else is reported.
 #[test]
 fn what_is_no_rule_is_told_too() {
     let mut g = Graph::default();
@@ -305,7 +305,7 @@ fn of_all<T: Elem>(g: &mut Graph, x: T) -> Result<NodeId> {
     g.view(value, View::BroadcastTo(Shape::new(&[4])?))
 }
 
-/// What would be tempting and is wrong stays.
+/// Tempting but wrong rewrites do not happen.
 #[test]
 fn inexact_temptations_are_resisted() {
     let rows: &[(DType, Build)] = &[
@@ -366,7 +366,7 @@ fn inexact_temptations_are_resisted() {
         let root = build(&mut g, x, y).unwrap();
         let (on, root_on) = run(&g, &[root], Rules::On).unwrap();
         let (off, root_off) = run(&g, &[root], Rules::Off).unwrap();
-        // What a rule puts in its place may be a node that is there already: the roots count, too.
+        // A rule may replace a node by an existing one, so the roots are compared as well.
         assert_eq!((on.to_string(), root_on), (off.to_string(), root_off), "row {i}");
     }
 }
@@ -406,7 +406,7 @@ fn powers_and_even_functions_are_what_their_rules_say() {
             let x = if dtype.size() <= 2 { Scalar { dtype, bits: i } } else { some(dtype, i) };
             let power = |y: Literal| fold::apply(Op::Pow, &[x, y.to_dtype(dtype).expect("fits")]);
             same("power of 0", x, power(Literal::Int(0)), Literal::Int(1).to_dtype(dtype).ok());
-            // What gives x computes a NaN, of which no bit is x's.
+            // The producer of x computes a NaN, which has no bit of x's.
             let computed = if x.is_nan() { fold::apply(Op::CanonicalNan, &[x]) } else { Some(x) };
             same("power of 1", x, power(Literal::Int(1)), computed);
             same("power of 2", x, power(Literal::Int(2)), fold::apply(Op::Square, &[x]));
@@ -499,7 +499,7 @@ fn arithmetic_is_canonical_at_its_origin_where_its_nan_is_read_through_moves() -
     Ok(())
 }
 
-/// What is loaded and only moved is stored as it is; a NaN that a definition names by its bits is canonical already.
+/// A NaN that is loaded and only moved keeps its bits; a NaN that a definition names by its bits is canonical already.
 #[test]
 fn moves_and_canonical_functions_are_left_as_they_are() -> Result<()> {
     let rows: &[Build] = &[
@@ -570,15 +570,15 @@ fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
             });
             assert!(canonical, "row {i}: {out}");
         }
-        // Where nobody reads it, x itself will do.
+        // If its bits are not read, x itself remains.
         let unread = one(&mut g, Op::IsFinite, computed).unwrap();
         let (out, _) = run(&g, &[unread], Rules::On).unwrap();
         assert_eq!(canonical_nans(&out), 0, "row {i}: {out}");
     }
 }
 
-/// What a host function reads is fixed by the expression: elements in memory as they are, also through views and
-/// functions that move them; of what is computed one NaN only, whichever rules apply.
+/// The bits that a host function reads are fixed by the expression: elements of memory unchanged, also through views and
+/// functions that move them; for computed values the canonical NaN only, with any set of rules.
 #[test]
 fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
     let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::UInt32, 1).expect("a name");
@@ -625,7 +625,7 @@ fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
     Ok(())
 }
 
-/// What it gives may be any NaN, of which no bit is read.
+/// Its result may be any NaN, of which no bit is read.
 #[test]
 fn the_bits_of_a_host_functions_nan_are_not_read() -> Result<()> {
     let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::Float32, 1).expect("a name");

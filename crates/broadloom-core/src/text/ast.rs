@@ -115,7 +115,7 @@ impl Body {
 pub enum Extent {
     /// A number.
     Fixed(usize),
-    /// A name that stands for a number.
+    /// A symbol: a name for a number.
     Symbol(Span),
     /// `...`: any number of leading axes.
     Rest,
@@ -136,9 +136,9 @@ pub struct Type {
 pub enum Statement {
     /// `promotion numpy`; only where [`ParseOptions::data`](super::ParseOptions::data) admits it.
     Setting {
-        /// What is set.
+        /// The name of the setting.
         name: Span,
-        /// To what.
+        /// Its value.
         value: Span,
     },
     /// `name: type`, with values where these are admitted.
@@ -154,9 +154,9 @@ pub enum Statement {
     Binding {
         /// Its name.
         name: Span,
-        /// What its type must be.
+        /// The declared type, if any.
         ty: Option<Type>,
-        /// What it stands for.
+        /// The value.
         value: Body,
     },
     /// `def name(parameter, …) = body`
@@ -165,14 +165,14 @@ pub enum Statement {
         name: Span,
         /// Its parameters' names, a range of [`Ast::parameters`].
         parameters: Range<u32>,
-        /// What it stands for.
+        /// The body.
         body: Body,
     },
     /// One of the results of `return`.
     Output {
         /// Its name, where one is written before it.
         name: Option<Span>,
-        /// What it is.
+        /// The value.
         value: Body,
     },
 }

@@ -55,7 +55,7 @@ pub(super) fn bind(
     bound.call()
 }
 
-/// What is bound to the parameters.
+/// The arguments bound to the parameters.
 struct Bound<'a> {
     ast: &'a Ast,
     node: &'a AstNode,
@@ -187,7 +187,7 @@ impl Bound<'_> {
         })
     }
 
-    /// What is given for a parameter.
+    /// The argument for a parameter.
     fn given(&self, name: &str) -> Option<(&'static Parameter, AstId)> {
         let number = self.function.parameter(name)?;
         Some((&self.function.parameters[number], self.values[number]?))
@@ -351,7 +351,7 @@ impl Bound<'_> {
         error(self.name, message).with(help)
     }
 
-    /// What was meant by `axis == 0`.
+    /// The name and value intended by `axis == 0`.
     fn compared(&self, text: &str) -> Option<String> {
         let (name, value) = text.split_once("==")?;
         self.function.parameter(name.trim())?;

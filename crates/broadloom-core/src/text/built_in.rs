@@ -8,7 +8,7 @@ use super::source::Constant;
 use crate::Op;
 use crate::op::Arity;
 
-/// What a name stands for where nothing else has it: `inf` and `nan` are literals, which nothing else can be named.
+/// The constant of a name that nothing else binds. `inf` and `nan` are literals, which nothing else can be named.
 pub(super) fn constant(name: &str) -> Option<Constant> {
     match name {
         "e" => Some(Constant::E),

@@ -18,7 +18,7 @@ pub struct ReductionCall {
     pub keepdims: bool,
     /// The dtype of the accumulator and of the result; `None` for the one that follows from the operand's.
     pub dtype: Option<DType>,
-    /// What a variance subtracts from the number of elements.
+    /// The correction that a variance subtracts from the number of elements.
     pub correction: f64,
     /// The order of a norm.
     pub ord: f64,

@@ -46,7 +46,7 @@ impl TextError {
         }
     }
 
-    /// The same error, of this text: then it has a line and a column, and can be rendered. An error that has a text keeps it.
+    /// Attaches the text, which gives the error a line and a column and lets it be rendered. An error that has a text keeps it.
     pub fn in_text(mut self, text: &str) -> TextError {
         if self.place.is_none() {
             self.place = Some(Box::new(TextPlace::new(text, &self.span)));
@@ -54,12 +54,12 @@ impl TextError {
         self
     }
 
-    /// The same error with advice.
+    /// Attaches advice.
     pub fn with_help(self, help: impl Into<String>) -> TextError {
         self.with(Some(help.into()))
     }
 
-    /// The same error with advice, if there is some.
+    /// Attaches advice, if there is some.
     pub(super) fn with(mut self, help: Option<String>) -> TextError {
         self.help = help.map(|help| printable_lines(&help).into_owned());
         self
@@ -75,12 +75,12 @@ impl TextError {
         self.kind
     }
 
-    /// What went wrong, without the advice.
+    /// The message, without the advice.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it, where there is something to say.
+    /// Advice on how to fix it, if there is any.
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }

@@ -122,7 +122,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, span: 0..0 }
     }
 
-    /// The place of the last token, or of what is none.
+    /// The place of the last token, or of the invalid text after it.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
     }

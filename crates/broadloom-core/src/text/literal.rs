@@ -1,7 +1,7 @@
 //! Constructs made of literals only: typed constants, lists, indices, and the values of inputs.
 //!
-//! None of them nests, so that a loop reads each. A typed number is exact or rounded as a literal is, and a NaN has the
-//! bits that are written.
+//! They do not nest, so a loop reads each. A typed number is exact or rounded as a literal is, and a NaN has the
+//! bits written in the text.
 
 use super::Span;
 use super::ast::{AstKind, Item};
@@ -20,7 +20,7 @@ enum LiteralValue {
     Nan(u64),
 }
 
-/// The bits of the quiet NaN that `nan` stands for, and the sign's bit.
+/// The bits of the quiet NaN that `nan` means, and the sign's bit.
 pub(super) fn nan(dtype: DType) -> (u64, u64) {
     match dtype {
         DType::Float16 => (0x7e00, 1 << 15),

@@ -42,7 +42,7 @@ pub enum View<'m> {
 /// The elements of an input that has values in the text, row by row.
 pub type Data<'m> = &'m [u64];
 
-/// What a program is evaluated to: a value for each of its parts.
+/// An evaluation of programs: a value for each of their parts.
 pub trait Meaning {
     /// A value: cheap to clone, a handle.
     type Value: Clone;

@@ -82,7 +82,7 @@ impl<'m> Input<'m> {
         self.ty.map(|ty| self.ast.at(&ty.span))
     }
 
-    /// What the name stands for if nothing is given for it: the value of `e` or `pi`, where that is not declared.
+    /// The default value of the name: that of `e` or `pi`, where the program does not declare it.
     pub fn constant(&self) -> Option<f64> {
         if self.ty.is_some() {
             return None;

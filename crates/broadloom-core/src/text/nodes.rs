@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind};
 use crate::structure::{KeyLeaf, Structure};
 
-/// What computes a node, its operands and its host function under these names; none of a leaf.
+/// Prints the computation of a node, with its operands and its host function under these names; nothing for a leaf.
 ///
 /// ```
 /// use broadloom_core::node::NodeKind;

@@ -4,7 +4,7 @@
 //! The resolver, its messages, the lists of functions and the documentation are driven by the rows. Names and defaults are
 //! those of the Array API standard, 2024.12.
 
-/// What a parameter takes.
+/// The kind of a parameter's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// An array; it is given without a name.
@@ -30,9 +30,9 @@ pub enum ParameterKind {
 pub struct Parameter {
     /// Its name, before `=`.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of its argument.
     pub kind: ParameterKind,
-    /// What it is unless given, as the text has it: `…` where that depends on the operand; `None` if it must be given.
+    /// The default, as the text has it: `…` if it depends on the operand; `None` if the argument is required.
     pub default: Option<&'static str>,
     /// Whether it may be given by its place, without its name.
     pub is_positional: bool,
@@ -51,7 +51,7 @@ impl Parameter {
         Parameter { name, kind, default: Some(default), is_positional: false }
     }
 
-    /// The same parameter, which may be given by its place.
+    /// Allows the parameter to be given by position.
     const fn by_place(self) -> Parameter {
         Parameter { is_positional: true, ..self }
     }
@@ -91,7 +91,7 @@ pub(super) enum GeneratorName {
     Indices,
 }
 
-/// What a function does with what its parameters are given.
+/// The use that a function makes of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Astype,

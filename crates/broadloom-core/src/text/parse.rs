@@ -36,7 +36,7 @@ pub(super) enum Waiting {
     },
     Group,
     /// Its arguments so far are the operands from `first` on.
-    /// Those of them that have names are [`Parser::keywords`] from `keywords` on.
+    /// Named arguments are [`Parser::keywords`] from `keywords` on.
     Call {
         name: Span,
         first: u32,
@@ -66,7 +66,7 @@ pub(super) struct Parser<'a> {
 /// Parses a program, which may be a single expression.
 ///
 /// The operators, loosest first: comparisons, `|`, `^`, `&`, shifts, `+ -`, `* / // %`, signs and `~`, `**`; they
-/// associate as in Python and stand for the Array API's functions. A sign directly before a number belongs to
+/// associate as in Python and denote the Array API's functions. A sign directly before a number belongs to
 /// the number, unless `**` follows: `-128` is one node and `-2**2` is `-(2**2)`. Names are not resolved.
 ///
 /// # Errors

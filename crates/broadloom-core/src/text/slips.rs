@@ -12,7 +12,7 @@ use super::lex::Token;
 enum Advice {
     /// The name in this language.
     Is(&'static str),
-    /// What to write instead.
+    /// The replacement to write.
     Write(&'static str),
     /// Why it is missing.
     Missing(&'static str),
@@ -130,7 +130,7 @@ const FUNCTIONS: &[Row] = &[
     (&["roll", "rot90", "pad", "diff"], Write("`x[1:] - x[:-1]` and the like: views of one array")),
     (&["len", "shape", "size", "ndim", "numel"], SHAPES),
     (&["cast", "convert", "as_type", "to", "view"], Is("astype")),
-    // What is not here.
+    // Names without an equivalent.
     // Reductions.
     (&["amax"], Is("max")),
     (&["amin"], Is("min")),
@@ -417,7 +417,7 @@ pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<Stri
     let rows = KEYWORDS.iter().filter(|(names, _)| names.contains(&name));
     let advice = rows.map(|(_, advice)| *advice).find(is_known)?;
     match advice {
-        // What follows is about reductions.
+        // The following slips are about reductions.
         Write(_) if !known.contains(&"axis") => None,
         advice => Some(advice.text()),
     }
@@ -462,7 +462,7 @@ pub(super) fn generated(function: &str) -> &'static str {
     }
 }
 
-/// Whether a name stands for the absence of a value in other languages.
+/// Whether a name is the absence of a value in other languages.
 pub(super) fn is_none(name: &str) -> bool {
     matches!(name, "None" | "none" | "null" | "nil" | "NULL" | "nullptr")
 }

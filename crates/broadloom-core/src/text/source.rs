@@ -7,7 +7,7 @@ use super::ast::{Ast, AstKind, Body};
 use super::call::Call;
 use crate::Op;
 
-/// What a node refers to.
+/// The object that a node refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reference {
     /// A literal or an operator, which refers to nothing else.

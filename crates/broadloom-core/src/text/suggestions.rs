@@ -11,8 +11,8 @@ const MOST: usize = 1000;
 /// The candidate that `name` is most likely a misspelling of, if one is near.
 ///
 /// Near means that at most a third of the name's letters (one at least) are inserted, dropped, replaced or swapped
-/// with their neighbour; a swap counts a little less, and a change of case a fifth. Of equally near candidates the first is taken.
-/// Names over 64 characters have no neighbours, and of the candidates the first thousand count.
+/// with the adjacent letter; a swap counts a little less, and a change of case a fifth. Of equally near candidates the first is taken.
+/// Names over 64 characters have no suggestions, and of the candidates the first thousand count.
 ///
 /// ```
 /// use broadloom_core::text::nearest;
@@ -50,7 +50,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 /// The cost of an edit; swaps and changes of case cost less.
 const LETTER: usize = 5;
 
-/// The cost of the cheapest edits from `a` to `b`: insertions, deletions, substitutions, swaps of neighbours
+/// The cost of the cheapest edits from `a` to `b`: insertions, deletions, substitutions, swaps of adjacent letters
 /// ("optimal string alignment").
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;

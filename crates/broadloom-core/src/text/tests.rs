@@ -154,7 +154,7 @@ const TREES: &[(&str, &str)] = &[
     ("int64(- 9223372036854775808)", "-9223372036854775808:int64"),
     ("float16(nan(0x7e01))", "NaN:float16"),
     ("nan(0x7ff8000000000001)", "NaN"),
-    // white space, and what is none
+    // white space, and other characters
     ("f(a,\n  b # the second\n)", "(f a b)"),
     ("\n# before\n;; a + b # after\n;\n", "(add a b)"),
     ("(a\n+ b)", "(add a b)"),
@@ -496,7 +496,7 @@ impl Random {
     }
 }
 
-/// What must hold of any text: no panic, spans inside the text on character boundaries, a well-formed tree.
+/// Checks what holds for any text: no panic, spans inside the text on character boundaries, a well-formed tree.
 fn check(text: &str) {
     let inside = |span: &Span| text.get(span.start as usize..span.end as usize).is_some();
     match parsed(text) {

@@ -1,6 +1,6 @@
 //! Slips of people who know other languages, and the message that each gets.
 //!
-//! `tests/cases/slips.txt` has a slip on a line and its message, indented, on the next. To write the messages anew:
+//! `tests/cases/slips.txt` has a slip on a line and its message, indented, on the next. To write the messages again:
 //! `BROADLOOM_BLESS=1 cargo test -p broadloom-core --test integration slips`. Each message was read by a person; read what changes.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use broadloom_core::text::{
 };
 use broadloom_core::{DType, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, infer};
 
-/// What inference knows of a value.
+/// A value as inference sees it.
 #[derive(Clone)]
 enum Value {
     Array(DType, Shape),

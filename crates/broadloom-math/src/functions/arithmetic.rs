@@ -85,8 +85,8 @@ impl HalfTernary for Fma {
         let (above, below) = (o.cmp(Cmp::Gt, lost, zero), o.cmp(Cmp::Lt, lost, zero));
         let is_inexact = o.mask_or::<f32>(above, below);
         let is_inexact = o.mask_resize::<f32, u32>(is_inexact);
-        // The exact sum is between two neighbours: this one, and the one of greater or less magnitude as what was lost has
-        // its sign or not. Of these bits and the ones before or after them, the odd ones are wanted.
+        // The exact sum is between two adjacent floats: this one, and the one of greater or less magnitude, depending on whether the lost part has
+        // its sign. Of these bits and the ones before or after them, the odd ones are wanted.
         let (bits, lost) = (o.bits::<f32>(sum), o.bits::<f32>(lost));
         let signs = o.xor(bits, lost);
         let is_opposite = o.shr_const(signs, 31);

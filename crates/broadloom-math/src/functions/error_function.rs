@@ -32,7 +32,7 @@ fn quotient<O: Ops>(o: &mut O, a: O::V<f64>) -> Sum<O> {
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, above);
     let hi = o.mul::<f64>(below, inverse);
-    // What the sums have lost is exact: a ≥ 0 is no more than 28.
+    // The rounding error of the sums is exact: a ≥ 0 is no more than 28.
     let back = o.add_c(below, 4.0);
     let below_lo = o.sub::<f64>(a, back);
     let back = o.add_c(above, -4.0);

@@ -92,7 +92,7 @@ pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<
     Sum { hi: y.hi, lo }
 }
 
-/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−61: r²/2 is exact, too.
+/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−61: r²/2 is exact as well.
 #[inline(always)]
 pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let q = o.polynomial(r.hi, &EXP_FULL[1..]);
@@ -188,7 +188,7 @@ pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
         let one = o.constant(1.0);
         let minus_q = o.neg::<f64>(q);
         let h = o.two_sum(one, minus_q);
-        // r²/2 may be a good part of the result: exact, too.
+        // r²/2 may be a large part of the result, so it is exact as well.
         let half = o.mul_c(r.hi, 0.5);
         let square = o.two_product(half, r.hi);
         let y = o.fast_two_sum(h.hi, r.hi);

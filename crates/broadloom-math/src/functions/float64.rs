@@ -256,8 +256,8 @@ impl<O: Ops> Float64 for O {}
 
 /// The polynomial with these coefficients, lowest power first.
 ///
-/// Four neighbours at a time and then by x⁴ (G. Estrin's scheme, cut off there): two products more than W. G. Horner's,
-/// and a chain of dependent operations a third as long, which is what a loop over few lanes waits for.
+/// Four adjacent coefficients at a time and then by x⁴ (G. Estrin's scheme, truncated): two products more than W. G. Horner's,
+/// and a chain of dependent operations a third as long, whose latency limits a loop over few lanes.
 #[inline(always)]
 pub(crate) fn polynomial<O: Ops, T: Float>(o: &mut O, x: O::V<T>, coefficients: &'static [T]) -> O::V<T> {
     let n = coefficients.len();

@@ -20,7 +20,7 @@ pub mod half_path {
     /// [`HalfTernary`](super::HalfTernary)): computed a vector at a time, widened and narrowed in registers.
     #[derive(Clone, Copy, Debug)]
     pub enum Short {}
-    /// The same with a bool result, which is not narrowed.
+    /// A path through float32 whose result is bool, and is not narrowed.
     #[derive(Clone, Copy, Debug)]
     pub enum Comparison {}
     /// Many primitives between the conversions: computed over parts of a tile, which are float32 in the L1 cache.

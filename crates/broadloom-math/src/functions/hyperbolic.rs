@@ -31,7 +31,7 @@ function! {
 
 through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh; Asinh asinh single::asinh; Acosh acosh single::acosh; Atanh atanh single::atanh;);
 
-/// What sinh and cosh are made of: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
+/// The common parts of sinh and cosh: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
 struct Parts<O: Ops> {
     n: O::V<f64>,
     minus: Sum<O>,
@@ -111,7 +111,7 @@ pub(crate) fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
 pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // What lies above has the double below 1 as its result, up to where that is 1.
+    // Arguments above have the double below 1 as their result, up to those for which it is 1.
     let held = o.at_most(a, 18.53);
     let magic = o.constant(MAGIC_EXPONENT);
     // A little less, so that (p + 1)·t is above −1/2 where p is 2, and nothing is lost in `multiply_add`.

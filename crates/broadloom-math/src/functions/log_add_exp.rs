@@ -99,7 +99,7 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// Results below this take the slow path: what e^−700 stands for is nothing beside others.
+/// Results below this take the slow path, since terms around e^−700 are negligible only beside larger ones.
 const LEAST: f64 = 1e-270;
 
 /// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. l is within 2^−56.2 of itself: 2^−57.2 by the exponential, the rest by the
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// What stands for the exponentials below e^−700 must not be seen: m is next to nothing itself, or nothing.
+    /// The values that replace exponentials below e^−700 must not affect a result: m is tiny or zero itself.
     #[test]
     fn a_term_far_below_a_small_one_adds_nothing() {
         for m in [0.0, 5e-324, 1e-310, 1e-300, 1e-290, -1e-300, -5e-324, 1e-271, 1e-200, 3.0] {

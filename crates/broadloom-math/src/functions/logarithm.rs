@@ -80,7 +80,7 @@ pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
 }
 
 /// Splits a normal positive number given as a sum. `below` is what is to be added to it, if anything, far below its last
-/// place or far below what is left of it beside a power of two.
+/// place, or far below its difference from a power of two.
 #[inline(always)]
 pub(crate) fn split_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, below: Option<O::V<f64>>) -> Split<O> {
     let (e, f) = exponent_of(o, x.hi);

@@ -169,7 +169,7 @@ macro_rules! canonical_nan {
 }
 canonical_nan!(f32 f64);
 
-/// nextafter on the bits: neighbours in magnitude are neighbours as integers.
+/// nextafter on the bits: floats of adjacent magnitudes are adjacent integers.
 #[inline(always)]
 fn next_after<O: Ops, T: Real>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
     let (a, b) = (o.bits::<T>(x1), o.bits::<T>(x2));

@@ -1,4 +1,4 @@
-//! What a power and a logaddexp cost, and powers that take the slow path.
+//! The costs of a power and a logaddexp, and powers that take the slow path.
 //!
 //! Costs are counted from primitives with equal ones merged, as compilers merge them, so that the bounds hold on every machine. Expected
 //! powers are exact: of two, of one, or by definition.

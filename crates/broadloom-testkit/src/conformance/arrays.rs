@@ -15,7 +15,7 @@ use crate::{differential, elements};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Contiguous,
-    /// Among others, two of which stand between neighbours along each axis.
+    /// Strided, with two other elements between adjacent ones along each axis.
     Strided,
     /// Backwards along each axis.
     Reversed,

@@ -1,7 +1,7 @@
 //! Evaluates the results of a program as the command does, in passes and chunks, and compares them with the reference.
 //!
 //! Chunks are small, so that views are narrowed at every kind of place: at the ends, where windows meet, inside of rows.
-//! Inputs stand for files once, of which parts are read, and are arrays in memory once, which are sliced.
+//! Inputs represent files once, of which parts are read, and are arrays in memory once, which are sliced.
 
 use broadloom::{Array, Chunks, ErrorKind, Executor, InputPart, Options, Passes, Result};
 
@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 /// About how many chunks a result becomes.
 const CHUNKS: usize = 4;
 
-/// What is wrong with the results of a program, computed in chunks.
+/// The difference in the results of a program that is computed in chunks.
 pub(super) fn compare(
     program: &Program,
     outcome: &Outcome,
@@ -143,7 +143,7 @@ fn within(
     files: &Files<'_>,
     options: &Options,
 ) -> Result<Vec<Vec<u64>>> {
-    // What a chunk takes is an estimate.
+    // The size of a chunk is an estimate.
     let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
     let mut passes = Passes::new(roots, inputs, options)?;
     while let Some(chunk) = passes.next_chunk()? {

@@ -1,6 +1,6 @@
 //! Checks an expression of a user in the same way as a search checks random programs.
 //!
-//! The expression stays as it is. The values and layouts of its inputs are drawn anew for each seed and, where its
+//! The expression does not change. The values and layouts of its inputs are drawn for each seed and, if its
 //! views allow, so are the extents.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::reduction::{Cumulative, Function, Reduction};
 /// The program that computes the arrays from the same values.
 ///
 /// # Errors
-/// Those of [`typed_graph`] and of reading the inputs; a host function, of which no reference is known.
+/// The errors of [`typed_graph`] and of reading the inputs; a host function, of which no reference is known.
 pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
     let typed = typed_graph(arrays, &Options::default())?;
     let mut inputs = typed.inputs.iter();
@@ -115,12 +115,12 @@ pub const MOST_ELEMENTS: usize = 2000;
 /// Evaluates an expression under random values for each seed, in every way, against the reference.
 ///
 /// Values are those at which implementations go wrong, random bits, and ordinary numbers; inputs are contiguous,
-/// strided, reversed or transposed; extents are drawn anew, equal ones together, where the expression types with them:
+/// strided, reversed or transposed; extents are drawn as well, equal ones together, if the expression types with them:
 /// small ones, so that threads share the work only on an expression whose extents can't be changed. Integer division by
 /// zero gives 0 for one half of the seeds and is an error for the other.
 ///
 /// # Errors
-/// What went wrong, with a smaller program that shows it; and an expression that can't be read at all.
+/// A difference, with a smaller program that shows it; an expression that cannot be read.
 ///
 /// ```
 /// use broadloom::prelude::*;

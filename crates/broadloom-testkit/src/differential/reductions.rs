@@ -1,4 +1,4 @@
-//! The reductions of the library that those of a program stand for.
+//! Maps the reductions of a program to those of the library.
 
 use broadloom::text::expression;
 use broadloom::{Array, Over, Result};

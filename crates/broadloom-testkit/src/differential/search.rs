@@ -27,7 +27,7 @@ pub fn program_of_seed(seed: u64) -> Program {
     program(seed, size)
 }
 
-/// What to try.
+/// The options of a search.
 ///
 /// ```
 /// use broadloom_testkit::differential::Search;
@@ -144,7 +144,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// What a search has tried.
+/// The statistics of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Programs, each with two sets of values.
@@ -222,11 +222,11 @@ impl fmt::Display for Summary {
 pub struct Finding {
     /// The seed.
     pub seed: u64,
-    /// What is wrong with the seed's program.
+    /// The difference in the results of the seed's program.
     pub difference: Difference,
-    /// A smaller program that goes wrong, the seed's own if there is none.
+    /// A smaller failing program; the seed's own if there is none.
     pub small: Program,
-    /// What is wrong with that.
+    /// The difference in its results.
     pub difference_of_small: Difference,
 }
 
@@ -267,7 +267,7 @@ fn silently<T>(run: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What went wrong, and the small program as a case file.
+/// Prints the difference, and the small program as a case file.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in format!("seed {}: {}", self.seed, self.difference).lines() {

@@ -1,7 +1,7 @@
 //! Floating point as exact integers: a number is ± magnitude × 2^exponent, and it is rounded once, to nearest with
 //! ties to even, in one place, `Real::encode`.
 //!
-//! What reaches `encode` is exact, or it is wider than any format by seven bits or more and its lowest bit is sticky
+//! A number that reaches `encode` is exact, or it is wider than any format by seven bits or more and its lowest bit is sticky
 //! (set where something below it was cut off), so that no tie is mistaken.
 
 use std::cmp::Ordering;
@@ -93,7 +93,7 @@ impl Real {
         unsigned | u64::from(self.is_negative()) << format.sign_bit()
     }
 
-    /// What is left of the number once it is stored in the format.
+    /// The number after it is stored in the format.
     pub fn rounded(self, format: Format) -> Real {
         Real::decode(self.encode(format), format)
     }
@@ -157,7 +157,7 @@ impl Real {
 }
 
 impl Dyadic {
-    /// The same number with a magnitude of 120 bits (0 stays 0), which leaves room for sums and long
+    /// An equal number with a magnitude of 120 bits (0 stays 0), which leaves room for sums and long
     /// quotients.
     fn widened(self) -> Dyadic {
         if self.magnitude == 0 {
@@ -199,7 +199,7 @@ impl Dyadic {
         whole + u128::from(up)
     }
 
-    /// The neighbouring integer; a zero result keeps the sign.
+    /// The next integer in a direction; a zero result keeps the sign.
     pub fn integral(self, toward: Toward) -> Dyadic {
         if self.exponent >= 0 {
             return self;
@@ -267,7 +267,7 @@ impl Dyadic {
         }
     }
 
-    /// What is left after taking off `other` (not zero) as often as it goes, toward zero: exact, with the
+    /// The remainder of the division by `other` (not zero), truncated toward zero: exact, with the
     /// sign of `self`.
     pub fn truncated_remainder(self, other: Dyadic) -> Dyadic {
         if self.compare_magnitude(other) == Ordering::Less {

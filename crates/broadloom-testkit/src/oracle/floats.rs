@@ -1,6 +1,6 @@
 //! The functions of floats, each as the Array API standard's special cases with the general case last.
 //!
-//! The arms stand in the order in which the standard's cases exclude one another, NaN first. A result is exact or wide
+//! The arms follow the order in which the standard's cases exclude one another, NaN first. A result is exact or wide
 //! enough for the caller to round it once. Functions that move a NaN do so by its [bits](moved).
 
 use std::cmp::Ordering;

@@ -4,7 +4,7 @@ use super::bits;
 use super::exact::Real;
 use crate::value::{Kind, Value};
 
-/// What a function on numbers gives, before it is stored in a dtype.
+/// The result of a function on numbers, before it is stored in a dtype.
 pub(super) enum Outcome {
     Truth(bool),
     Integer(i128),

@@ -110,7 +110,7 @@ impl Affine {
         if step == 0 {
             return Err("a step of 0".to_owned());
         }
-        // `len(range(start, stop, step))`: what is left, divided by the step and rounded up.
+        // `len(range(start, stop, step))`: the distance, divided by the step and rounded up.
         let len = ((stop - start + step - step.signum()) / step).max(0) as usize;
         if len > 0 {
             self.offset += start as isize * self.steps[axis];

@@ -46,7 +46,7 @@ struct Steps<'p> {
     program: &'p Program,
     values: &'p [Tensor],
     types: &'p [Type],
-    /// What the sum is computed in.
+    /// The dtype that the sum is computed in.
     dtype: DType,
 }
 

@@ -101,7 +101,7 @@ pub fn program(seed: u64, size: Size) -> Program {
     generator.program
 }
 
-/// The same program with other elements, constants and literals: what it shares with the first is what a cache of
+/// Replaces elements, constants and literals, so that the program shares with the first one exactly what a cache of
 /// plans may share.
 ///
 /// ```
@@ -129,7 +129,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
     for number in 0..program.steps.len() {
         let mut step = program.steps[number].clone();
         match &mut step {
-            // All elements move on by some: the reference computes as little anew as it can.
+            // All elements are shifted, so that the reference computes as few new values as possible.
             Step::Input(x) => {
                 let by = generator.rng.below(x.bits.len());
                 x.bits.rotate_left(by);
@@ -239,7 +239,7 @@ struct Generator {
     is_long: bool,
     /// Whether some steps are reductions.
     reduces: bool,
-    /// What the last choice of a step gave, operands that were made for it aside.
+    /// The result of the last choice of a step, without the operands that were made for it.
     current: usize,
 }
 
@@ -312,7 +312,7 @@ impl Generator {
         if self.rare_zeros && dtype.is_integer() {
             bits.iter_mut().filter(|b| **b == 0).for_each(|b| *b = u64::from(!self.rng.chance(1, 30)));
         }
-        // What views leave out may be a little more than the limit.
+        // The elements outside of views may exceed the limit a little.
         self.program.steps.push(Step::Input(Tensor { dtype, shape: base, bits }));
         for view in views {
             let last = self.program.steps.len() - 1;
@@ -382,7 +382,7 @@ impl Generator {
         }
         let done = self.push(Step::Apply(op, args));
         self.current = done.unwrap_or(self.current);
-        // What a view leaves out of a division may have failed.
+        // A division may have failed in an element that a view leaves out.
         if op.has(Law::Faults)
             && let Some(quotient) = done
             && self.rng.chance(1, 4)

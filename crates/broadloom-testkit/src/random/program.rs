@@ -11,7 +11,7 @@ use crate::tensor::Tensor;
 /// An operand of an op.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
-    /// What an earlier step gives.
+    /// The result of an earlier step.
     Step(usize),
     /// A number without a dtype of its own.
     Literal(Literal),
@@ -49,7 +49,7 @@ pub enum View {
     PermuteDims(Vec<isize>),
     /// Repeats along new leading axes and along axes of extent 1.
     BroadcastTo(Vec<usize>),
-    /// The same elements in row-major order; one extent may be −1.
+    /// A reshaped view, in row-major order; one extent may be −1.
     Reshape(Vec<isize>),
     /// A new axis of extent 1.
     ExpandDims(isize),
@@ -61,7 +61,7 @@ pub enum View {
     IndexAxis(isize, isize),
 }
 
-/// What a program does next.
+/// A step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// An array in memory, row by row.
@@ -100,7 +100,7 @@ impl Step {
         }
     }
 
-    /// The same step with other earlier steps.
+    /// Maps the earlier steps that the step refers to.
     pub fn map_args(&mut self, to: impl Fn(usize) -> usize) {
         match self {
             Step::Input(_) | Step::Constant(..) => {}
@@ -117,15 +117,15 @@ impl Step {
     }
 }
 
-/// Steps, and which of their results are asked for.
+/// Steps, and the requested results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     /// In order; each may refer to those before it.
     pub steps: Vec<Step>,
-    /// The steps whose values are asked for together, repetitions included.
+    /// The steps whose values are requested together, repetitions included.
     pub roots: Vec<usize>,
     /// How dtypes of different kinds meet.
     pub promotion: Promotion,
-    /// What the options of its evaluation say of its meaning.
+    /// The options that are part of its meaning.
     pub semantics: Semantics,
 }

@@ -17,7 +17,7 @@ use super::typing::{self, Type};
 use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
-/// What a program gives.
+/// The results of a program.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The elements of every step.
@@ -219,7 +219,7 @@ impl Function {
     }
 }
 
-/// What was computed lately, by its arguments: large arrays hold the same few values again and again.
+/// A cache of recent results by arguments, since large arrays hold the same few values repeatedly.
 struct Recent(Vec<Option<([u64; 3], u64)>>);
 
 impl Recent {

@@ -1,6 +1,6 @@
 //! A program as text that people can read, and its parser.
 //!
-//! What is printed reads back as the same program, bit for bit; a type that is written on a line must be the line's
+//! A printed program reads back as an equal one, bit for bit; a type that is written on a line must be the line's
 //! type. The grammar is the library's text language with its settings and with the values of inputs; the only
 //! difference is that each function becomes a step.
 //!
@@ -125,7 +125,7 @@ impl fmt::Display for Program {
 pub struct ProgramError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The message.
     pub message: String,
 }
 
@@ -295,7 +295,7 @@ impl Meaning for Steps {
         let step = match (&of[..], Function::from_name(name)) {
             (&[x, y], _) => Step::VecDot(x, y, VecDot { axis: axis.unwrap_or(-1) }),
             (&[x], Some(function)) => {
-                // What is the default is left out.
+                // A default is omitted.
                 let dtype = dtype.filter(|&dtype| function != Function::Count || dtype != DType::Int64);
                 Step::Reduce(x, Reduction { function, axes, keepdims, dtype, correction, ord })
             }

@@ -11,7 +11,7 @@ use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, Signature};
 
-/// What is known of a step without computing it.
+/// The type of a step and other facts that need no evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
     /// The dtype of its elements.

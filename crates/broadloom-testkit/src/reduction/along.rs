@@ -55,7 +55,7 @@ impl Reduction {
     /// Computes it.
     ///
     /// # Errors
-    /// Those of [`type_of`](Reduction::type_of).
+    /// The errors of [`type_of`](Reduction::type_of).
     ///
     /// ```
     /// use broadloom_core::{DType, Promotion};
@@ -151,7 +151,7 @@ fn operation<N: Number>(is_product: bool) -> (fn(&N, &N) -> N, N) {
     }
 }
 
-/// The elements, with NaN replaced where the function says so.
+/// The elements, with NaN replaced if the function requires it.
 fn replaced(function: Function, dtype: DType, group: &[u64]) -> Vec<u64> {
     let other = match function {
         Function::NanSum => 0,
@@ -190,7 +190,7 @@ impl Cumulative {
     /// Computes it.
     ///
     /// # Errors
-    /// Those of [`type_of`](Cumulative::type_of).
+    /// The errors of [`type_of`](Cumulative::type_of).
     pub fn run(&self, x: &Tensor, promotion: Promotion) -> Result<Tensor, String> {
         let (dtype, shape) = self.type_of(x.dtype, &x.shape, promotion)?;
         let axis = typing::scan_axis(self, &x.shape)?;
@@ -228,7 +228,7 @@ impl VecDot {
     /// Computes it, in the dtype that the operands' have met in.
     ///
     /// # Errors
-    /// Those of [`shape`](VecDot::shape).
+    /// The errors of [`shape`](VecDot::shape).
     pub fn run(&self, x: &Tensor, y: &Tensor, dtype: DType) -> Result<Tensor, String> {
         let shape = self.shape(&x.shape, &y.shape)?;
         let accumulator = typing::accumulator(dtype);

@@ -81,7 +81,7 @@ pub struct Reduction {
     pub keepdims: bool,
     /// The dtype that elements are converted to first, for sums and products; that of a count.
     pub dtype: Option<DType>,
-    /// What is taken off the number of elements, for variances and standard deviations.
+    /// The number subtracted from the number of elements, for variances and standard deviations.
     pub correction: f64,
     /// The order of a norm.
     pub ord: f64,

@@ -34,7 +34,7 @@ pub trait Float: Number + PartialOrd {
     /// The float next to a number of elements.
     fn count(n: usize) -> Self;
 
-    /// The same number, which float64 has.
+    /// The number as a float64, exactly.
     fn exact(self) -> f64;
 
     /// The difference.

@@ -231,7 +231,7 @@ fn ill_conditioned_sums_keep_the_bound() {
         let got = error_of_sum(&narrow, floats::sum(&singles).into(), 24);
         assert!(got <= bound(n), "{n}: {got}");
     }
-    // What is compared is not always 0: one by one, equal numbers exceed the bound.
+    // The comparison is not always of 0: added one by one, equal numbers exceed the bound.
     let x = vec![f64::from(0.1f32); 1 << 20];
     let serial = x.iter().fold(0f32, |sum, &x| sum + x as f32);
     assert!(error_of_sum(&x, serial.into(), 24) > bound(x.len()));

@@ -22,7 +22,7 @@ pub fn canonical<T: Clone>(elements: &[T], combine: &impl Fn(&T, &T) -> T) -> Op
     pairwise(&lanes, combine)
 }
 
-/// Combines neighbours, and the results again, until one is left; an odd last one is carried up unchanged.
+/// Combines adjacent elements, and the results again, until one is left; an odd last one is carried up unchanged.
 ///
 /// ```
 /// use broadloom_testkit::reduction::tree::pairwise;
@@ -47,7 +47,7 @@ pub fn pairwise<T: Clone>(elements: &[T], combine: &impl Fn(&T, &T) -> T) -> Opt
 
 /// Each element combined with all before it.
 ///
-/// Before element i stand the aligned blocks of 2^k elements that the binary digits of i stand for. Their totals, each
+/// The binary digits of i split the elements before element i into aligned blocks of 2^k elements. Their totals, each
 /// [`pairwise`], are combined from left to right, the largest block first, and at last with element i.
 ///
 /// ```

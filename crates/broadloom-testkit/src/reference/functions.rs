@@ -14,7 +14,7 @@ use super::wide::Wide;
 use super::{arguments, elementary, precise};
 use Special::{Exactly, Infinite, Nan};
 
-/// What holds between f(−x) and f(x).
+/// The relation between f(−x) and f(x).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symmetry {
     /// Nothing.
@@ -48,13 +48,13 @@ pub enum Libraries {
     Two([fn(f64, f64) -> f64; 2]),
 }
 
-/// What is known of a function.
+/// The properties of a function.
 pub struct Model {
     /// The name for users.
     pub name: &'static str,
     /// Where the function comes from.
     pub edition: Edition,
-    /// Whether it takes integers, too, exactly.
+    /// Whether it also takes integers, exactly.
     pub takes_integers: bool,
     /// Whether every result is the exact one rounded to nearest.
     pub is_nearest: bool,
@@ -81,7 +81,7 @@ pub struct Model {
     pub exact: &'static [(f64, f64)],
     /// Two float64 libraries of unrelated origin.
     pub libraries: Option<Libraries>,
-    /// What its speed is held against.
+    /// The loop that its speed is compared with.
     pub speed: Option<Speed>,
 }
 
@@ -541,7 +541,7 @@ functions! {
 }
 
 impl Function {
-    /// What is known of it.
+    /// Its properties.
     pub fn model(self) -> &'static Model {
         &MODELS[self as usize]
     }
@@ -573,7 +573,7 @@ impl Function {
     }
 }
 
-/// The value at one argument; a zero stands for both.
+/// The value at one argument; a zero covers both signs.
 fn at(x: f64, argument: f64, value: f64) -> Option<Special> {
     (x == argument).then_some(Exactly(value))
 }

@@ -1,8 +1,8 @@
 //! The functions at any precision, by `dashu-float`, whose results are correctly rounded (interval arithmetic under
 //! Ziv's loop): the reference that has the last word.
 //!
-//! What the library can't take (results of astronomic size, infinite arguments) is replaced by what no format can tell
-//! from it.
+//! Arguments outside of the library's range (results of astronomic size, infinite arguments) are replaced by values that no format can tell
+//! from them.
 
 use std::cell::RefCell;
 
@@ -98,7 +98,7 @@ impl Evaluation<'_> {
         self.of(&big(self.x), function)
     }
 
-    /// The same; where e^|x| is beyond all formats, the first of the two below 0 and the second above.
+    /// Calls the function; where e^|x| is beyond all formats, gives the first of the two below 0 and the second above.
     pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: Library) -> Big {
         match () {
             () if !saturates(&big(self.x)) => self.value(function),
@@ -112,7 +112,7 @@ impl Evaluation<'_> {
         if saturates(&big(self.x)) {
             return if self.x < 0.0 { tiny() } else { huge() };
         }
-        // Exact, as what is left of it.
+        // Exact, as is the remainder.
         let whole = self.x.round();
         let context = Context::<HalfEven>::new(self.bits + 20);
         let ln2 = value(context.ln(big(2.0).repr(), Some(self.cache)));
@@ -217,7 +217,7 @@ fn two_over_root_pi(bits: usize) -> Big {
     value(context.div((Big::ONE << 1).repr(), root.repr())).with_precision(bits).value()
 }
 
-/// What [`super::elementary`] is built on.
+/// The constants of [`super::elementary`].
 pub(super) struct Constants {
     pub ln2: Wide,
     /// The first 107 bits of ln 2, and the rest.

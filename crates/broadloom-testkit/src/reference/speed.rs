@@ -1,4 +1,4 @@
-//! What a function's speed is held against: a loop over the standard library's, or another library's, function.
+//! The loop that a function's speed is compared with: over the standard library's, or another library's, function.
 //!
 //! The loops are made by a macro at the function's declaration, so that the compiler sees the body, as it would in
 //! anybody's program; only the loop as a whole is behind a pointer.
@@ -9,7 +9,7 @@ type Loop<T> = fn(&[T], &[T], &mut [T]);
 /// Ordinary arguments and the loops.
 #[derive(Clone, Copy)]
 pub struct Speed {
-    /// What a loop computes, as it is written.
+    /// The loop's formula, as it is written.
     pub formula: &'static str,
     /// The interval of each argument.
     pub intervals: [(f64, f64); 2],

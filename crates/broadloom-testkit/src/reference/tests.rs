@@ -61,7 +61,7 @@ fn the_quick_reference_agrees_with_mpmath() {
     }
 }
 
-/// What a random point shows: the least spare of the bound that the quick reference states.
+/// The outcome of a random point: the least margin to the stated bound of the quick reference.
 #[test]
 fn the_references_agree_with_each_other() {
     let mut rng = Rng::new(1);

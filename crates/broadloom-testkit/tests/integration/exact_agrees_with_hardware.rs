@@ -57,7 +57,7 @@ fn pairs(fraction: u32, width: u32) -> impl Iterator<Item = (u64, u64)> {
     }))
 }
 
-/// What the target computed; of its NaNs, which have any bits, the one that every function gives.
+/// The target's result, with its NaNs, which have any bits, replaced by the canonical one.
 fn computed(x: Value) -> Value {
     match x {
         x if !x.is_nan() => x,

@@ -66,7 +66,7 @@ fn it_checks_a_program_of_ones_own() {
     dir.write("p.txt", b"x: float32[3] = [1.5, nan, -0.0]\ny = maximum(x, 0.5)\nreturn y, x\n");
     let told = dir.ok(&["--program", "p.txt", "--programs", "30"]);
     assert!(told.contains("30 programs") && told.contains("the rarest is maximum of float32"), "{told}");
-    // Extents that are drawn anew could be more than memory holds.
+    // Extents that are drawn could be more than memory holds.
     dir.write("deep.txt", deep().as_bytes());
     dir.ok(&["--program", "deep.txt", "--programs", "20"]);
     dir.write("p.txt", b"x: float32[3] = [1.5, nan, -0.0]\ny = maximum(x, 0.5)\nreturn y, x\n");

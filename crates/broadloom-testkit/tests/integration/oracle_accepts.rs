@@ -1,4 +1,4 @@
-//! What the oracle lets pass of functions that are not computed exactly, and what it doesn't.
+//! The results that the oracle accepts of functions that are not computed exactly, and those that it rejects.
 
 use broadloom_testkit::Value::{self, F16, F32, F64, I8};
 use broadloom_testkit::oracle::accepts;

@@ -17,7 +17,7 @@ fn least_rows(function: &str) -> usize {
     }
 }
 
-/// All cases, by the stem of the file they stand in.
+/// All cases, by the stem of their file.
 fn files() -> BTreeMap<String, Vec<Case>> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/spec"));
     cases::read(folder).unwrap_or_else(|error| panic!("{error}"))

@@ -1,6 +1,6 @@
 //! The scalar instance of every function against the oracle, on all pairs of edge-case values. The approximate
-//! functions, whose results the oracle lets differ by less than a unit in the last place, are held to it on ordinary
-//! numbers and around their edges, too.
+//! functions, whose results the oracle lets differ by less than a unit in the last place, are also tested on ordinary
+//! numbers and around their edges.
 
 use std::sync::Mutex;
 
@@ -23,7 +23,7 @@ fn approximate(dtype: DType, operands: usize) -> impl Iterator<Item = Op> {
     Op::public().filter(move |&op| op.operands() == operands && is_approximate(op, dtype))
 }
 
-/// What is wrong with the scalar instance's result, if anything is.
+/// The difference between the scalar instance's result and the oracle's, if there is one.
 fn wrong(op: Op, args: &[Scalar]) -> Option<String> {
     let got = fold::apply(op, args).expect("an accepted dtype");
     let values: Vec<Value> = args.iter().copied().map(value).collect();
@@ -97,7 +97,7 @@ fn every_cast_of_edge_case_values() {
     }
 }
 
-/// Where a float is narrowed, what lies half-way between two neighbours of the narrower dtype, and next to that: an
+/// Where a float is narrowed: midpoints between adjacent floats of the narrower dtype, and numbers next to those. An
 /// error there is one of rounding, or of rounding twice.
 #[test]
 fn narrowing_half_way_between_neighbours() {
@@ -165,7 +165,7 @@ fn powers_of_integers() {
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
 
-/// The float of a dtype that is nearest, and where it stands in their order.
+/// The nearest float of a dtype, and its position in their order.
 fn float(dtype: DType, x: f64) -> Scalar {
     let bits = oracle::cast(Value::F64(x), dtype.name()).bits();
     Scalar { dtype, bits }
@@ -198,7 +198,7 @@ const EDGES: [f64; 62] = [
     9.704060527839234,
     16.635532333438686,
     17.328679513998632,
-    // Halves, wholes and multiples of log(2), and what is left of tanh and expm1.
+    // Halves, wholes and multiples of log(2), and the smallest terms of tanh and expm1.
     0.34657359027997264,
     std::f64::consts::LN_2,
     1.0397207708399179,

@@ -115,7 +115,7 @@ macro_rules! nearest {
         let (y, flagged) = tie::rounded($o, y, $bits);
         $o.rare2::<Slow<$of>, f32>(flagged, $x, $x, y)
     }};
-    // The same of a magnitude, of an odd function.
+    // For an odd function: computed from the magnitude.
     (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let sign = $o.bits::<f32>($x);
         let mask = $o.splat(1_u32 << 31);

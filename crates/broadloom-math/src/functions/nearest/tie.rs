@@ -42,7 +42,7 @@ mod tests {
     /// The middle of a float32 and the next one.
     fn middle(low: f32) -> f64 {
         let high = f32::from_bits(low.to_bits() + 1);
-        // What comes after the greatest float32 counts as 2^128.
+        // The successor of the greatest float32 counts as 2^128.
         let high = if high.is_finite() { f64::from(high) } else { 2_f64.powi(128) };
         (f64::from(low) + high) / 2.0
     }

@@ -84,7 +84,7 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let product = o.mul::<f64>(y, l.hi);
     let p = o.at_most(product, 720.0);
     let p = o.at_least(p, -760.0);
-    // What is beyond goes into the low part, so that it is infinite or large where the power is, and held where that is 0.
+    // The excess goes into the low part, so that it is infinite or large where the power is, and clamped where the power is 0.
     let minus = o.neg::<f64>(p);
     let lo = o.fma::<f64>(y, l.hi, minus);
     let lo = o.fma::<f64>(y, l.lo, lo);

@@ -1,4 +1,4 @@
-//! What signs and exceptional operands change in a power, for float64 and float32.
+//! The effect of signs and exceptional operands on a power, for float64 and float32.
 //!
 //! Negative bases, zeros, and the exponents 0, 1 and 2 are computed along with all others. Bases that are subnormal, infinite or
 //! NaN take the slow path, and so do the exponent −1 and those that are NaN, infinite or too large for their parity to be in a

@@ -1,5 +1,5 @@
-//! exp, exp2 and expm1 of float32: n·ln 2 is taken out of the argument exactly, and the leading terms of what is left are
-//! summed with what their sum lost. `exponential` names the source of the reduction.
+//! exp, exp2 and expm1 of float32: n·ln 2 is subtracted from the argument exactly, and the leading terms of the remainder are
+//! summed together with the error of their sum. `exponential` names the source of the reduction.
 
 use crate::functions::coefficients::{EXP_SINGLE, EXP2_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
 use crate::functions::float64::polynomial;

@@ -17,7 +17,7 @@ pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // What lies above has the float32 below 1 as its result, up to where that is 1.
+    // Arguments above have the float32 below 1 as their result, up to those for which it is 1.
     let end = o.is(a, Cmp::Gt, 9.010913);
     let held = o.at_most(a, 8.485);
     // a = n·ln 2/2 + r, exact but for n·2^−30, which hardly counts where n isn't 0.
@@ -62,7 +62,7 @@ fn multiply_add<O: Ops>(o: &mut O, a: F<O>, b: F<O>, c: F<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// What sinh and cosh are made of: |x| = n·ln 2 + r + c, 2^(n−2) and 2^(−n−2), and the small parts of cosh r and sinh r.
+/// The common parts of sinh and cosh: |x| = n·ln 2 + r + c, 2^(n−2) and 2^(−n−2), and the small parts of cosh r and sinh r.
 struct Parts<O: Ops> {
     power: F<O>,
     inverse: F<O>,

@@ -11,7 +11,7 @@ const PI: f32 = 2.0 * HALF_PI_SINGLE[0];
 const HALF_PI: f32 = HALF_PI_SINGLE[0];
 const QUARTER_PI: f32 = 0.5 * HALF_PI_SINGLE[0];
 
-/// What π/2 has beyond the nearest float32, over that float32; of multiples by powers of two it is the same part.
+/// The difference between π/2 and the nearest float32, divided by that float32; multiples by powers of two have the same ratio.
 const HALF_PI_REST: f32 = HALF_PI_SINGLE[1] / HALF_PI_SINGLE[0];
 
 /// `base` + `term` + `low`, where `base` is a multiple of π/4 by a power of two and above `term`, or 0.
@@ -139,7 +139,7 @@ fn arc_sine<O: Ops>(o: &mut O, a: F<O>, above_half: O::M<f32>, base: F<O>, facto
     let z = o.select::<f32>(above_half, complement, square);
     let root = o.sqrt::<f32>(complement);
     let s = o.select::<f32>(above_half, root, a);
-    // What the root has lost: its remainder over twice the root.
+    // The rounding error of the root: its remainder over twice the root.
     let rest = o.nfma(root, root, complement);
     let zero = o.splat(0.0f32);
     let rest = o.select::<f32>(above_half, rest, zero);

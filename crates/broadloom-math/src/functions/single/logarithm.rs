@@ -1,4 +1,4 @@
-//! log, log2, log10 and log1p of float32: the exponent and what is left of the significand beside 1 enter the last addition
+//! log, log2, log10 and log1p of float32: the exponent and the reduced significand less 1 enter the last addition
 //! without rounding. `logarithm` names the sources.
 
 use crate::functions::coefficients::{
@@ -14,7 +14,7 @@ use crate::ops::{Cmp, Ops};
 const LEAST: u32 = 0x3f2a_aaab;
 const LEAST_BESIDE_ONE: u32 = 0x3f40_0000;
 
-/// What the exponent's field is a multiple of.
+/// The unit of the exponent's field.
 const FIELD: f32 = 8_388_608.0;
 
 /// x = 2^e·(1 + f) for a positive finite x, −1/3 ≤ f < 1/3; e is given times 2^23.

@@ -85,7 +85,7 @@ pub(crate) fn logaddexp<Cancelling: Rare2<f32>, O: Ops>(o: &mut O, x1: F<O>, x2:
     let less = o.cmp::<f32>(Cmp::Lt, x1, x2);
     let m = o.select::<f32>(less, x2, x1);
     let k = o.select::<f32>(less, x1, x2);
-    // What the difference loses is exact but for a greater m, beside which it hardly counts.
+    // The rounding error of the difference is exact unless m is the greater one, where it hardly matters.
     let difference = o.sub::<f32>(k, m);
     let kept = o.sub::<f32>(k, difference);
     let lost = o.sub::<f32>(kept, m);

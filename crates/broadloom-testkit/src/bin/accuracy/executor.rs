@@ -1,4 +1,4 @@
-//! What is measured: a kernel of one function, run by the interpreter or as machine code.
+//! The measured object: a kernel of one function, run by the interpreter or as machine code.
 //!
 //! The function is reached as any user's call reaches it, through a kernel over blocks of memory. Arguments and
 //! results are float64 values that the dtype holds exactly, so that neither conversion rounds.
@@ -32,10 +32,10 @@ pub enum Which {
     /// The compiler's code on vectors of 128 bits.
     #[cfg(feature = "jit")]
     Jit128,
-    /// The same on 256 bits, or nothing.
+    /// The kernel on vectors of 256 bits, if the target has them.
     #[cfg(feature = "jit")]
     Jit256,
-    /// The same on 512 bits, or nothing.
+    /// The kernel on vectors of 512 bits, if the target has them.
     #[cfg(feature = "jit")]
     Jit512,
 }

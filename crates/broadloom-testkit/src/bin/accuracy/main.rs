@@ -62,13 +62,13 @@ struct Arguments {
     /// Where random points start.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Who runs the functions.
+    /// The executor of the functions.
     #[arg(long, value_enum, default_value_t = Which::Interpreter)]
     executor: Which,
-    /// Put the figures into docs/generated/accuracy.json and write docs/generated/accuracy.md anew, after each function.
+    /// Put the figures into docs/generated/accuracy.json and rewrite docs/generated/accuracy.md, after each function.
     #[arg(long)]
     write: bool,
-    /// Measure nothing; write docs/generated/accuracy.md anew from docs/generated/accuracy.json.
+    /// Measure nothing; rewrite docs/generated/accuracy.md from docs/generated/accuracy.json.
     #[arg(long, conflicts_with = "write")]
     report: bool,
     /// Fail if a bound is not met, or if an error is greater than the maximum that docs/generated/accuracy.json states.

@@ -22,7 +22,7 @@ pub const AUDIT: usize = 1009;
 /// Points of a run at which the quick reference is held against the precise one.
 const SAMPLE: usize = 200;
 
-/// What was found at some points.
+/// The findings at some points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// How many they are.
@@ -89,7 +89,7 @@ fn earlier(a: Option<Case>, b: Option<Case>) -> Option<Case> {
     }
 }
 
-/// What is measured, and how.
+/// A measurement of one function.
 pub struct Run {
     /// The function.
     pub function: Function,

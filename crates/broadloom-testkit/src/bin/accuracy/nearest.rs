@@ -70,7 +70,7 @@ impl Run {
         results.iter().zip(others).all(|(&got, other)| follows(got, other))
     }
 
-    /// Whether all results of neighbouring arguments of one sign are the same, and those at both ends are the nearest
+    /// Whether all results of adjacent arguments of one sign are the same, and those at both ends are the nearest
     /// number; so are then all between, of a function that only grows or only falls, and of one that has no value there.
     fn is_uniform(&self, arguments: &[f64], results: &[f64]) -> bool {
         let (Some(first), Some(last)) = (results.first(), results.last()) else { return false };

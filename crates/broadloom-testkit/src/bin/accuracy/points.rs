@@ -45,9 +45,9 @@ pub struct Points {
     bulk: Bulk,
 }
 
-/// What [`Points::fill`] says of a block.
+/// The properties of a block that [`Points::fill`] returns.
 pub struct Block {
-    /// Points at its head that belong to another block and serve as neighbours only.
+    /// Points at its head that belong to another block and serve only for comparing the order.
     pub overlap: usize,
     /// Whether the arguments don't fall.
     pub ordered: bool,

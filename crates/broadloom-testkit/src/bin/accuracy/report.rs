@@ -42,7 +42,7 @@ fn kinds(rows: &[&Row]) -> String {
             names.push(&kind.name);
         }
     }
-    // What is no kind of random pairs comes last, as it does in each row.
+    // Kinds that are not random pairs come last, as they do in each row.
     let last =
         |name: &&str| rows.iter().any(|row| row.kinds.iter().rev().take(2).any(|kind| kind.name == *name));
     names.sort_by_key(last);

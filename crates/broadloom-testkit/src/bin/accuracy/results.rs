@@ -29,7 +29,7 @@ pub struct KindRow {
     pub at: Vec<String>,
 }
 
-/// What was found for one function of one dtype.
+/// The findings for one function of one dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The function's name.
@@ -46,7 +46,7 @@ pub struct Row {
     pub ulps: f64,
     /// The arguments of that error, as hexadecimal floats.
     pub at: Vec<String>,
-    /// The same in decimal.
+    /// The arguments in decimal.
     pub decimal: Vec<String>,
     /// The result there.
     pub got: String,
@@ -191,7 +191,7 @@ impl Row {
         })
     }
 
-    /// What the row promises and does not keep; nothing if all is well.
+    /// The promises that the row breaks; empty if there are none.
     pub fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         let mut hold = |holds: bool, what: &str| {
@@ -260,7 +260,7 @@ impl Row {
             || self.dtype == "float16" && !self.is_of_two()
     }
 
-    /// Whether its neighbours may not be out of order.
+    /// Whether adjacent results must be in order.
     pub fn must_be_monotonic(&self) -> bool {
         self.dtype == "float16" && self.breaks.is_some()
             || self.dtype == "float32" && self.breaks.is_some() && self.is_of_nearest()

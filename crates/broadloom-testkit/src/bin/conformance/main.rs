@@ -94,7 +94,7 @@ fn apply(name: &str, args: &[Array<'static>]) -> broadloom::Result<Array<'static
 /// The rows of functions, and those of reductions: the file, the rule and the dtype of each, file by file.
 type Rows = BTreeMap<bool, Vec<(String, Arc<Rule>, DType)>>;
 
-/// What the page says of a rule.
+/// The entry of the page for a rule.
 struct Line<'c> {
     rule: &'c Rule,
     cases: usize,

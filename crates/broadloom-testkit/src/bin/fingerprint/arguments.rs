@@ -20,7 +20,7 @@ pub const HEAD: usize = (1 << 16) + 7;
 /// Rows of arrays that are reduced, and of their heads; 1031 elements each.
 const ROWS: [usize; 2] = [1021, 61];
 
-/// The same of short rows, of 16 elements each.
+/// The extents of arrays of short rows, of 16 elements each.
 const SHORT_ROWS: [usize; 2] = [65_791, 4_099];
 
 /// The maximum number of combinations of edge-case values; of more, an evenly spaced part is taken.

@@ -21,12 +21,12 @@ use crate::hash::Hash;
 pub struct Executors(Vec<(String, Options)>);
 
 impl Executors {
-    /// Those of this target, on one thread.
+    /// The executors of this target, on one thread.
     pub fn of_target() -> Executors {
         Executors::on_threads(&[1])
     }
 
-    /// Those of this target, all of them on each of these numbers of threads. The names tell other numbers than one.
+    /// The executors of this target, each on each of these numbers of threads. Names contain numbers other than one.
     pub fn on_threads(threads: &[usize]) -> Executors {
         let with_threads = |&threads: &usize| {
             Runner::all().map(move |runner| {
@@ -88,7 +88,7 @@ pub fn hashes(
 /// Results, an error, or nothing where the evaluation panicked.
 pub type Attempt = Option<Result<Vec<Array<'static>>>>;
 
-/// What an evaluation gives, where it may panic.
+/// The results of an evaluation that may panic.
 pub fn attempt(evaluate: impl FnOnce() -> Result<Vec<Array<'static>>>) -> Attempt {
     catch_unwind(AssertUnwindSafe(evaluate)).ok()
 }
@@ -118,7 +118,7 @@ pub fn hash_of(arrays: &[Array<'static>]) -> Hash {
     hash
 }
 
-/// What a function gives for each of some items, in their order, computed on so many threads; on as many as there are
+/// The results of a function for some items, in their order, computed on this many threads; on as many as there are
 /// cores, by default.
 pub fn in_parallel<I: Sync, O: Send>(
     items: &[I],

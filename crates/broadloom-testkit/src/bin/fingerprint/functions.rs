@@ -16,7 +16,7 @@ use crate::evaluate::{Executors, hashes, in_parallel};
 use crate::golden::{Format, Outcome};
 use crate::report::{Report, Task};
 
-/// What is done with the hashes.
+/// The use of the hashes.
 #[derive(clap::Args)]
 pub struct Command {
     /// Only lines of these names, or of this function: `exp`, `"exp float32"`.
@@ -49,7 +49,7 @@ const FORMAT: Format = Format {
 
 type Build = Box<dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync>;
 
-/// What is evaluated under one name.
+/// The evaluations under one name.
 struct Row {
     name: String,
     semantics: Semantics,
@@ -64,7 +64,7 @@ impl Row {
         Row { name, semantics: Semantics::default(), build: Box::new(build) }
     }
 
-    /// The same under other options, which its name has too.
+    /// Changes the options, and names them.
     fn with(self, name: &str, semantics: Semantics) -> Row {
         Row { name: format!("{} {name}", self.name), semantics, ..self }
     }
@@ -160,7 +160,7 @@ fn groups() -> Vec<Group> {
     all
 }
 
-/// A function as it is by default, and as it is where the nearest float32 is asked for, if that is another one.
+/// A function in its default form, and in its nearest form if that is another one.
 fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = Row> {
     let row = move || Row::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
     let has_nearest = op.nearest().is_some_and(|nearest| nearest.result(dtype).is_some());

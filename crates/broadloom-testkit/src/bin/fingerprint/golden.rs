@@ -8,12 +8,12 @@ use std::fmt::Write;
 
 use crate::hash::Hash;
 
-/// What a file begins with, and what its lines have.
+/// The head of a file, and the format of its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Comments.
     pub header: &'static str,
-    /// What each hash of results is over, as a message says it behind the name of an executor: ` over the head`.
+    /// The part of the results that each hash covers, as messages put it after the name of an executor: ` over the head`.
     pub results: &'static [&'static str],
 }
 
@@ -26,7 +26,7 @@ pub struct Outcome {
     pub name: String,
     /// The hash of the arguments.
     pub arguments: Hash,
-    /// Those of the results, as the format has them; empty where one was not asked for.
+    /// The hashes of the results, in the order of the format; empty if one was not requested.
     pub results: Vec<Hashes>,
 }
 
@@ -57,7 +57,7 @@ impl Golden {
         Golden { format, lines: BTreeMap::new() }
     }
 
-    /// What a file's text says.
+    /// Parses the text of a file.
     pub fn parse(text: &str, format: Format) -> Result<Golden, String> {
         let mut golden = Golden::new(format);
         let hashes = format.results.len() + 1;
@@ -111,7 +111,7 @@ impl Golden {
         all
     }
 
-    /// The names of lines that are none of these.
+    /// The names of lines that are not among these.
     pub fn names_without(&self, names: &[&str]) -> impl Iterator<Item = &str> {
         let known: HashSet<&str> = names.iter().copied().collect();
         self.lines.keys().map(String::as_str).filter(move |name| !known.contains(name))

@@ -26,7 +26,7 @@ mod row;
 
 use row::{Case, Layout, Row};
 
-/// What is done with the hashes.
+/// The use of the hashes.
 #[derive(clap::Args)]
 pub struct Command {
     /// Only rows whose names contain one of these texts: `"sum(x)"`, `float16`.
@@ -126,7 +126,7 @@ impl Ways {
             if results.is_empty() {
                 results = hashes.iter().map(|(name, _)| (name.clone(), Hash::new())).collect();
             }
-            // The same ways in the same order for each case of a row.
+            // Each case of a row is evaluated in the same ways, in the same order.
             results.iter_mut().zip(&hashes).for_each(|((_, total), (_, hash))| total.word(hash.bits()));
         }
         Outcome { name: row.name.clone(), arguments, results: vec![results] }
@@ -159,7 +159,7 @@ impl Ways {
     }
 }
 
-/// The same elements, row by row in memory.
+/// A contiguous copy of the elements.
 fn copy(array: &Array<'static>) -> Array<'static> {
     elements::array(array.dtype(), array.shape(), &elements::bits(array).expect("an operand"))
 }

@@ -1,11 +1,11 @@
-//! What is done with the hashes of rows: they are printed, compared with a file, or written to it if all executors agree.
+//! The uses of the hashes of rows: printed, compared with a file, or written to it if all executors agree.
 
 use std::io::Write;
 use std::path::Path;
 
 use crate::golden::{Format, Golden, Hashes, Outcome};
 
-/// What is to be done.
+/// The use of the hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Print a line for each row.
@@ -67,7 +67,7 @@ impl<'f> Report<'f> {
         Ok(())
     }
 
-    /// Names the lines of the file that are none of these rows, where a file is compared.
+    /// Names the lines of the file that belong to none of these rows, if a file is compared.
     pub fn add_missing(&mut self, names: &[&str]) {
         let missing = self.golden.names_without(names);
         if self.task == Task::Check {

@@ -5,7 +5,7 @@ use broadloom_core::DType;
 use crate::reduction::{Cumulative, Function, Reduction, VecDot};
 use crate::rng::Rng;
 
-/// What executors know; the others are made of them.
+/// The reductions that executors know; the others are made of them.
 const PRIMITIVE: [Function; 6] =
     [Function::Sum, Function::Prod, Function::Max, Function::Min, Function::Any, Function::All];
 

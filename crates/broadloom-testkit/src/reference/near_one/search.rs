@@ -2,7 +2,7 @@
 //!
 //! It takes windows of consecutive a in which b = ln(1 − e^a) is linear but for next to nothing, so that the arguments whose
 //! b comes nearest to a float64 follow from the slope modulo 1 by Euclid's algorithm: a window of 2^20 numbers costs
-//! some microseconds. The list is made anew, in five minutes of a core, by
+//! some microseconds. This command writes the list again, in five minutes of a core:
 //!
 //! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`
 
@@ -52,7 +52,7 @@ fn nearest(pairs: &mut Vec<Pair>, keep: usize) -> f64 {
     pairs.last().map_or(f64::INFINITY, |pair| pair.distance)
 }
 
-/// Consecutive numbers u = −a, of one exponent, whose |b| = −ln(1 − e^−u) have one exponent, too.
+/// Consecutive numbers u = −a, of one exponent, whose |b| = −ln(1 − e^−u) also have one exponent.
 struct Window {
     /// The one in the middle.
     u: f64,
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// What the linear search skips comes no nearer than the nearest that it finds.
+    /// No number that the linear search skips is nearer than the nearest one that it finds.
     #[test]
     fn a_window_has_no_nearer_pair() {
         for (binade, b) in [(0, 1.3), (4, 20.1), (9, 601.7)] {
@@ -217,7 +217,7 @@ mod tests {
         std::env::var(name).ok()
     }
 
-    /// A short search anew (`BROADLOOM_WINDOWS` makes it longer): pairs that nobody has looked at are right, too.
+    /// A short search (`BROADLOOM_WINDOWS` makes it longer): pairs beyond the list are right as well.
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_pairs_of_a_search() {
         let windows = variable("BROADLOOM_WINDOWS").map_or(60, |n| n.parse().expect("a number"));
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The list is right, and logaddexp gives its results; beside them it is below an ulp, too.
+    /// The list is right, and logaddexp gives its results; close to them it stays below an ulp.
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_nearest_pairs() {
         let pairs = nearest_to_one();

@@ -1,4 +1,4 @@
-//! Random numbers of a floating format: uniform ones, any exponents, neighbours of a number, any bits, few bits, subnormals.
+//! Random numbers of a floating format: uniform ones, any exponents, numbers next to another, any bits, few bits, subnormals.
 //! The points of functions of one and of two arguments are drawn from these.
 
 use broadloom_testkit::random::Rng;
@@ -19,7 +19,7 @@ pub fn scaled(rng: &mut Rng, low: i32, high: i32) -> f64 {
     sign * uniform(rng, 1.0, 2.0) * 2_f64.powi(half) * 2_f64.powi(rest)
 }
 
-/// A neighbour of a number: often the next, at times some thousands of places away.
+/// A number close to another: often the next one, at times some thousands of places away.
 pub fn near(rng: &mut Rng, format: Format, x: f64) -> f64 {
     let reach = 1 << rng.below(13);
     step(format, round(format, x), rng.below(2 * reach + 1) as i64 - reach as i64)

@@ -1,7 +1,7 @@
 //! Random float64 arguments of functions of one.
 //!
 //! Every kind of place is drawn in a fixed share: the range that matters, all its exponents, all bits, subnormals, and
-//! neighbours of zeros, poles, thresholds and of the seams that an implementation may have.
+//! numbers next to zeros, poles, thresholds and the seams that an implementation may have.
 
 use std::f64::consts::{FRAC_PI_4, LN_2, LOG10_2};
 

@@ -283,7 +283,7 @@ fn power(format: Format, rng: &mut Rng, size: f64) -> Pair {
     }
 }
 
-/// exp(x1) + exp(x2) is nearly 1: solved for x2, and stepped to neighbours.
+/// exp(x1) + exp(x2) is nearly 1: solved for x2, and stepped to adjacent floats.
 fn cancelling(format: Format, rng: &mut Rng) -> Pair {
     let x = round(format, -scaled(rng, -format.precision, 5).abs());
     let power = -x.exp_m1();

@@ -18,7 +18,7 @@ const MATRICES: &[&[usize]] = &[
     &[100, 100],
     &[17, 4097],
 ];
-/// Those of the dtypes that are not [`LARGE_DTYPES`].
+/// The part of these shapes for dtypes other than [`LARGE_DTYPES`].
 const FEW: std::ops::Range<usize> = 2..6;
 /// Arrays of more axes.
 const CUBES: &[&[usize]] = &[&[5, 47, 65], &[3, 5, 7, 33], &[2, 130, 17]];

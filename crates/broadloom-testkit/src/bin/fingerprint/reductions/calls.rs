@@ -43,7 +43,7 @@ pub fn all() -> Vec<Call> {
     calls
 }
 
-/// Those of these functions, without options.
+/// The calls of these functions, without options.
 pub fn named(names: &[&str]) -> Vec<Call> {
     let call = |name: &&str| {
         let all = all().into_iter();

@@ -1,7 +1,7 @@
 //! Results in passes and chunks, as larger ones than memory are computed.
 //!
 //! The limit of memory is chosen so that each pass has a few chunks, whose extents are no powers of two. It grows until there
-//! are few enough, since partial results of many columns count as memory, too.
+//! are few enough, since partial results of many columns count as memory as well.
 
 use broadloom::{Array, Chunks, Dim, InputPart, Options, Passes, Range, Result};
 use broadloom_testkit::elements;
@@ -11,7 +11,7 @@ use super::row::{Case, Operand};
 /// At most so many chunks of a pass, and of the results.
 const MOST: usize = 7;
 
-/// The results of a case in chunks, and in how many of them. Its operands stand for files of which parts are read, or are
+/// The results of a case in chunks, and the number of chunks. Its operands represent files of which parts are read, or are
 /// arrays in memory, views that are sliced.
 pub fn in_chunks(
     case: &Case,
@@ -82,7 +82,7 @@ fn within(
 ) -> Result<Option<(Vec<Array<'static>>, usize)>> {
     let read =
         |parts: &[InputPart]| parts.iter().map(|part| read(operands, part)).collect::<Result<Vec<_>>>();
-    // What a chunk takes is an estimate.
+    // The size of a chunk is an estimate.
     let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
     let inputs: Vec<&Array<'static>> = files.iter().collect();
     let mut passes = Passes::new(roots, &inputs, options)?;
@@ -113,7 +113,7 @@ fn within(
     Ok(Some((whole.collect(), count + chunks.len())))
 }
 
-/// A part of an operand that stands for a file, in memory of its own.
+/// A part of an operand that represents a file, in memory of its own.
 fn read(operands: &[Array<'static>], part: &InputPart) -> Result<Array<'static>> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();

@@ -1,4 +1,4 @@
-//! A row of the file: texts over operands, which are made anew for each evaluation of the row.
+//! A row of the file: texts over operands, which are created for each evaluation of the row.
 //!
 //! An operand is a view of memory that it owns. Its elements depend on its name, dtype, contents and layout alone, so that a
 //! row that is added changes no other row.
@@ -10,11 +10,11 @@ use broadloom_testkit::random::Rng;
 
 use crate::arguments::{any, fraction, mask, moderate_product, moderate_sum};
 
-/// What is hashed under one name.
+/// The evaluations that are hashed under one name.
 pub struct Row {
-    /// The name, which says what the cases have in common.
+    /// The name, which describes what the cases have in common.
     pub name: String,
-    /// What is evaluated, one after the other.
+    /// The evaluations, one after the other.
     pub cases: Vec<Case>,
 }
 
@@ -56,7 +56,7 @@ impl Case {
         arrays.and_then(|arrays| self.results(&arrays)).is_ok()
     }
 
-    /// Whether the text has a meaning for operands of these extents, too.
+    /// Whether the text types for operands of these extents.
     pub fn has_results(&self) -> bool {
         self.results(&self.arrays()).is_ok()
     }
@@ -87,7 +87,7 @@ pub struct Operand {
     pub layout: Layout,
 }
 
-/// What the elements of an operand are.
+/// The contents of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Numbers of which a million have a sum in the range of the dtype.
@@ -208,7 +208,7 @@ impl Operand {
         Operand { name, dtype, shape: shape.to_vec(), contents, layout: Layout::Contiguous }
     }
 
-    /// The same operand in another layout.
+    /// Changes the layout of the operand.
     pub fn laid_out(self, layout: Layout) -> Operand {
         Operand { layout, ..self }
     }
