@@ -1,4 +1,4 @@
-//! What expressions cost against plain Rust loops of the same run, beside the aims for their ratios.
+//! Times of expressions beside plain Rust loops of the same run, with the aims for their ratios.
 //!
 //! `cargo bench -p broadloom --bench figures` measures everything with criterion and then prints each figure as a
 //! ratio of medians. A word after `--` picks the groups whose names contain it. The loops are compiled for AVX2 and
@@ -247,7 +247,7 @@ fn compiling(c: &mut Criterion) {
     }
 }
 
-/// What is printed at the end: a figure, its median against another's, and the aim.
+/// The ratios printed at the end: a figure, its median against another's, and the aim.
 const FIGURES: &[(&str, &str, &str, &str)] = &[
     ("a*b+c float32, 1e7: jit / loop", "triad/jit/f32", "triad/loop/f32", "1.10"),
     ("a*b+c float64, 1e7: jit / loop", "triad/jit/f64", "triad/loop/f64", "1.10"),
@@ -273,7 +273,7 @@ const FIGURES: &[(&str, &str, &str, &str)] = &[
     ("two threads, jit: speed-up", "threads/jit/1", "threads/jit/2", "0.93 of the loop's"),
 ];
 
-/// What is printed in nanoseconds: a figure, how many elements it is for, and the aim.
+/// The times printed in nanoseconds: a figure, its number of elements, and the aim.
 const TIMES: &[(&str, &str, f64, &str)] = &[
     ("calibration: z=z*z+c ten times float32, loop, per element", "iter10/loop/f32", 1e5, ""),
     ("int32 floor_divide and remainder: jit, per element", "int_division/jit/i32", 1e6, "2.5"),

@@ -28,7 +28,7 @@ fn numbers(seed: u64, (lo, hi): (f64, f64)) -> Vec<f64> {
     (0..N).map(|_| lo + (hi - lo) * next()).collect()
 }
 
-/// What a row asks for: how many times as fast as the loop, by the interpreter and compiled.
+/// The aims of a row: the speed as a multiple of the loop's, by the interpreter and compiled.
 struct Aim(f64, f64);
 
 /// The aims of a function, of float32 and of float64.

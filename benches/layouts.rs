@@ -134,7 +134,7 @@ fn results<T: Number>(n: usize) {
     let (mut out, mut kept) = (vec![T::default(); n], Vec::new());
     let mut times = [const { Vec::new() }; 4];
     let start = Instant::now();
-    // As many results as take a quarter of a gigabyte: more than the engine keeps by itself.
+    // Results of a quarter of a gigabyte in all: more than the engine keeps by itself.
     let most = (1 << 28) / (n * size_of::<T>()) + 1;
     while start.elapsed() < BUDGET || times[0].len() < 5 {
         times[0].push(time(&mut || expr.eval_into_with(black_box(&mut out), &options).expect("evaluates")));
@@ -191,7 +191,7 @@ fn blocked<T: Number, const R: usize, const C: usize>(out: &mut [T], a: &[T], b:
     }
 }
 
-/// The same without a tile.
+/// The loop without a tile.
 #[inline(always)]
 fn squares<T: Number, const S: usize>(out: &mut [T], a: &[T], b: &[T], n: usize) {
     for row in (0..n).step_by(S) {

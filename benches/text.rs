@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 /// Ten operators, four names, four literals.
 const FORMULA: &str = "(a - b) / (a + b) * 2.5 + c * c - 0.5 * d / (1 + a)";
 
-/// The same as a program: declared inputs, a user-defined function, a binding.
+/// The formula as a program: declared inputs, a user-defined function, a binding.
 const PROGRAM: &str = "a: float32[n]; b: float32[n]; c: float32[n]; d: float32
 def index(p, q) = (p - q) / (p + q)
 t = index(a, b) * 2.5

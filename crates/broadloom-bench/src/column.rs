@@ -179,7 +179,7 @@ macro_rules! cells {
                 match self { $(SliceMut::$variant(cells) => root.eval_into_with(cells, options),)* }
             }
 
-            /// The same for a shorter time.
+            /// Reborrows the slice for a shorter time.
             pub fn reborrow(&mut self) -> SliceMut<'_> {
                 match self { $(SliceMut::$variant(cells) => SliceMut::$variant(cells),)* }
             }

@@ -16,7 +16,7 @@ pub enum Answer {
 /// A text and its expected outcome.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// What the text repeats.
+    /// The construct that the text repeats.
     pub name: String,
     /// The text; its free names are bound to a small array.
     pub text: String,
@@ -42,7 +42,7 @@ pub fn texts() -> Vec<Hostile> {
     texts.0
 }
 
-/// As many repetitions as fit.
+/// Repeats a piece up to the length of a text.
 fn fill(piece: &str) -> String {
     piece.repeat(LENGTH / piece.len())
 }

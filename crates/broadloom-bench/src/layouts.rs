@@ -24,7 +24,7 @@ pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T
     vectorized(
         #[inline(always)]
         || {
-            // As many elements as make whole vectors of any width up to 256 bits.
+            // 24 elements are whole vectors of any width up to 256 bits.
             let pattern: [T; 24] = std::array::from_fn(|i| row[i % 3]);
             let (whole, rest) = a.as_chunks::<24>();
             let (out, out_rest) = out.as_chunks_mut::<24>();
@@ -83,7 +83,7 @@ pub fn every_second<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) 
 pub trait Turn: Copy + Add<Output = Self> {
     /// Rows and columns of a tile: as many as a vector of 256 bits has elements.
     const SIDE: usize;
-    /// The same tile with rows for columns: `tile` gives its rows, `put` takes them.
+    /// Transposes a tile: `tile` gives its rows, `put` takes its columns.
     #[cfg(target_arch = "x86_64")]
     fn turn(v3: V3, tile: Tile<'_, Self>);
 }

@@ -60,12 +60,12 @@ impl Problem {
         }
     }
 
-    /// The same with another input, of numbers from a rule for random bits.
+    /// Adds an input, of numbers from a rule for random bits.
     pub fn reads<T: Cell>(self, shape: &[usize], rule: impl FnMut(u64) -> T) -> Problem {
         self.reads_some::<T>(shape, 1, rule)
     }
 
-    /// The same with another input, one of `of` elements of which counts.
+    /// Adds an input, one of `of` elements of which counts.
     pub fn reads_some<T: Cell>(
         mut self,
         shape: &[usize],
@@ -86,12 +86,12 @@ impl Problem {
         self
     }
 
-    /// The same with another output.
+    /// Adds an output.
     pub fn writes<T: Cell>(self) -> Problem {
         self.writes_as::<T>(T::DTYPE)
     }
 
-    /// The same with another output of bools.
+    /// Adds an output of bools.
     pub fn writes_bools(self) -> Problem {
         self.writes_as::<u8>(DType::Bool)
     }
@@ -104,12 +104,12 @@ impl Problem {
         self
     }
 
-    /// The same, where results may be so many units in the last place from the loop's.
+    /// Allows results to differ from the loop's by this many units in the last place.
     pub fn within(self, ulps: u64) -> Problem {
         Problem { ulps, ..self }
     }
 
-    /// The same in so many units of equal size.
+    /// Divides the problem into this many units of equal size.
     pub fn in_units(self, units: usize) -> Problem {
         Problem { units, ..self }
     }

@@ -22,7 +22,7 @@ use two_axes::{every_second, outer, reversed, short_columns, short_rows, standar
 pub struct Workload {
     /// Its name.
     pub name: &'static str,
-    /// What it computes.
+    /// The formula.
     pub formula: &'static str,
     /// The dtypes that it can be made for.
     pub dtypes: &'static [DType],

@@ -106,7 +106,7 @@ fn values_dont_repeat() {
                 Slice::Float32(x) => format!("{:?}", &x[range]),
                 Slice::Float64(x) => format!("{:?}", &x[range]),
             };
-            // Of so many, no run is there twice; single values are, of the narrow dtypes.
+            // At this length no run occurs twice; single values do, of the narrow dtypes.
             let length = 40;
             let runs = column.len() / length;
             let all: HashSet<String> = (0..runs).map(|i| text(i * length..(i + 1) * length)).collect();

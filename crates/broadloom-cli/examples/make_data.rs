@@ -3,7 +3,7 @@
 //! The four `.npy` files have the same bytes on every machine: all arithmetic is addition, multiplication, division and
 //! square root, which IEEE 754 defines exactly, since the functions of mathematics libraries differ between machines.
 //!
-//! `cargo run -p broadloom-cli --example make_data` writes the files anew.
+//! `cargo run -p broadloom-cli --example make_data` writes the files.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -48,7 +48,7 @@ struct Scene {
     columns: usize,
 }
 
-/// What the ground is made of: its reflectance in the red and in the near infrared.
+/// A cover of the ground: its reflectance in the red and in the near infrared.
 #[derive(Clone, Copy)]
 struct Cover {
     red: f64,
@@ -61,7 +61,7 @@ const FOREST: Cover = Cover { red: 0.028, nir: 0.330 };
 const MEADOW: Cover = Cover { red: 0.060, nir: 0.360 };
 const ROOF: Cover = Cover { red: 0.210, nir: 0.230 };
 const ROAD: Cover = Cover { red: 0.140, nir: 0.160 };
-/// What grows on fields, and what does not: wheat, clover, stubble, maize, ploughed soil, rape, barley.
+/// The covers of fields: wheat, clover, stubble, maize, ploughed soil, rape, barley.
 const CROPS: [Cover; 7] = [
     Cover { red: 0.055, nir: 0.450 },
     Cover { red: 0.045, nir: 0.520 },
@@ -105,7 +105,7 @@ impl Scene {
     /// The ground through the air, with clouds and their shadows.
     fn seen(&self, x: f64, y: f64) -> Cover {
         let cloud = cloud(x, y);
-        // The sun stands in the south-east.
+        // The sun is in the south-east.
         let shade = cloud_shadow(x, y);
         let lit = self.ground(x, y).scaled(1.0 - 0.55 * shade);
         let haze = Cover { red: 0.012, nir: 0.004 };

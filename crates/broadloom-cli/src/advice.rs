@@ -1,5 +1,5 @@
-//! What to write instead, where the mistake is one of the command line: a name without a file, or files whose shapes do
-//! not go together.
+//! Advice for mistakes of the command line: a name without a file, or files whose shapes do
+//! not fit each other.
 
 use broadloom::ErrorKind;
 use broadloom::text::{Program, Span, TextError};

@@ -43,7 +43,7 @@ pub struct EvalArgs {
     #[arg(allow_hyphen_values = true, required_unless_present = "file")]
     pub expression: Option<OsString>,
 
-    /// The file that a name of the expression stands for: .npy, .npz[:MEMBER], .csv[:COLUMN], or - for standard input.
+    /// The file for a name of the expression: .npy, .npz[:MEMBER], .csv[:COLUMN], or - for standard input.
     #[arg(value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(Binding::parse))]
     pub inputs: Vec<Binding>,
 
@@ -154,7 +154,7 @@ pub struct OpsArgs {
     pub markdown: bool,
 }
 
-/// A number of bytes: the letters K, M, G and T stand for powers of 1024.
+/// A number of bytes: the letters K, M, G and T are powers of 1024.
 fn size(word: &str) -> Result<NonZeroUsize, String> {
     let letters = ["K", "M", "G", "T"].into_iter().zip((10..).step_by(10));
     let (digits, shift) = letters
@@ -253,7 +253,7 @@ impl From<AccuracyArg> for Accuracy {
     }
 }
 
-/// A name, and the file that it stands for.
+/// A name and its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     pub name: String,
@@ -276,7 +276,7 @@ impl Binding {
     }
 }
 
-/// What to write instead of a word that names no input.
+/// Advice for a word that names no input.
 fn advice(word: &OsStr) -> String {
     let stem = Path::new(word).file_stem().and_then(OsStr::to_str).filter(|stem| is_name(stem));
     match stem {
@@ -301,7 +301,7 @@ impl Destination {
     }
 }
 
-/// What is before the first `=`, and what is after it.
+/// The parts before and after the first `=`.
 fn split(word: &OsStr) -> Option<(String, Option<OsString>)> {
     let bytes = word.as_encoded_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;

@@ -16,7 +16,7 @@ const NEAR: usize = 10;
 
 /// Lines of a text.
 pub struct Excerpt {
-    /// The lines that are shown. An empty line stands for each line before them, so that line numbers are right, and a blank
+    /// The lines that are shown. Each line before them is replaced by an empty one, so that line numbers are right, and a blank
     /// is at the end, for a mark below it.
     pub text: String,
     /// For each character that is shown, and the end: where it begins in the whole text, and where here.

@@ -91,7 +91,7 @@ impl Failure {
 
     /// Reports it on standard error, with the place in this expression, and returns the exit status.
     pub fn report(&self, text: &Text) -> u8 {
-        // What fails after a signal may fail because of it, such as a pipe whose writer was interrupted as well.
+        // A failure after a signal may be caused by it, such as that of a pipe whose writer was interrupted as well.
         if signals::interrupted() && !matches!(self, Failure::Interrupted) {
             return Failure::Interrupted.report(text);
         }

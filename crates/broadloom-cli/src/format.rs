@@ -1,4 +1,4 @@
-//! What the ending of a file's name says about its format.
+//! The format of a file by the extension of its name.
 //!
 //! Files of formats that other programs read and write are refused by name, with the way around; every other ending, and
 //! none at all, is that of a `.npy` file.

@@ -161,7 +161,7 @@ mod system {
 mod tests {
     use super::*;
 
-    /// Where names differ in case only, the file system is asked; here it is asked for equal names, which are one file on any.
+    /// For names that differ in case only, the file system decides. The test uses equal names, which are one file on any.
     #[test]
     fn names_are_tried() -> io::Result<()> {
         let dir = tempfile::tempdir()?;

@@ -53,7 +53,7 @@ impl Input {
         Ok(Input { name: name.into(), path: path.into(), file, header })
     }
 
-    /// What messages about shapes say of it.
+    /// The file's name and type, for messages about shapes.
     pub fn given(&self) -> Given {
         let extents: Vec<String> = self.header.shape.iter().map(usize::to_string).collect();
         let (name, path) = (&self.name, shown(&self.path));
@@ -61,7 +61,7 @@ impl Input {
         Given { name: name.clone(), described }
     }
 
-    /// An array of the file's type that stands for it and has no values: its axes are in the order in which the file has them,
+    /// A placeholder array of the file's type, without values: its axes are in the order of the file,
     /// the slowest first.
     pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
         let dims: Vec<_> = self.stored_extents().into_iter().map(Into::into).collect();

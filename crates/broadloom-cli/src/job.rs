@@ -1,7 +1,7 @@
 //! A program over input files, evaluated one chunk at a time.
 //!
-//! A [`Job`] is typed as a whole, over inputs that stand for the files; its [`Values`] come in the order of the output
-//! file. Which part of which file a chunk needs is the library's answer ([`Chunks`]), so that memory is bounded by
+//! A [`Job`] is typed as a whole, over placeholders for the files; its [`Values`] come in the order of the output
+//! file. The library computes which part of which file a chunk needs ([`Chunks`]), so that memory is bounded by
 //! `--max-bytes`, whatever views the expression has. Reductions of what does not fit are computed before, by passes over the
 //! files ([`Passes`]).
 
@@ -22,7 +22,7 @@ use crate::run::Settings;
 #[derive(Debug)]
 pub struct Job {
     inputs: Vec<Input>,
-    /// What stands for each file in the results.
+    /// The placeholder of each file in the results.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
     /// The names of the results.
@@ -107,7 +107,7 @@ impl Job {
         Ok(text)
     }
 
-    /// The same as a page of HTML, with the code of the kernels: of a pass over the files, if there are passes.
+    /// The explanation as a page of HTML, with the code of the kernels: of a pass over the files, if there are passes.
     pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
         let mut explained = self.explained(result, order, true)?.into_iter();
         let (chunks, explanation) = explained.next().ok_or_else(|| internal("nothing is explained"))?;
@@ -277,7 +277,7 @@ impl Job {
         Failure::Eval(Error::new(ErrorKind::Limit, error.message()).with_help(help))
     }
 
-    /// What stands for the files.
+    /// The placeholders of the files.
     fn stored(&self) -> Vec<&Array<'static>> {
         self.placeholders.iter().collect()
     }
@@ -306,7 +306,7 @@ fn internal(why: &str) -> Failure {
 /// Results whose passes have run.
 struct Computed {
     chunks: Chunks<'static>,
-    /// What is evaluated before the first chunk, for its errors.
+    /// The chunks evaluated before the first one, for their errors.
     unread: Vec<Chunks<'static>>,
 }
 

@@ -190,7 +190,7 @@ pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     Ok(NpyHeader { dtype, shape, fortran, data_offset, big_endian })
 }
 
-/// What a file is that begins like this, and what to do with it.
+/// The probable format of a file with this beginning, and advice.
 fn beginning(start: &[u8]) -> String {
     let known: [(&[u8], &str); 8] = [
         (b"PK", "it is a zip archive; if it is NumPy's, give it the ending .npz"),
@@ -220,7 +220,7 @@ fn beginning(start: &[u8]) -> String {
     }
 }
 
-/// The bytes of an array, if they fit in an address space; that holds for the axes that are not empty, too, so that
+/// The bytes of an array, if they fit in an address space; also with axes of extent 0 left out, so that
 /// no stride overflows.
 fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     let stretch =

@@ -1,7 +1,7 @@
 //! The files that results are written to.
 //!
-//! A result goes chunk by chunk to each `.npy` file that is asked for. Archives and tables are made from such a file when
-//! all results are there, and so are pictures, so that nothing is computed twice. All files come to their places at the
+//! A result is written chunk by chunk to each of its `.npy` files. Archives, tables and pictures are made from such a file when
+//! all results are there, so that nothing is computed twice. All files come to their places at the
 //! end, together.
 
 use std::cell::RefCell;
@@ -74,7 +74,7 @@ pub struct Outputs<'c> {
 }
 
 impl<'c> Outputs<'c> {
-    /// Checks that the results can be written as they are asked for, and creates the files.
+    /// Checks that the results can be written as requested, and creates the files.
     pub fn begin(job: &'c Job, requests: &[Request], force: bool) -> Result<Outputs<'c>, Failure> {
         let orders = orders(job, requests);
         let mut outputs =
@@ -98,7 +98,7 @@ impl<'c> Outputs<'c> {
                 outputs.sink(result, scratch, &directory)?;
             }
         }
-        // What standard output got can't be taken back: it is the last, when nothing can be refused any more.
+        // Bytes on standard output cannot be taken back: it comes last, when nothing can be refused any more.
         for &result in streams.iter().flat_map(|request| &request.results) {
             outputs.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))?;
         }
@@ -271,7 +271,7 @@ impl<'c> Outputs<'c> {
 }
 
 impl Store {
-    /// What messages call it.
+    /// The path for messages.
     fn path(&self) -> &Path {
         match self {
             Store::Target(target) => target.path(),

@@ -14,7 +14,7 @@ mod ticks;
 
 pub use image::PlotError;
 
-/// What to draw.
+/// A picture to draw.
 pub struct Picture<'a> {
     /// The line above the picture.
     pub title: &'a str,

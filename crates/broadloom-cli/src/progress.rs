@@ -22,7 +22,7 @@ pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
     }
     let (done, waiting) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        // If no thread can be started, nothing is said.
+        // If no thread can be started, there is no progress bar.
         let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
             if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // If standard error is closed, nothing can be said.

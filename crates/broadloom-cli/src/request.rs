@@ -56,7 +56,7 @@ pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Fail
     Ok(requests)
 }
 
-/// The results that a destination stands for.
+/// The results that go to a destination.
 fn results(destination: &Destination, program: &Program, takes_all: bool) -> Result<Vec<usize>, Failure> {
     let names: Vec<&str> = program.outputs().collect();
     let listed = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -79,7 +79,7 @@ impl Settings {
         self.options.int_division == IntDivision::Error
     }
 
-    /// How arrays would be evaluated together; with the code of their kernels, if that is asked for.
+    /// How arrays would be evaluated together; with the code of their kernels, if requested.
     pub fn explain(&self, arrays: &[&Array<'_>], code: bool) -> Result<Explanation, Failure> {
         explain_many(arrays, &self.options, code).map_err(Failure::Eval)
     }

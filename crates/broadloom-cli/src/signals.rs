@@ -32,7 +32,7 @@ static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
 static NAMES: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// Temporary files that have a name, and that nobody else may see when the process ends.
+/// Temporary files with names, which must be removed when the process ends.
 pub struct Names(MutexGuard<'static, Option<HashSet<PathBuf>>>);
 
 impl Names {
@@ -68,7 +68,7 @@ pub fn interrupted() -> bool {
     RECEIVED.load(Ordering::Relaxed) != 0
 }
 
-/// Reports once that the command was interrupted or took too long; whoever comes second waits for the end of the process.
+/// Reports once that the command was interrupted or took too long; a second caller waits for the end of the process.
 pub fn announce() {
     if ANNOUNCED.swap(true, Ordering::AcqRel) {
         loop {
@@ -76,7 +76,7 @@ pub fn announce() {
         }
     }
     let mut err = io::stderr();
-    // What is left of a bar is erased first. If standard error is closed, nothing can be reported.
+    // The rest of a bar is erased first. If standard error is closed, nothing can be reported.
     let erase = if err.is_terminal() { "\r\x1b[K" } else { "" };
     let why = match LIMIT.get() {
         Some(limit) if status() == Some(TIME_STATUS) => {
@@ -142,7 +142,7 @@ mod system {
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(kept)) else {
             return;
         };
-        // Fails if nobody waits.
+        // Fails if there is no receiver.
         let _ = ready.send(());
         if let Some(signal) = signals.forever().next() {
             super::end(signal);

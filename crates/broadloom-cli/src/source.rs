@@ -1,7 +1,7 @@
 //! Where the array of an input comes from: a file that can be mapped, with a header that says how.
 //!
-//! What can't be mapped as it is (a pipe, standard input, a compressed member of an archive, a table of text) is copied
-//! to a temporary file without a name first, so that it may be larger than memory and leaves nothing behind.
+//! An input that cannot be mapped (a pipe, standard input, a compressed member of an archive, a table of text) is first copied
+//! to a temporary file without a name, so that it may be larger than memory and leaves nothing behind.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -15,15 +15,15 @@ use crate::scratch::Scratch;
 use crate::text::shown;
 use crate::{npz, table, unpack};
 
-/// The path that stands for standard input and standard output.
+/// The path that means standard input or standard output.
 pub const STREAM: &str = "-";
 
-/// Whether a path stands for standard input or standard output.
+/// Whether a path means standard input or standard output.
 pub fn is_stream(path: &Path) -> bool {
     path == Path::new(STREAM)
 }
 
-/// Opens the array that an input of this name stands for.
+/// Opens the array of an input with this name.
 pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     if is_stream(path) {
         return stdin().map_err(|error| Failure::npy(Path::new("standard input"), &error));

@@ -149,7 +149,7 @@ fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The columns that are asked for, of a table with this first row.
+/// The selected columns of a table with this first row.
 fn chosen(first: &csv::ByteRecord, is_head: bool, column: Option<&str>) -> Result<Columns, TableError> {
     let Some(name) = column else { return Ok(Columns::All(first.len())) };
     let named = first.iter().position(|cell| is_head && cell == name.as_bytes());

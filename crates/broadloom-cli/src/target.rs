@@ -91,7 +91,7 @@ impl Target {
         directory(&self.place).to_path_buf()
     }
 
-    /// What was written, for reading; nothing may be written after.
+    /// The written file, for reading; nothing may be written after.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
         }
     }
     if let Some(failed) = failed {
-        // What can't be removed stays: it is complete.
+        // Files that cannot be removed stay: they are complete.
         linked.iter().for_each(|place| drop(fs::remove_file(place)));
         return Err(failed);
     }
@@ -268,7 +268,7 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Removes the temporary files in a directory whose process is gone: those that nobody has locked.
+/// Removes the temporary files in a directory whose process is gone: those that are not locked.
 fn collect(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -282,7 +282,7 @@ fn collect(directory: &Path) {
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // What can't be removed is left to its owner.
+            // A file that cannot be removed is left to its owner.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -443,7 +443,7 @@ mod tests {
         Ok(())
     }
 
-    /// Where files without a name can't be had, one with a name is removed by whoever comes next.
+    /// Where files without a name are not available, the next run removes one with a name.
     #[test]
     fn what_a_killed_process_left_is_collected() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;

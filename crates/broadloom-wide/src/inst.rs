@@ -2,7 +2,7 @@
 //!
 //! A function is one linear instruction sequence. Loops are marked by their head and the branches back to it, out-of-line code
 //! is nested in the branch that enters it. Each virtual register has one definition, or is a parameter of the function, of a
-//! loop or of a join; the sources of an instruction stand in the order of its encoding.
+//! loop or of a join; the sources of an instruction are in the order of its encoding.
 
 use smallvec::SmallVec;
 

@@ -1,6 +1,6 @@
 //! Vector operations that the machine does in one or a few instructions and CLIF has no instruction for.
 //!
-//! In CLIF an intrinsic is a call of an extern function whose name stands for it. It is pure unless it says otherwise.
+//! In CLIF an intrinsic is a call of an extern function whose name identifies it. It is pure unless its documentation says otherwise.
 
 use cranelift_codegen::ir::{ExternalName, UserExternalName};
 
@@ -94,7 +94,7 @@ impl Intrinsic {
         UserExternalName::new(Self::NAMESPACE, index)
     }
 
-    /// The intrinsic that a name stands for.
+    /// The intrinsic with this name.
     pub fn of(name: &UserExternalName) -> Option<Intrinsic> {
         if name.namespace != Self::NAMESPACE {
             return None;
@@ -105,7 +105,7 @@ impl Intrinsic {
         }
     }
 
-    /// The intrinsic that a function of the CLIF function stands for.
+    /// The intrinsic of an external function of the CLIF function.
     pub fn of_external(function: &cranelift_codegen::ir::Function, name: &ExternalName) -> Option<Intrinsic> {
         match name {
             ExternalName::User(user) => Intrinsic::of(&function.params.user_named_funcs()[*user]),

@@ -1,7 +1,7 @@
 //! The tail of a row, where a block has fewer elements than lanes: its loads and stores are masked.
 //!
 //! Nothing beyond the row's last element is read or written, and lanes without an element compute with 0. The tail mask counts
-//! from a vector's first lane; it is set anew when another vector is accessed, after a call and in out-of-line code, since no
+//! from a vector's first lane; it is set again when another vector is accessed, after a call and in out-of-line code, since no
 //! mask register survives these.
 
 use crate::allocated::{PInst, POperand, TAIL_MASK, TAIL_VECTOR};
@@ -24,7 +24,7 @@ pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
     moves[element.trailing_zeros() as usize]
 }
 
-/// What stands for an instruction in the tail, in this order.
+/// The instructions that replace an instruction in the tail, in this order.
 #[derive(Clone, Debug)]
 pub(crate) struct TailExpansion {
     /// Sets the tail mask to count from this lane on.
@@ -58,7 +58,7 @@ impl TailMasker {
         TailMasker::new()
     }
 
-    /// What an instruction becomes, unless it accesses no elements of the row.
+    /// The replacement of an instruction, or `None` if it accesses no elements of the row.
     pub(crate) fn expand(&mut self, inst: &PInst) -> Option<TailExpansion> {
         let (position, address, access) =
             inst.operands.iter().enumerate().find_map(|(position, operand)| match operand {

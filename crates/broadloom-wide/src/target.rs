@@ -1,4 +1,4 @@
-//! What code is compiled for: the instruction set level, and the registers of the calling conventions as the platforms' ABI
+//! The target of code: the instruction set level, and the registers of the calling conventions as the platforms' ABI
 //! documents give them.
 
 /// The vector instruction set that is available.

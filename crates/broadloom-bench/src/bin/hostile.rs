@@ -15,7 +15,7 @@ use broadloom::Array;
 use broadloom::text::{Program, TextError, expression};
 use broadloom_bench::hostile::{Hostile, texts};
 
-/// So many processes answer each text.
+/// The number of processes that answer each text.
 const PROCESSES: usize = 7;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -116,7 +116,7 @@ fn least(contenders: &mut [&mut dyn FnMut()]) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; contenders.len()];
     for _ in 0..ROUNDS {
         for ((run, &calls), best) in contenders.iter_mut().zip(&calls).zip(&mut best) {
-            // What another contender drove from a cache comes back.
+            // Reloads the memory that the other contender evicted from the cache.
             run();
             let start = Instant::now();
             (0..calls).for_each(|_| run());
@@ -140,7 +140,7 @@ fn measure<T: broadloom_math::Float + Default>(
             column
         })
         .collect();
-    // The same memory for both.
+    // Both contenders write to one memory.
     let mut out = Placed::<T>::new(n, 3);
     let run_code = |out: &mut [T]| {
         let from = columns.iter().take(inputs).map(|column| floats(black_box(column.get())));

@@ -1,8 +1,8 @@
-//! What is paid before and beside the loops: compiling, planning, reading text, and short calls.
+//! The overheads beside the loops: compiling, planning, reading text, and short calls.
 //!
 //! Each figure is a line of JSON with the least and the median nanoseconds of its samples. `scripts/compare_speed.py` runs
-//! this command of two commits in turns, so a figure keeps its name and its meaning; what internals are called for it
-//! stands in one function. `first EXECUTOR` prints the nanoseconds of the first evaluation of the process instead, which
+//! this command of two commits in turns, so a figure keeps its name and its meaning; the internals that it calls
+//! are used in one function. `first EXECUTOR` prints the nanoseconds of the first evaluation of the process instead, which
 //! has evaluated nothing before.
 //!
 //! `cargo run --release -p broadloom-bench --features overheads --bin overheads`

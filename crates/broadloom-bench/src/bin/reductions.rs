@@ -63,7 +63,7 @@ plain!(distance_f32, f32, |x, y| (x - y) * (x - y), |a, b| a + b);
 plain!(masked_f32, f32, |x, y| if y > 0.0 { x } else { 0.0 }, |a, b| a + b);
 plain!(largest_f32, f32, |x, _y| x.abs(), |a, b| if b > a { b } else { a });
 
-/// What rows share.
+/// The state that rows share.
 struct Bench {
     filter: String,
     options: Options,

@@ -1,4 +1,4 @@
-//! Round trips, headers as NumPy and npyz write them, damaged files, and what is left of files that fail.
+//! Round trips, headers as NumPy and npyz write them, damaged files, and the remains of files that fail.
 
 use std::fs;
 

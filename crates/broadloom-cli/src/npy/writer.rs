@@ -46,12 +46,12 @@ impl<W: Write> NpyWriter<W> {
         Ok(())
     }
 
-    /// What the array is written to.
+    /// The destination.
     pub fn to(&self) -> &W {
         &self.to
     }
 
-    /// What the array was written to, flushed.
+    /// Returns the destination, flushed.
     ///
     /// # Errors
     ///

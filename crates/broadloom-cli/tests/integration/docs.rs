@@ -143,7 +143,7 @@ fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
         || is_test(&words) && (is_default || ci.iter().any(|line| is_tested_with(&line)))
 }
 
-/// What follows a flag.
+/// The word after a flag.
 fn after<'w>(flag: &str, words: &[&'w str]) -> Vec<&'w str> {
     words.windows(2).filter(|pair| pair[0] == flag).map(|pair| pair[1]).collect()
 }
@@ -155,7 +155,7 @@ fn ci() -> Vec<Command> {
     commands
 }
 
-/// What `broadloom` is given, if that is the program.
+/// The arguments of `broadloom`, if that is the program.
 fn arguments(command: &Command) -> Option<&str> {
     let of_cargo = ["cargo run -p broadloom-cli -- ", "cargo run --bin broadloom -- "];
     let text = &command.text;
@@ -174,7 +174,7 @@ fn is_of_an_example(command: &Command) -> bool {
     })
 }
 
-/// Whether it is a name rather than a command where it stands in a sentence.
+/// Whether it is a name in a sentence rather than a command.
 fn is_mention(command: &Command) -> bool {
     match &*command.words[0] {
         "broadloom" | "fingerprint" => true,
@@ -301,7 +301,7 @@ fn every_file_that_is_named_exists() {
     let files = pages::files();
     let (mut faults, mut checked) = (Vec::new(), 0);
     for page in pages::all() {
-        // What a version had stays in the changelog.
+        // The changelog may name files of earlier versions.
         for span in page.code().into_iter().filter(|_| page.path != "CHANGELOG.md") {
             let is_path = [".rs", ".md", ".py", ".sh", ".toml", ".json", ".c", ".h"]
                 .iter()
@@ -340,7 +340,7 @@ fn every_folder_that_is_named_exists() {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for span in page.code() {
             let is_plain = span.text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-            // What a build makes is below these names.
+            // Builds make the files below these names.
             let is_built = ["/build", "/artifacts", "/corpus"].iter().any(|part| span.text.contains(part));
             if roots.iter().any(|root| span.text.starts_with(root)) && is_plain && !is_built {
                 checked += 1;

@@ -498,7 +498,7 @@ fn the_functions_are_listed() {
     assert_eq!(version, format!("broadloom {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// To make the page anew: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
+/// To write the page again: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
 #[test]
 fn the_page_of_functions_is_current() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/ops.md");

@@ -71,7 +71,7 @@ fn expressions() {
     }
 }
 
-/// What is told of an expression, with its trailing spaces taken off.
+/// The message for an expression, without trailing spaces.
 fn told(dir: &Dir, expression: &str, inputs: &[&str]) -> String {
     let outcome = fails(dir, &[&["eval", expression], inputs].concat());
     outcome.stderr.lines().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -353,7 +353,7 @@ fn a_zero_divisor() {
     }
 }
 
-/// A limit on the size of files stands in for a full disk.
+/// A limit on the size of files replaces a full disk.
 #[cfg(unix)]
 #[test]
 fn no_room_for_the_output() {

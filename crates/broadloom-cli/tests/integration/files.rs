@@ -1,4 +1,4 @@
-//! What is read and written besides one `.npy` file: streams, archives, tables, several results, texts in files.
+//! Inputs and outputs besides one `.npy` file: streams, archives, tables, several results, texts in files.
 
 use std::io::Write;
 use std::path::Path;
@@ -334,7 +334,7 @@ fn tables_are_written() {
         assert_eq!(text("all.csv"), "x,i,b\n0.1,1,0\n3.4028235e38,-9223372036854775808,0\nNaN,3,1\n");
         dir.ok(&[&["eval", "f / 2", "f=f.npy", "-o", "f.csv"], &args[..]].concat());
         assert_eq!(text("f.csv"), "0.5,1.0,1.5\n2.0,2.5,3.25\n");
-        // What is written reads back as the same numbers.
+        // The written table reads back as the same numbers.
         assert_eq!(dir.ok(&["eval", "t - f / 2", "t=f.csv", "f=f.npy"]), "[[0. 0. 0.]\n [0. 0. 0.]]\n");
     }
     dir.ok(&["eval", "x", "x=x.npy", "-o", "x.csv"]);

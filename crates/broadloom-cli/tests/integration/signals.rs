@@ -1,6 +1,6 @@
 //! Signals at every stage: the exit status tells which one it was, and nothing is left behind.
 //!
-//! What a signal does must not depend on what the command is doing, so that each case only waits until the command is
+//! The effect of a signal must not depend on the state of the command, so each case only waits until the command is
 //! busy: by the processor time that it took, by what it printed, or by the files that it has open.
 
 #![cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Slips on the command line, and the message that each gets.
 //!
 //! `tests/cases/command-slips.txt` has the arguments of the command on a line, as a shell reads them, and the message,
-//! indented, on the next: the error, and the advice under the place that it points to. To write the messages anew:
+//! indented, on the next: the error, and the advice under the place that it points to. To write the messages again:
 //! `BROADLOOM_BLESS=1 cargo test -p broadloom-cli --test integration slips`. Each was read by a person; read what changes.
 
 #![cfg(unix)]

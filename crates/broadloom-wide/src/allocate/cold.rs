@@ -60,7 +60,7 @@ impl Allocator<'_> {
                 self.registers.put(register, parameter);
             }
         }
-        // What only the out-of-line code and the test have read.
+        // Registers read last by the out-of-line code and the test.
         self.release_dead();
         Ok(())
     }

@@ -67,7 +67,7 @@ impl Allocator<'_> {
             zeroing: inst.zeroing,
         };
         self.emit(AInst::Op { id: self.id(), inst: allocated });
-        // A result that nobody reads.
+        // A result without uses.
         if let Some(def) = inst.def
             && !self.slots.in_cold()
             && self.is_dead(def)

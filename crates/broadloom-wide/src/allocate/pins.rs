@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::allocate::liveness::Liveness;
 use crate::inst::{MInst, RegClass, TailLoop, VFunction, VReg, VRegKind};
 
-/// Registers of each class that are left free beyond the body's own pressure, for operands that are reloaded.
+/// Registers of each class kept free beyond the body's own pressure, for operands that are reloaded.
 const SPARE: [usize; 3] = [2, 2, 1];
 
 /// The values to pin in the loop from `head` to `end`: those that it reads most, as many as fit beside the values that the body
@@ -69,7 +69,7 @@ fn survey(
         inst.each_read(&mut |reg| {
             let defined = liveness.defined_at(reg);
             if defined.is_some_and(|at| at >= head) {
-                // What out-of-line code computes for itself takes no register on the inline path.
+                // Values that out-of-line code defines take no register on the inline path.
                 if defined != Some(at) && is_live.insert(reg) {
                     live[func.class(reg) as usize] += 1;
                 }

@@ -31,7 +31,7 @@ impl ClassState {
     }
 }
 
-/// What all registers hold at one point.
+/// The contents of all registers at one point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Snapshot([ClassState; 3]);
 

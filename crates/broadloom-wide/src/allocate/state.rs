@@ -26,7 +26,7 @@ pub(super) struct OpenLoop {
     pub(super) parameters: SmallVec<[PReg; 2]>,
     /// Of a tail loop: the row's elements, the block's.
     pub(super) tail: Option<(POperand, u32)>,
-    /// What was pinned before it.
+    /// The pins before it.
     pub(super) pins: Pins,
     /// The code before it.
     pub(super) before: Vec<AInst>,
@@ -202,7 +202,7 @@ impl<'f> Allocator<'f> {
         let mut victim = None;
         for (number, reg) in self.registers.evictable(class, forbidden) {
             let next = u64::from(self.next_use(reg));
-            // Of those used equally late, one that need not be stored.
+            // Among registers whose next uses are equally far, prefer one that need not be stored.
             let cheap = u64::from(self.func.is_constant(reg) || self.slots.is_stored(reg));
             let late = 2 * next + cheap + 1;
             if victim.is_none_or(|(_, _, latest)| late > latest) {

@@ -15,7 +15,7 @@ use crate::inst::{
 };
 use crate::target::{Convention, Level};
 
-/// What is in a register or a slot: a value that stands for how it was made.
+/// The symbolic contents of a register or a slot: a value that identifies how it was made.
 type Name = u64;
 
 fn made(how: u64, of: &[Name]) -> Name {
@@ -24,7 +24,7 @@ fn made(how: u64, of: &[Name]) -> Name {
     })
 }
 
-/// What an instruction makes of its sources; the order of two terms or factors does not matter.
+/// The symbolic result of an instruction; the order of two terms or factors does not matter.
 fn result(encoding: Encoding, mut of: Vec<Name>) -> Name {
     if encoding == encodings::PADDD {
         of.sort_unstable();

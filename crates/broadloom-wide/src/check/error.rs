@@ -1,4 +1,4 @@
-//! What the checker finds.
+//! The errors that the checker reports.
 
 use std::fmt;
 

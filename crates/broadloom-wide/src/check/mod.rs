@@ -110,7 +110,7 @@ impl<'f> Checker<'f> {
                     }
                     _ => Err(Failure::OutOfOrder { expected: Some(cursor) }),
                 },
-                // What follows has bodies of its own, in which errors name their instruction.
+                // The next instructions have bodies of their own, in which errors name their instruction.
                 AInst::Cold { .. } => {
                     cursor = self.cold(inst, cursor, state, masker)?;
                     Ok(())

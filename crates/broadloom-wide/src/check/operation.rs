@@ -130,7 +130,7 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// Checks what stands for the operation in the tail of a row; the state already has the new tail mask.
+    /// Checks the instructions that replace the operation in the tail of a row; the state already has the new tail mask.
     pub(super) fn check_tail(
         &mut self,
         want: &VInst,

@@ -67,7 +67,7 @@ impl Frame {
         PAddress::at(PBase::Reg(RSP), self.saved_vectors_at() + 16 * i as i32)
     }
 
-    /// Where the mask of the elements that are left is kept in a tail.
+    /// The stack slot of the tail mask.
     pub(super) fn tail_mask(&self) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.tail_at())
     }

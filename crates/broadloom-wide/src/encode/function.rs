@@ -39,7 +39,7 @@ impl<'f> FunctionWriter<'f> {
     pub(super) fn write(mut self, func: &'f AllocatedFunction) -> Result<Code, Unsupported> {
         stack::prologue(&mut self.asm)?;
         self.sequence(&func.insts)?;
-        // Breadth first: out-of-line code stands in the order of its branches.
+        // Breadth first: out-of-line code follows in the order of its branches.
         let mut next = 0;
         while next < self.pending.len() {
             let Pending { body, jump, back, ref mut masker } = self.pending[next];

@@ -1,7 +1,7 @@
 //! Encodes allocated code as position-independent bytes, with the constant pool behind them.
 //!
 //! The code leaves registers and stack as the calling convention asks. The body of a tail loop is written twice: for whole blocks, and
-//! masked for the elements that are left.
+//! masked for the remaining elements.
 
 mod assembler;
 mod frame;

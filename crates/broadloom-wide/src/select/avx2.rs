@@ -163,7 +163,7 @@ impl Lower<'_> {
 
     /// Keeps the low bytes of each lane.
     fn truncate(&mut self, def: VReg, x: VReg, length: VectorLength, broad: u32, narrow: u32) {
-        // What is left of a half has 8 bytes at most; the shuffle repeats it throughout the half.
+        // The remaining part of a half has 8 bytes at most; the shuffle repeats it throughout the half.
         let indices = (0..8).map(|i| u64::from(i % narrow + i / narrow * broad % 16) << (8 * i));
         let indices = self.vregs.constant(indices.fold(0, |all, index| all | index));
         if length == VectorLength::L128 {

@@ -85,7 +85,7 @@ impl Lower<'_> {
         call.block(&self.clif.dfg().value_lists)
     }
 
-    /// What a block that ends with a jump passes to the next.
+    /// The arguments that a block with a jump at its end passes to the next.
     fn jump_arguments(&self, from: Block, to: Block) -> Result<SmallVec<[Value; 8]>, Unsupported> {
         let last = self.clif.func.layout.last_inst(from).map(|i| self.clif.data(i));
         match last {

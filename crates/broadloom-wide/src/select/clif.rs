@@ -144,9 +144,9 @@ impl<'f> Clif<'f> {
         }
     }
 
-    // The same bits under another name.
+    // A bitcast keeps the bits.
 
-    /// What a vector bitcast is of.
+    /// The operand of a vector bitcast.
     pub(super) fn bitcast_of(&self, v: Value) -> Option<Value> {
         let inst = self.def_of(v, Opcode::Bitcast)?;
         let inner = self.resolve(self.arguments(inst)[0]);
@@ -180,7 +180,7 @@ impl<'f> Clif<'f> {
         (self.level == Level::Avx512 && self.is_mask(inner)).then_some(inner)
     }
 
-    /// What a value is the complement of.
+    /// The operand of a complement.
     pub(super) fn complement_of(&self, v: Value) -> Option<Value> {
         self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
     }

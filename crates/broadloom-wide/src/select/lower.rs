@@ -13,7 +13,7 @@ pub(super) struct Lower<'f> {
     pub(super) vregs: VRegs,
     /// The current CLIF instruction.
     pub(super) at: Option<ClifInst>,
-    /// What the current instruction becomes, in order.
+    /// The instructions selected for the current CLIF instruction, in order.
     current: Vec<MInst>,
     /// The code behind the current instruction, the last one first.
     selected: Vec<MInst>,
@@ -35,7 +35,7 @@ impl<'f> Lower<'f> {
         self.reg_of(v, true)
     }
 
-    /// The same; `once` if this is the only use of the values around it, whose bits it shares.
+    /// The register of a value; `once` if this is the only use of the values around it, whose bits it shares.
     fn reg_of(&mut self, v: Value, once: bool) -> VReg {
         let v = self.clif.resolve(v);
         if let Some(reg) = self.vregs.of(v) {
@@ -93,7 +93,7 @@ impl<'f> Lower<'f> {
         def
     }
 
-    /// The same with an immediate.
+    /// Makes an instruction with an immediate.
     pub(super) fn make_i(
         &mut self,
         encoding: Encoding,

@@ -17,7 +17,7 @@ impl Lower<'_> {
         self.vregs.of(v).is_none().then_some(load)
     }
 
-    /// The same, through bitcasts that have no other use.
+    /// Finds a load to fold through bitcasts that have no other use.
     pub(super) fn sunk_through_casts(&self, v: Value) -> Option<ClifInst> {
         let mut v = self.clif.resolve(v);
         while let Some(inner) = self.clif.bitcast_of(v) {

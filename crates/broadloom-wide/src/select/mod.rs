@@ -1,7 +1,7 @@
 //! Instruction selection: from optimised CLIF to machine instructions over virtual registers.
 //!
 //! It goes backwards, from uses to definitions: an instruction sees whether anybody needs its result, and in what form, and folds
-//! definitions that the machine can do in one with itself (loads, addresses, negations). A value that nobody needs costs
+//! definitions that the machine can do in one with itself (loads, addresses, negations). An unused value costs
 //! nothing. What is not supported is refused by name.
 
 mod avx2;

@@ -1,4 +1,4 @@
-//! What selection has to know of a function before it begins: uses, masks, stores, stack slots and the loop over a row.
+//! The facts about a function that selection needs before it begins: uses, masks, stores, stack slots and the loop over a row.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, Inst as ClifInst, InstructionData as Data, Opcode, Value};
@@ -135,7 +135,7 @@ impl<'f> Clif<'f> {
                 if next.and_then(|next| self.linear(next)) != Some((row.index, i64::from(row.lanes))) {
                     return refuse("a loop over blocks that goes on with another index");
                 }
-                // The elements that are left are counted in a mask.
+                // A mask counts the remaining elements.
                 return match row.lanes {
                     1..=64 => Ok(row),
                     lanes => refuse(format!("blocks of {lanes} elements")),

@@ -222,7 +222,7 @@ impl Lower<'_> {
         self.binary(self.logic(ty, logic), result, args);
     }
 
-    /// `a` where the bits are set, else `b`, if that is one instruction.
+    /// `a` where the bits are set, else `b`, if one instruction does it.
     fn blend_by_constant(&mut self, result: Value, bits: u64, a: Value, b: Value) -> bool {
         let ty = self.clif.ty(result);
         let whole = |lane: u32| {
@@ -331,7 +331,7 @@ impl Lower<'_> {
             (true, pair) if pair == (y, x) => CondCode::swap_args(cond),
             _ => return None,
         };
-        // Where the two are equal or one is NaN, the machine gives the second one, too.
+        // Where the two are equal or one is NaN, the machine also gives the second one.
         let [single, double] = match cond {
             FloatCC::LessThan => [encodings::MINPS, encodings::MINPD],
             FloatCC::GreaterThan => [encodings::MAXPS, encodings::MAXPD],

@@ -10,7 +10,7 @@ pub(super) struct VRegs {
     kinds: Vec<VRegKind>,
     /// The register of each value, if anybody has asked for it.
     values: Vec<Option<VReg>>,
-    /// The mask register of each value, likewise.
+    /// The mask register of each value, if it has one.
     masks: Vec<Option<VReg>>,
     constants: FxHashMap<u64, VReg>,
     integers: FxHashMap<i64, VReg>,

@@ -1,4 +1,4 @@
-//! What is timed: kernels as machine code at each width, and loops that the machine's C compiler makes.
+//! The contenders: kernels as machine code at each width, and loops that the machine's C compiler makes.
 
 use std::error::Error;
 

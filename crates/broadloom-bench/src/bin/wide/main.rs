@@ -259,7 +259,7 @@ fn others() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A workload at both sizes and both dtypes, if it is asked for.
+/// A workload at both sizes and both dtypes, if it is selected.
 macro_rules! sizes {
     ($name:literal, $asked:ident, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
         if $asked($name) {

@@ -148,7 +148,7 @@ fn takes(sources: &str, flag: &str) -> bool {
         || sources.contains(&format!("{}:", name.replace('-', "_")))
 }
 
-/// What is wrong with a command, if anything; `help` gives the help of a subcommand of `broadloom`.
+/// The fault of a command, if it has one; `help` gives the help of a subcommand of `broadloom`.
 pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String> {
     let words = &command.words;
     let rest = &words[1..];

@@ -20,7 +20,7 @@ pub struct Page {
 pub struct Block<'p> {
     /// The number of its first line.
     pub line: usize,
-    /// What stands behind the fence.
+    /// The word after the fence.
     pub language: &'p str,
     pub lines: Vec<&'p str>,
 }

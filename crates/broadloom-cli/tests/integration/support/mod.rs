@@ -16,7 +16,7 @@ use flate2::write::DeflateEncoder;
 /// A directory that is gone after the test.
 pub struct Dir(tempfile::TempDir);
 
-/// What a run of the command gave.
+/// The outcome of a run of the command.
 #[derive(Debug)]
 pub struct Outcome {
     pub status: Option<i32>,
