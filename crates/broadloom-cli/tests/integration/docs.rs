@@ -334,7 +334,8 @@ fn every_file_that_is_named_exists() {
 #[test]
 fn every_folder_that_is_named_exists() {
     let files = pages::files();
-    let roots = [".ci/", "benches/", "crates/", "docs/", "examples/", "fuzz/", "python/", "scripts/", "tests/"];
+    let roots =
+        [".ci/", "benches/", "crates/", "docs/", "examples/", "fuzz/", "python/", "scripts/", "tests/"];
     let (mut faults, mut checked) = (Vec::new(), 0);
     for page in pages::all().into_iter().filter(|page| page.path != OF_ANOTHER_TREE) {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -379,7 +380,8 @@ fn every_item_that_is_named_exists() {
     let (mut faults, mut checked) = (Vec::new(), 0);
     for page in pages::all().iter().filter(|page| OF_THE_CODE.contains(&&*page.path)) {
         for span in page.code() {
-            let is_path = span.text.contains("::") && span.text.chars().all(|c| c.is_alphanumeric() || "_:".contains(c));
+            let is_path = span.text.contains("::")
+                && span.text.chars().all(|c| c.is_alphanumeric() || "_:".contains(c));
             if !is_path || span.text.starts_with("std::") {
                 continue;
             }

@@ -9,8 +9,7 @@ use broadloom_bench::{Row, WORKLOADS};
 
 use crate::measured::Measured;
 
-const BEGIN: &str =
-    "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs/generated` -->\n";
+const BEGIN: &str = "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs/generated` -->\n";
 const END: &str = "<!-- workloads: end -->\n";
 
 /// The page with this text between its markers.

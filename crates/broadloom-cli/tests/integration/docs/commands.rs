@@ -219,7 +219,8 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
         return Some(format!("cargo {}?", rest[0]));
     }
     let mut packages = Vec::new();
-    let mut filters: Vec<&String> = passed.iter().filter(|word| rest[0] == "test" && !is_flag(word)).collect();
+    let mut filters: Vec<&String> =
+        passed.iter().filter(|word| rest[0] == "test" && !is_flag(word)).collect();
     let (mut target, mut words) = (None, flags[1..].iter());
     while let Some(word) = words.next() {
         match &**word {

@@ -36,7 +36,8 @@ pub struct Span {
 pub fn all() -> Vec<Page> {
     let root = repository();
     let mut paths = Vec::new();
-    for folder in ["", "docs", "docs/generated", "docs/python", "examples/formula", "examples/rhai", "python"] {
+    for folder in ["", "docs", "docs/generated", "docs/python", "examples/formula", "examples/rhai", "python"]
+    {
         let entries = fs::read_dir(root.join(folder)).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
         let pages = names.filter(|name| name.ends_with(".md"));
