@@ -1,7 +1,7 @@
 //! The lines of a text that an error is about, for a report.
 //!
-//! All lines from the first to the last that is marked are in an [`Excerpt`]; of a long line it has the part around what is
-//! marked. Characters that a terminal would obey are replaced, one by one, so that marks stand below what they mark.
+//! An [`Excerpt`] has all lines from the first to the last marked one; of a long line it has the part around the
+//! mark. Characters that a terminal would interpret are replaced, one by one, so that marks are below the marked text.
 
 use std::ops::Range;
 

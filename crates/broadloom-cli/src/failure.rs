@@ -1,8 +1,8 @@
 //! Errors of the command: how each is reported, and its exit status.
 //!
-//! The status is 2 if the command line or the expression is wrong whatever the files hold, 1 if the work failed with
+//! The status is 2 if the command line or the expression is wrong for any files, 1 if the work failed with
 //! these files or on this machine, 128 and the signal's number after an interrupt, and 124 at the end of `--max-time`. Colours are used
-//! only on a terminal, and never where `NO_COLOR` is set. Names and texts of users are escaped where a terminal would obey them.
+//! only on a terminal, and not if `NO_COLOR` is set. Names and texts of users are escaped if a terminal would interpret them.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

@@ -1,7 +1,7 @@
 //! The format of a file by the extension of its name.
 //!
-//! Files of formats that other programs read and write are refused by name, with the way around; every other ending, and
-//! none at all, is that of a `.npy` file.
+//! Files of formats that other programs read and write are refused by name, with advice; every other extension, and
+//! none at all, means a `.npy` file.
 
 use std::path::{Path, PathBuf};
 

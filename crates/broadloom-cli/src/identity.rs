@@ -1,7 +1,7 @@
-//! Which file a path leads to, however it is spelled.
+//! The identity of the file behind a path, independent of the path's spelling.
 //!
 //! The file system decides: paths through links, other spellings of folders, and names that differ in case, where case makes no
-//! difference, lead to one file. Files that do not exist yet are compared by their folder and their name in it.
+//! difference, identify one file. Files that do not exist yet are compared by their folder and their name in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Which results go where: the destinations of a command line, checked against each other and against the program.
+//! The destinations of results: those of a command line, checked against each other and against the program.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

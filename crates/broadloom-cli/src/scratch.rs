@@ -1,7 +1,7 @@
 //! Temporary files without a name, which are gone when they are closed, however the process ends.
 //!
-//! Their errors say that they are about a temporary file, and in which folder: what reaches the user beside the path of an input
-//! would otherwise read as if the input were missing, or its disk full.
+//! Their errors name a temporary file and its folder. Otherwise a message with the path of an input
+//! would read as if the input were missing, or its disk full.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM, SIGHUP and the time limit: what the command was doing ends, nothing is left behind, and the exit status tells
-//! why.
+//! SIGINT, SIGTERM, SIGHUP and the time limit: the work of the command ends, nothing is left behind, and the exit status gives
+//! the reason.
 //!
 //! A thread waits for the signals, and another one for the end of the time. The first that comes asks the work to stop, which it does between two pieces; work that has
 //! not stopped after [`GRACE`] is abandoned, and the process ends. Temporary files that have a name are listed in a

@@ -1,4 +1,4 @@
-//! Where the array of an input comes from: a file that can be mapped, with a header that says how.
+//! The source of an input's array: a file that can be mapped, with a header that describes it.
 //!
 //! An input that cannot be mapped (a pipe, standard input, a compressed member of an archive, a table of text) is first copied
 //! to a temporary file without a name, so that it may be larger than memory and leaves nothing behind.

@@ -1,7 +1,7 @@
 //! Writes to standard output.
 //!
-//! A closed pipe is no error: its reader has seen enough. A standard output that was closed when the process began is one. Rust
-//! opens the null device in its place before `main`, and every write succeeds; so this module looks earlier, as the
+//! A closed pipe is no error, since its reader needs no more. A standard output that was closed when the process began is one. Rust
+//! opens the null device in its place before `main`, and every write succeeds; so this module checks earlier, while the
 //! process is loaded.
 
 use std::io::{self, Write};

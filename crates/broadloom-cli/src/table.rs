@@ -1,7 +1,7 @@
 //! Tables of numbers as text, with commas between the columns (`.csv`).
 //!
-//! Every number that is read is a float64, so that a type never depends on what the cells happen to hold. Rows go
-//! through the table one at a time: to a temporary file without a name when it is read, and from the result's file when
+//! Every number is read as a float64, so that a type never depends on the contents of the cells. Rows are
+//! processed one at a time: to a temporary file without a name when a table is read, and from the result's file when
 //! it is written.
 
 use std::cell::Cell;

@@ -1,9 +1,9 @@
 //! Output files that appear whole or not at all.
 //!
-//! Bytes go to a file without a name, which [`finish_all`] links to its path: whatever ends the process before, the
-//! system frees it. Where the system has no such files, they go to a named temporary file beside the output file, which
-//! a signal removes ([`Names`]); it is locked while it is written, so that a later run can tell the ones that a killed
-//! process left, and removes them. An existing file is replaced only on request, at the very end.
+//! Bytes go to a file without a name, which [`finish_all`] links to its path; if the process ends before, the
+//! system frees it. If the system has no such files, the bytes go to a named temporary file beside the output file, which
+//! a signal removes ([`Names`]). It is locked while it is written, so that a later run can recognise and remove the files of a killed
+//! process. An existing file is replaced only on request, at the very end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

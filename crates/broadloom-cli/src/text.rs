@@ -1,4 +1,4 @@
-//! Texts of expressions, and what messages show of names.
+//! Texts of expressions, and the form of names in messages.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Copies arrays that can't be mapped where they are to temporary files.
+//! Copies arrays that cannot be mapped in place to temporary files.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
 //! The typed graph: a hash-consed DAG of nodes.
 //!
-//! A node is well typed from birth, and no two nodes are equal. [`Graph::push`] takes operands that have the dtypes that a
-//! node takes, so that its type follows and nothing is promoted; [`Graph::insert`] takes a typed node over as it is, which
-//! is how rewriting rebuilds a graph. Inference has its place before, where handles are made.
+//! Every node is well typed when it is added, and no two nodes are equal. [`Graph::push`] takes operands of the dtypes that a
+//! node takes, so that its type follows and nothing is promoted; [`Graph::insert`] adds a typed node unchanged, which
+//! is how rewriting rebuilds a graph. Inference happens before, when handles are made.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Type promotion and the shape of a result.
 //!
-//! Given an op and its operands' dtypes and shapes, some of them literals, inference says to which dtype the operands
-//! are converted, and what comes out. An error names the op, the types, and the cast to write. Source: the Array API
+//! Given an op and its operands' dtypes and shapes, some of them literals, inference finds the dtype that the operands
+//! are converted to, and the type of the result. An error names the op, the types, and the cast to write. Source: the Array API
 //! standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
 
 use std::fmt;

@@ -1,8 +1,8 @@
-//! The nodes of expressions: one enum, whatever refers to operands and whatever an input is.
+//! The nodes of expressions: one enum, generic over references to operands and over leaves.
 //!
 //! A handle of the application, an entry of a cache key ([`structure`](crate::structure)) and a node of the
-//! [`graph`](crate::graph) are the same [`NodeKind`] over other types of operands and leaves, so that one is made of
-//! another by mapping these, and a new kind of node is a variant here. A computing node is typed: its operands have
+//! [`graph`](crate::graph) are the same [`NodeKind`] over other types of operands and leaves. One becomes another by mapping
+//! these, and a new kind of node is a variant here. A computing node is typed: its operands have
 //! exactly the dtypes that it takes, and its shape is theirs, broadcast.
 
 use std::fmt;

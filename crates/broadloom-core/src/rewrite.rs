@@ -2,9 +2,9 @@
 //!
 //! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
 //! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
-//! rules apply, so that a rule needs to preserve no bit of it. Rebuilding keeps the types that a node has: only what a rule
-//! newly makes is typed. What options change of the meaning is done here too, whichever rules apply: [`contract`], and after the
-//! rules, which know functions by the names that users write, which of two functions of one name is meant.
+//! rules apply, so that a rule need not preserve its bits. Rebuilding keeps the types of nodes: only nodes that a rule
+//! makes are typed. Options that change the meaning are applied here as well, with any set of rules: [`contract`] before, and after the
+//! rules, which know functions by the names that users write, the choice between two functions of one name.
 
 mod accuracy;
 pub mod contract;

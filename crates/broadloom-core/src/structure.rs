@@ -1,9 +1,9 @@
-//! The structure of expressions: all that decides their graph, but for the values of literals.
+//! The structure of expressions: everything that decides their graph except the values of literals.
 //!
 //! A [`Structure`] lists the nodes of expressions, operands first, each node of the application once. Two expressions
-//! of one structure have the same graph up to the values of their literals, so that a plan is kept under it: equality
-//! and hash are those of ops, dtypes, layouts, views and host functions, of which leaves are the same memory, and of
-//! which [class](Scalar::class) the literals are. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic)
+//! of one structure have the same graph up to the values of their literals, so that it is the key of a plan. Equality
+//! and hash cover ops, dtypes, layouts, views and host functions, which leaves are the same memory, and the
+//! [classes](Scalar::class) of literals. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic)
 //! inputs, whose layouts are filled in when it is bound.
 
 use std::convert::Infallible;

@@ -1,8 +1,8 @@
 //! Extents that are known when a kernel runs, not when it is built.
 //!
 //! A [`Dim`] is a number, a symbol, or any leading axes; [`Dims`] broadcast, and become a [`Shape`] once their symbols
-//! have extents. What is accepted once broadcasts in the same way for every binding, so a symbol matches itself and a
-//! literal 1 and nothing else, even where it is bound to 1.
+//! have extents. Accepted dims broadcast in the same way for every binding, so a symbol matches itself and a
+//! literal 1 and nothing else, even if it is bound to 1.
 
 use std::fmt;
 use std::ops::Deref;

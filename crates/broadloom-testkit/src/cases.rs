@@ -1,7 +1,7 @@
 //! Case files: calls with their one right result, one a line, for one dtype or several, below the rule that they
 //! follow from.
 //!
-//! Every row stands below a rule, and every rule has a row, so that each expected result is traced to its source. A
+//! Every row belongs to the rule above it, and every rule has a row, so that each expected result is traced to its source. A
 //! row is read for each of its dtypes as a [`Case`], or it is an error: literals that overflow or vanish, and
 //! hexadecimal ones that the dtype does not hold exactly, are refused.
 //!
@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A rule names its [`Source`], then its condition and its result, in our own words. It holds up to the next rule;
-//! dtypes hold up to the next `@` line, beyond the rule that they stand below.
+//! dtypes hold up to the next `@` line, also across rules.
 //!
 //! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal
 //! and `0x1.8p-3` literals, and names that depend on the dtype. Of every number dtype: `max`. Of integers:

@@ -1,7 +1,7 @@
-//! Random programs of array operations, what they must give, and how to make a failing one small.
+//! Random programs of array operations, their expected results, and the reduction of a failing program.
 //!
-//! A seed gives one [`Program`], the same on every target, and it types; [`Program::run`] gives what it must compute. The
-//! reference shares no code with the crates that it judges but the names of ops and dtypes and the scalar instance of
+//! A seed gives one well-typed [`Program`], the same on every target; [`Program::run`] computes its expected results. The only code
+//! that the reference shares with the crates under test are the names of ops and dtypes and the scalar instance of
 //! approximate functions.
 
 mod affine;

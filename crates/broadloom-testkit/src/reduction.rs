@@ -1,7 +1,7 @@
-//! The reference of reductions and of cumulative functions: each as its definition reads, over elements in a vector.
+//! The reference of reductions and of cumulative functions: each follows its definition, over elements in a vector.
 //!
 //! It is written from the Array API standard and from the definition of the canonical reduction alone, recursive and
-//! without any tile, vector or thread, so that every executor can be held to it bit by bit. [`exact`] adds floats without
+//! without tiles, vectors or threads, so that every executor can be compared with it bit by bit. [`exact`] adds floats without
 //! rounding, for bounds of the error.
 
 mod along;

@@ -1,8 +1,8 @@
-//! The exact values of the transcendental functions, and how far a result is from one in ulps.
+//! The exact values of the transcendental functions, and the distance of a result from one in ulps.
 //!
-//! `functions` declares each function once. A quick evaluation with a stated bound (`elementary`) decides only what is
-//! clear of a rounding edge by more than that; the rest goes to correctly rounded arithmetic of any precision
-//! (`precise`). Nothing here comes from the crates that are judged.
+//! `functions` declares each function once. A quick evaluation with a stated bound (`elementary`) decides only values
+//! farther than that from a rounding edge; the rest goes to correctly rounded arithmetic of any precision
+//! (`precise`). Nothing here comes from the crates under test.
 
 mod arguments;
 mod declaration;

@@ -1,7 +1,7 @@
-//! Case files: a program, and what each stage makes of it.
+//! Case files: a program, and the output of each stage.
 //!
-//! A [`CaseFile`] has the expected text of each stage that the file asks for. What the stage `run` gives is computed
-//! by the reference, not by broadloom, so that a wrong result can't become the expected one.
+//! A [`CaseFile`] has the expected text of each stage that the file names. The reference computes the output of the stage `run`,
+//! not broadloom, so that a wrong result cannot become the expected one.
 //!
 //! ```text
 //! # What the case shows, or what was wrong.

@@ -1,4 +1,4 @@
-//! One suite for every executor: a new one is held to all of it as a [`Subject`].
+//! One suite for every executor: a new one passes all of it as a [`Subject`].
 //!
 //! Results are compared bit for bit with those of the scalar instance, which the oracle judges: a NaN whose bits an
 //! instruction leaves open is made canonical before it is stored, as in any kernel that rewriting made. A difference panics

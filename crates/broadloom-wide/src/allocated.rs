@@ -1,7 +1,7 @@
 //! Machine instructions over physical registers: what register allocation makes, the checker reads and the encoder writes.
 //!
 //! Each instruction remembers the one over virtual registers that it comes from ([`InstId`]); what the allocator inserts is a
-//! [`RegMove`], typed by what it moves. So the checker can hold the two sequences side by side.
+//! [`RegMove`], typed by what it moves, so that the checker can compare the two sequences.
 
 use smallvec::SmallVec;
 

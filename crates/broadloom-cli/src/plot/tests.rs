@@ -1,4 +1,4 @@
-//! Marks at round numbers, what a pixel shows of many elements, and pictures of every odd array.
+//! Tests of marks at round numbers, of pixels that show many elements, and of pictures of unusual arrays.
 
 use std::cell::Cell;
 

@@ -1,7 +1,7 @@
 //! Chains of views, from a node up to the loop that reads it.
 //!
-//! A reader sees a node through views of views; each distinct chain has a number, under which a leaf's layout can be
-//! asked for. Chains share their tails, so that each takes constant space.
+//! A reader sees a node through views of views. Each distinct chain has a number, by which the layout of a leaf is
+//! found. Chains share their tails, so that each takes constant space.
 
 use rustc_hash::FxHashMap;
 

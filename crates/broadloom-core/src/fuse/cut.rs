@@ -1,4 +1,4 @@
-//! Which nodes are cut off into kernels of their own, before any is built.
+//! Chooses the nodes that are cut off into kernels of their own, before any is built.
 //!
 //! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand that
 //! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views

@@ -1,6 +1,6 @@
 //! The decisions of fusion, with their reasons.
 //!
-//! A [`Decision`] is a line of [`crate::fuse::Plan`]. It is put into words only when it is shown, so that noting it
+//! A [`Decision`] is a line of [`crate::fuse::Plan`]. It becomes text only when it is shown, so that noting it
 //! costs an evaluation nothing.
 
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! Fusion: cuts a graph into kernels in run order.
 //!
 //! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
-//! evaluated is pushed to the inputs, or the node is cut off where that can't be done. The [`Plan`] says what each
-//! kernel reads and writes, and on request why the graph was cut so.
+//! evaluated is pushed to the inputs; if that is impossible, the node is cut off. The [`Plan`] lists what each
+//! kernel reads and writes, and on request the reasons for the cuts.
 
 mod body;
 mod chain;

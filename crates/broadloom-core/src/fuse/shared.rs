@@ -1,7 +1,7 @@
-//! Which values that several loops compute are computed once, into a temporary.
+//! Chooses the values that are computed once, into a temporary, instead of in each of several loops.
 //!
 //! The operand of a reduction is computed in the reduction's loop, and again in the loop of any other node that reads it: the
-//! exponentials of a softmax are added up, and then divided by their sum. A temporary is the better way where computing costs
+//! exponentials of a softmax are added up, and then divided by their sum. A temporary is better if computing costs
 //! more than storing, which depends on whether the loops run over blocks of rows that stay in cache.
 
 use rustc_hash::FxHashMap;

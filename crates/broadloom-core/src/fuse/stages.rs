@@ -1,4 +1,4 @@
-//! Which values share a loop: from roots and cut nodes to drafts, in run order.
+//! Groups values into loops: from roots and cut nodes to drafts, in run order.
 //!
 //! Roots of one shape share one, and so do reductions of one shape along the same axes that do not depend on each other.
 //! A draft reads only what drafts of lower levels write, where the level of a node counts the cut nodes that it depends

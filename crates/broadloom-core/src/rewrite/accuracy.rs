@@ -1,4 +1,4 @@
-//! Puts functions that give the nearest float32 in the place of approximate ones, where the semantics of a graph ask for them.
+//! Replaces approximate functions by those that give the nearest float32, if the semantics of a graph require it.
 //!
 //! A function without such a form is refused here, before anything is compiled, so that no result silently has another accuracy. It is
 //! refused with rules and without, and only where a root needs it.

@@ -1,10 +1,10 @@
-//! Where a NaN that was computed is made the canonical one: positive, quiet, without payload.
+//! Inserts operations that make a computed NaN the canonical one: positive, quiet, without payload.
 //!
-//! Which NaN arithmetic gives differs between CPUs, executors, and orders of operands, so its bits mean nothing until
-//! [`Op::CanonicalNan`] has replaced them. That is done at the origin, where the NaN was computed, and only if its bits
-//! can be read: a root is stored, functions of the sign bit and host functions read them, through whatever only moves
-//! them. What was loaded and is only moved keeps every bit. Since it is decided before the rules apply, a rule needs to
-//! preserve no bit of a NaN that is computed.
+//! The bits of a NaN from arithmetic differ between CPUs, executors, and orders of operands, so they mean nothing until
+//! [`Op::CanonicalNan`] has replaced them. That happens at the origin, where the NaN is computed, and only if its bits
+//! can be read: a root is stored, and functions of the sign bit and host functions read them, also through operations that only move
+//! them. A NaN that was loaded and is only moved keeps every bit. Since this is decided before the rules apply, a rule need not
+//! preserve the bits of a computed NaN.
 
 use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};

@@ -1,4 +1,4 @@
-//! Every rule fires, and no tempting rule that is wrong does.
+//! Tests that every rule fires, and that tempting but wrong rewrites do not happen.
 
 use super::*;
 use crate::graph::inferred::Arg;

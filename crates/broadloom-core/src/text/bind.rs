@@ -1,7 +1,7 @@
 //! The arguments of functions that take more than operands, bound to their parameters.
 //!
 //! Arguments without a name come first, in the order of the parameters; each parameter is given once, as a literal of its
-//! kind. What does not fit is an error at the argument, or at its name.
+//! kind. A mistake is an error at the argument, or at its name.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! [`TextError`], an error with its place in a text.
 //!
-//! A span lies within the text, on character boundaries. It says what an [`Error`] of the workspace says, under the same
-//! names, and becomes one; beyond that it knows the operands of a type error.
+//! A span is within the text, on character boundaries. The error has the same methods as an [`Error`] of the workspace
+//! and becomes one; it also has the operands of a type error.
 
 use std::fmt;
 

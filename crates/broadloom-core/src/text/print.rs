@@ -1,4 +1,4 @@
-//! How things are written so that they read back as what they are.
+//! Printing of scalars, types, views and functions in a form that reads back unchanged.
 //!
 //! Scalars, literals, types, views and functions of named operands are written so that they read back bit for bit,
 //! whatever the dtype. An operand is a name, a typed constant or a literal, so that nothing depends on how tightly

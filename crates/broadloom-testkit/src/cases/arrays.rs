@@ -11,7 +11,7 @@
 //! numpy: mean(x) = float64 0.5                               under NumPy's promotion; without extents it has no axes
 //! ```
 //!
-//! Rules, dtypes and values are those of [the files of functions](super), and so is what is refused.
+//! Rules, dtypes, values and errors are those of [the files of functions](super).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! The functions that the standard asks for approximations of: special cases exactly, all else as the reference has it.
+//! The functions that the standard allows to be approximate: special cases exactly, other values from the reference.
 //!
-//! Both are declared in [`reference`], once for each function. What the standard leaves open there (1 to the power of
-//! NaN; -inf in logaddexp; hypot, which is of a later edition) is as IEEE 754 and the definitions have it.
+//! Both are declared in [`reference`], once for each function. Where the standard leaves a choice (1 to the power of
+//! NaN; -inf in logaddexp; hypot, which is of a later edition), IEEE 754 and the definitions decide.
 
 use super::exact::{Dyadic, Real};
 use crate::reference::{self, Function, Special};

@@ -1,8 +1,8 @@
-//! Where each element of a view comes from: an [`Affine`] has the view's shape and, for each of its elements, the
+//! The source of each element of a view: an [`Affine`] has the view's shape and, for each of its elements, the
 //! position of the source's element in row-major order.
 //!
 //! It is written from the Array API's and Python's documentation of indexing, not from `broadloom-core`, so that the two
-//! can be held against each other.
+//! can be compared.
 
 use super::program::{PySlice, View};
 use super::shape;

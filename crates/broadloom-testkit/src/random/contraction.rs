@@ -1,6 +1,6 @@
-//! Which sums round once, by the rule of docs/language.md on contraction, read off a program's steps as they are written.
+//! The sums that round once by the rule of docs/language.md on contraction, found in a program's steps as written.
 //!
-//! It shares nothing with the rewriting that it judges: steps keep the order of operands, and what they name twice.
+//! It shares nothing with the rewriting that it tests: steps keep the order of operands and repeated operands.
 
 use broadloom_core::{DType, Literal, Op};
 

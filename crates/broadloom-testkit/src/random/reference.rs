@@ -1,7 +1,7 @@
-//! Computes what a program must give, element by element: the elements of every step, and the divisions that fail.
+//! Computes the expected results of a program, element by element: the elements of every step, and the divisions that fail.
 //!
-//! The oracle computes each element, except for approximate functions: of several right results, theirs is that of
-//! the scalar instance, which is held to the oracle one call at a time. A computed NaN is the positive quiet one without
+//! The oracle computes each element, except for approximate functions, which have several right results: theirs is that of
+//! the scalar instance, which other tests compare with the oracle. A computed NaN is the positive quiet one without
 //! payload. A loaded NaN keeps its bits through views and functions that move it (where, positive; abs, negative and
 //! copysign set its sign).
 

@@ -1,7 +1,7 @@
-//! Makes a failing program small, until no single part can be taken from it without the failure going away.
+//! Reduces a failing program until removing any single part makes it pass.
 //!
-//! Every candidate types. Each change that is kept makes the program smaller by the measure of that change (steps
-//! that compute, elements, distinct bits), so that shrinking terminates.
+//! Every candidate is well typed. Each change that is kept makes the program smaller by the measure of that change (computing
+//! steps, elements, distinct bits), so that shrinking terminates.
 
 use broadloom_core::Promotion;
 use broadloom_core::graph::{Accuracy, IntDivision};

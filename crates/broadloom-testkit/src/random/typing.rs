@@ -1,7 +1,7 @@
 //! The dtypes and shapes of a program's steps: a [`Type`] for each, or why it has none.
 //!
 //! It is written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`, so that the two
-//! can be held against each other.
+//! can be compared.
 
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
 

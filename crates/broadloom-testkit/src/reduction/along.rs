@@ -1,4 +1,4 @@
-//! Which elements of an array belong together, and what comes of them, one result after the other.
+//! Groups the elements of an array along axes, and reduces each group.
 
 use broadloom_core::{DType, Promotion};
 

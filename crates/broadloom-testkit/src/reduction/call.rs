@@ -1,4 +1,4 @@
-//! Which reduction is meant, and its arguments, as plain data.
+//! A call of a reduction with its arguments, as plain data.
 
 use broadloom_core::DType;
 

@@ -1,4 +1,4 @@
-//! Means, variances and norms of one list of floats, as their definitions read, in the accumulator's arithmetic.
+//! Means, variances and norms of one list of floats by their definitions, in the accumulator's arithmetic.
 
 use broadloom_core::DType;
 

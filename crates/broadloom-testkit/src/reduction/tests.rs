@@ -1,4 +1,4 @@
-//! The reference against what can be computed by hand, and against published bits.
+//! Compares the reference with results computed by hand, and with published bits.
 
 use broadloom_core::{DType, Promotion};
 

@@ -1,4 +1,4 @@
-//! Calls of reductions, as the text language has them; arguments that have their defaults are left out.
+//! Calls of reductions in the text language; arguments with default values are left out.
 
 use broadloom_core::Literal;
 use broadloom_core::text::print;

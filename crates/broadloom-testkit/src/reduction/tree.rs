@@ -1,4 +1,4 @@
-//! The order in which elements are combined, as its definition reads.
+//! The order in which elements are combined, by its definition.
 //!
 //! Every function here takes any operation, so that a test can see the order itself.
 

@@ -1,4 +1,4 @@
-//! The dtypes and shapes of reductions, as the standard has them, and what it leaves open as `docs/conformance.md` says.
+//! The dtypes and shapes of reductions, by the standard, and by `docs/conformance.md` where it leaves a choice.
 
 use broadloom_core::{DType, Promotion};
 

@@ -1,4 +1,4 @@
-//! Questions about float64 arguments that both references and the special cases ask, defined once so that all of them
+//! Predicates on float64 arguments for both references and the special cases, defined once so that all of them
 //! treat signed zeros and odd exponents alike.
 
 /// The second argument of atan2; ±1 for a zero where the first is a zero too.

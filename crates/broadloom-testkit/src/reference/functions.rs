@@ -1,9 +1,9 @@
 //! One declaration for each function that is not computed exactly (and for the square root, which is).
 //!
-//! A row says everything that tests, the accuracy command and the benches need to know of a function: its special
-//! cases, its two references, its order and symmetry, where it is measured and what its speed is held against. They all
-//! go through [`Function::ALL`], so that a row is all they need. Written from the functions' texts, not from the crates
-//! that are judged.
+//! A row has everything that tests, the accuracy command and the benches need to know of a function: its special
+//! cases, its two references, its order and symmetry, its points, and the loop that its speed is compared with. They all
+//! go through [`Function::ALL`], so that a row is enough. The rows are written from the functions' texts, not from the crates
+//! under test.
 
 use std::cmp::Ordering;
 

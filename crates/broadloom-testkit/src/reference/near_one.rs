@@ -1,8 +1,8 @@
 //! The float64 pairs whose exponentials add up to nearly 1, where the terms of logaddexp cancel most.
 //!
-//! Each a below 0 has one b = ln(1 − e^a), and how far that is from a float64 is as good as random, so that only a search
-//! finds the pairs of which least is left. `near_one.txt` holds what a long one has found, with the correctly rounded
-//! values of logaddexp; `search` is how, and its tests repeat a short one.
+//! Each a below 0 has one b = ln(1 − e^a), whose distance from a float64 is practically random, so that only a search
+//! finds the pairs that cancel most. `near_one.txt` holds the pairs of a long search, with the correctly rounded
+//! values of logaddexp; `search` is the method, and its tests repeat a short search.
 
 /// The pairs that the long search has found, as x1, x2 and the float64 nearest to logaddexp(x1, x2).
 pub fn nearest_to_one() -> Vec<[f64; 3]> {

@@ -1,7 +1,7 @@
 //! The float32 arguments at which functions are nearest to the middle of two float32.
 //!
-//! Found among all 2^32 arguments of each function: where float64 in full precision doesn't tell the nearest float32, or nearly
-//! doesn't. The values in `near_ties.txt` are mpmath's (`scripts/near_ties.py`), and each is held against the precise reference.
+//! They were found among all 2^32 arguments of each function: float64 in full precision does not decide the nearest float32, or
+//! barely does. The values in `near_ties.txt` are mpmath's (`scripts/near_ties.py`), and each is compared with the precise reference.
 
 use super::functions::{Function, Symmetry};
 

@@ -1,5 +1,5 @@
 //! The functions at any precision, by `dashu-float`, whose results are correctly rounded (interval arithmetic under
-//! Ziv's loop): the reference that has the last word.
+//! Ziv's loop): the reference that decides.
 //!
 //! Arguments outside of the library's range (results of astronomic size, infinite arguments) are replaced by values that no format can tell
 //! from them.

@@ -1,7 +1,7 @@
 //! The loop that a function's speed is compared with: over the standard library's, or another library's, function.
 //!
-//! The loops are made by a macro at the function's declaration, so that the compiler sees the body, as it would in
-//! anybody's program; only the loop as a whole is behind a pointer.
+//! A macro makes the loops at the function's declaration, so that the compiler sees the body, as in
+//! any program; only the loop as a whole is behind a pointer.
 
 /// A loop: two columns of arguments, of which functions of one read the first, and the results.
 type Loop<T> = fn(&[T], &[T], &mut [T]);

@@ -1,4 +1,4 @@
-//! The references against mpmath's values, against each other, and the definition of an ulp.
+//! Compares the references with mpmath's values and with each other, and tests the definition of an ulp.
 
 use super::precise::{self, Big};
 use super::*;

@@ -1,7 +1,7 @@
 //! Checks that host functions are given the right operands, and that their results reach the outputs.
 //!
 //! The expected value of an element is the closure's own, called here for that element. Operands are compared bit for
-//! bit, NaNs too, since memory hands them over unchanged.
+//! bit, including NaNs, since memory passes them unchanged.
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op, Scalar};

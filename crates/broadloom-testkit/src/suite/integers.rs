@@ -1,7 +1,7 @@
-//! Integer operations that executors compute by other means than the scalar instance does.
+//! Integer operations that executors compute by other methods than the scalar instance.
 //!
-//! Operands lie where those means could fail: quotients next to integers, shift counts around the width, integers
-//! next to the middle of two floats.
+//! Operands are chosen where those methods could fail: quotients next to integers, shift counts around the width, integers
+//! next to the midpoint of two floats.
 
 use broadloom_core::kernel::Code;
 use broadloom_core::{DType, Kind, Op, Scalar};

@@ -1,4 +1,4 @@
-//! The checker is held by deliberate corruptions of allocated code: it accepts what the allocator makes and rejects each of them.
+//! Tests the checker with deliberate corruptions of allocated code: it accepts the allocator's output and rejects each corruption.
 
 use smallvec::smallvec;
 

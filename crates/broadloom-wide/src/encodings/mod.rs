@@ -1,7 +1,7 @@
 //! The machine instructions that the back end emits, and their encodings at each vector length.
 //!
 //! Every code is named in [`table`](self::table): the encoder's enum is `#[non_exhaustive]`, so nothing may be computed from its
-//! discriminants. Tests hold each row's lengths, operand sizes and broadcasts to the encoder's own description of the code.
+//! discriminants. Tests compare each row's lengths, operand sizes and broadcasts with the encoder's own description of the code.
 
 mod encoding;
 mod fma;

@@ -1,4 +1,4 @@
-//! Each row of the encoding table is held to the encoder's own description of its codes.
+//! Compares each row of the encoding table with the encoder's own description of its codes.
 
 use iced_x86::{Code, OpCodeOperandKind};
 

@@ -1,6 +1,6 @@
 //! Instruction selection: from optimised CLIF to machine instructions over virtual registers.
 //!
-//! It goes backwards, from uses to definitions: an instruction sees whether anybody needs its result, and in what form, and folds
+//! It goes backwards, from uses to definitions: an instruction sees whether its result is used, and in what form, and folds
 //! definitions that the machine can do in one with itself (loads, addresses, negations). An unused value costs
 //! nothing. What is not supported is refused by name.
 

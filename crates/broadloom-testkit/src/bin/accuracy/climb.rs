@@ -1,8 +1,8 @@
 //! A search around the worst pairs of each kind.
 //!
-//! The maximum of an error over pairs is rarely met by chance: it takes a place where the approximation is at its worst and
-//! roundings that all go the same way. So pairs that are steps away from the worst ones are measured, the worst of these
-//! replace them, and so on, for every kind of pairs by itself. A search depends on the seed alone, not on the order in which
+//! Random pairs rarely meet the maximum error, which needs an argument where the approximation is worst and
+//! roundings that all go in one direction. The search measures pairs a few steps away from the worst ones, replaces them by the worst of
+//! these, and repeats, separately for each kind of pairs. It depends on the seed alone, not on the order in which
 //! threads take blocks.
 
 use broadloom_testkit::random::Rng;

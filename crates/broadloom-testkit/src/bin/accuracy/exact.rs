@@ -1,7 +1,7 @@
 //! Arguments at which a function's value is a number of the format, which must be met.
 //!
-//! Most functions have a few, which stand at their declaration; the families of others are made here, by integer
-//! arithmetic, of numbers that the format holds.
+//! Most functions have a few, listed at their declaration. This module makes the families of the others by integer
+//! arithmetic, from numbers that the format holds.
 
 use broadloom_testkit::reference::{Format, Function};
 

@@ -1,6 +1,6 @@
 //! The measured object: a kernel of one function, run by the interpreter or as machine code.
 //!
-//! The function is reached as any user's call reaches it, through a kernel over blocks of memory. Arguments and
+//! The function runs as in a user's call, through a kernel over blocks of memory. Arguments and
 //! results are float64 values that the dtype holds exactly, so that neither conversion rounds.
 
 use std::ops::ControlFlow;

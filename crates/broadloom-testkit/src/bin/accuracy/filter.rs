@@ -1,7 +1,7 @@
 //! A quick judge for float16 and float32: two float64 libraries of unrelated origin, the target's and `pxfm`.
 //!
-//! A value is believed only if both libraries agree on it to 2^-40, relatively, some 4000 times what either claims; it
-//! decides only what is no record and clear of a rounding edge by that much.
+//! A value is trusted only if both libraries agree on it to a relative 2^-40, some 4000 times the error that either claims. It
+//! decides only results that are no maximum and that differ from a rounding edge by more than that.
 
 use broadloom_testkit::reference::{Format, Function, Libraries, is_canonical_nan};
 

@@ -1,6 +1,6 @@
 //! Numbers of a floating-point format by their place in its order.
 //!
-//! The order covers all bit patterns: numbers ascend, −0 stands before +0, and NaNs stand at both ends. A run of
+//! The order covers all bit patterns: numbers ascend, −0 comes before +0, and NaNs are at both ends. A run of
 //! consecutive places therefore crosses every seam: binades, subnormals, zeros and infinities.
 
 use broadloom_core::DType;

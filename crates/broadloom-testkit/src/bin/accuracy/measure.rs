@@ -1,6 +1,6 @@
 //! Measures one function of one dtype at all its points, and counts what it finds in a [`Tally`].
 //!
-//! Every error that is reported was confirmed by the precise reference. The filter decides only what is clear of its
+//! The precise reference confirms every reported error. The filter decides only results outside of its
 //! margin, and the reference rechecks a share of those points, so that an unsound filter is noticed.
 
 use std::sync::atomic::{AtomicU64, Ordering as Memory};

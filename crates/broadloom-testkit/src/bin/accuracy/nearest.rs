@@ -1,8 +1,8 @@
-//! Verifies functions that give the nearest float32: each result is shown to be the nearest one by the cheapest argument
-//! that does, of which the exact reference is the last.
+//! Verifies functions that give the nearest float32: each result is proven to be the nearest one by the cheapest criterion
+//! that applies; the exact reference is the last.
 //!
-//! A run over all 2^32 arguments is what the proof of `docs/nearest.md` rests on, so that it has to be short enough to be
-//! repeated. What no argument here settles is judged by the reference, and so is a share of what one does.
+//! The proof of `docs/nearest.md` rests on a run over all 2^32 arguments, so the run must be short enough to be
+//! repeated. The reference judges results that no other criterion decides, and a sample of the others.
 
 use broadloom_testkit::reference::{Function, Symmetry, judge};
 

@@ -1,8 +1,8 @@
-//! Where a function is measured: blocks of arguments, by number.
+//! The points at which a function is measured: blocks of arguments, by number.
 //!
 //! A block depends on its number and the seed only, so that threads may take any. float16 and float32 functions of one
-//! argument get their whole format, in order, each block opening with the last point of the one before. Pairs of formats
-//! wider than float16 are drawn in kinds, and around the worst pairs that these had.
+//! argument get their whole format, in order; each block begins with the last point of the one before. Pairs of formats
+//! wider than float16 are drawn in kinds, and around the worst pairs of each kind.
 
 mod draw;
 mod hard;

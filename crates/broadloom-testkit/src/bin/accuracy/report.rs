@@ -1,6 +1,6 @@
 //! Writes `docs/generated/accuracy.md` from the results.
 //!
-//! Every figure on the page is a row's. Figures are rounded up, so that none looks better than it was.
+//! Every figure on the page comes from a row. Figures are rounded up, so that none looks better than it was.
 
 use std::fmt::Write;
 

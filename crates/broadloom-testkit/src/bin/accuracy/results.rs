@@ -1,6 +1,6 @@
 //! Results on disk, a row per function, dtype and kind of point, so that the report grows run by run.
 //!
-//! No figure in it was not measured; rows are in a fixed order, so that a change is a small diff.
+//! Every figure was measured. Rows are in a fixed order, so that a change is a small diff.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The maxima that `docs/generated/accuracy.md` states, held against pairs with known errors and against a sample.
+//! Compares the maxima that `docs/generated/accuracy.md` states with pairs of known errors and with a sample.
 
 use broadloom_testkit::reference::{Format, Function, Judgement, judge_precisely};
 use indicatif::ProgressBar;

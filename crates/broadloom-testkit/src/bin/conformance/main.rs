@@ -1,4 +1,4 @@
-//! Writes docs/generated/conformance.md: what was tried for each sentence of the standard, and what came of it.
+//! Writes docs/generated/conformance.md: the cases of each sentence of the standard, and the number of their comparisons.
 //!
 //! The page states only what a run over the case files has found. `--check` fails if the page in the repository is
 //! not the one that a run would write, so that it can't go out of date.

@@ -1,7 +1,7 @@
 //! The fixed arguments of functions and reductions: the same bits on every target.
 //!
-//! Edge-case values, or the whole of a small domain, come with pseudo-random numbers in one order that visits each place
-//! of the list once by a constant stride, so that the head of a list is made up as the whole of it is.
+//! Edge-case values, or a whole small domain, are mixed with pseudo-random numbers in an order that visits each place
+//! of the list once by a constant stride, so that the head of a list has the same composition as the whole.
 
 use broadloom::{Array, DType};
 use broadloom_core::Kind;

@@ -2,8 +2,8 @@
 //!
 //! Only [`results`] asks the engine for values, and the module `chunked` for values in chunks, so that a redesign of the
 //! engine has few places to change here. A hash
-//! covers the dtype, shape and elements of each result, or that a division by zero failed; what an error says is not
-//! part of it.
+//! covers the dtype, shape and elements of each result, or the fact that a division by zero failed, but not the message of
+//! an error.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Every function of every dtype, every conversion and every reduction, over fixed arguments.
 //!
-//! One line each: an op that is added is a line that is added. Threads take rows of one set of arguments; each evaluation
-//! is by one thread, as the number of threads is no subject here.
+//! Each has one line, so a new op adds a line. Threads take rows of one set of arguments; each evaluation
+//! runs on one thread, since the number of threads is not tested here.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,7 +1,7 @@
-//! The files of hashes that every target is held to.
+//! The files of hashes that every target must reproduce.
 //!
-//! A line has a name, the hash of the arguments, and those of the results: one, or one for each part of the arguments. What
-//! executors and widths there are is no part of it: all of them have these bits.
+//! A line has a name, the hash of the arguments, and those of the results: one, or one for each part of the arguments. It does
+//! not depend on the available executors and widths, since all of them give these bits.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;

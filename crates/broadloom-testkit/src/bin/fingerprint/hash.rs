@@ -1,7 +1,7 @@
 //! The hash of results.
 //!
 //! It depends on nothing but the words it is given, in their order, so that it is the same on every target and for
-//! every version of the standard library. It is made to notice accidents, not attacks.
+//! every version of the standard library. It detects accidents, not attacks.
 
 use std::fmt;
 

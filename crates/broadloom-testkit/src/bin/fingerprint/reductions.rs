@@ -1,8 +1,8 @@
 //! Reductions and scans over lengths, axes, layouts and bodies, hashed in every way that has to give the same bits.
 //!
 //! Each row is evaluated by every executor on one thread and on several, over contiguous copies of its operands, and in
-//! chunks. A redesign of the engine may cut what is combined at other places, and is held to the file of hashes: each length,
-//! axis and layout is combined by another part of the engine, of which `fingerprint functions` has three.
+//! chunks. A redesign of the engine may cut reductions at other places, and must reproduce the file of hashes. Different lengths,
+//! axes and layouts are combined by different parts of the engine, of which `fingerprint functions` covers three.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Random reductions of an array that has so many axes.
+//! Random reductions of an array with a given number of axes.
 
 use broadloom_core::DType;
 

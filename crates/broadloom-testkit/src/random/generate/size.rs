@@ -1,4 +1,4 @@
-//! How large generated programs are, which decides their shapes as well as their number of steps.
+//! The size of generated programs, which decides their shapes and their number of steps.
 
 /// How large the arrays of a program are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The search for the pairs of `near_one.txt`.
 //!
-//! It takes windows of consecutive a in which b = ln(1 − e^a) is linear but for next to nothing, so that the arguments whose
+//! It takes windows of consecutive a in which b = ln(1 − e^a) is almost linear, so that the arguments whose
 //! b comes nearest to a float64 follow from the slope modulo 1 by Euclid's algorithm: a window of 2^20 numbers costs
 //! some microseconds. This command writes the list again, in five minutes of a core:
 //!

@@ -1,6 +1,6 @@
 //! Points that are known to be hard.
 //!
-//! Published cases stand at the functions' declarations; that each is one is a test, which finds the exact value within
+//! Published cases are listed at the functions' declarations. A test checks that each is hard: its exact value is within
 //! 2^-40 of half an ulp from a tie, or from a number.
 
 use std::sync::LazyLock;

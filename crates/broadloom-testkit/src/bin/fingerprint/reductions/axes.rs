@@ -1,4 +1,4 @@
-//! Arrays of two to four axes, along each of them and along several: rows, columns, and what lies between.
+//! Arrays of two to four axes, reduced along each of them and along several: rows, columns, and middle axes.
 
 use broadloom::DType;
 

@@ -1,4 +1,4 @@
-//! Element-wise expressions that are computed where they are combined, over operands of every layout.
+//! Element-wise expressions that are computed in the loop of a reduction, over operands of every layout.
 //!
 //! A sum's numbering follows the view and not the memory, whatever is fused before it; so each row is also evaluated over
 //! contiguous copies of its operands.

@@ -1,4 +1,4 @@
-//! Results in passes and chunks, as larger ones than memory are computed.
+//! Results in passes and chunks, the way results larger than memory are computed.
 //!
 //! The limit of memory is chosen so that each pass has a few chunks, whose extents are no powers of two. It grows until there
 //! are few enough, since partial results of many columns count as memory as well.

@@ -1,4 +1,4 @@
-//! One axis of every length around 16·2^k: a lane less, a lane more, and one row of lanes more or less but for one.
+//! One axis of every length around 16·2^k: less and more by one lane, and by a row of lanes less one.
 //!
 //! The tree of a sum has a new level at each of these lengths, and lengths next to them end within a row of lanes.
 

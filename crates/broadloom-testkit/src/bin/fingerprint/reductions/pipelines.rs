@@ -1,6 +1,6 @@
-//! Several reductions that feed one another along one axis: what runs row block by row block, or stage by stage.
+//! Several reductions along one axis, each of which reads another: stages that run row block by row block, or one after the other.
 //!
-//! Extents lie on both sides of 512 KiB, for a row as for the whole: beyond it rows are not kept in cache.
+//! Extents are on both sides of 512 KiB, for a row and for the whole array: beyond it rows are not kept in cache.
 
 use broadloom::DType;
 

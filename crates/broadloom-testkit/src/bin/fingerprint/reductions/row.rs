@@ -1,7 +1,7 @@
 //! A row of the file: texts over operands, which are created for each evaluation of the row.
 //!
 //! An operand is a view of memory that it owns. Its elements depend on its name, dtype, contents and layout alone, so that a
-//! row that is added changes no other row.
+//! new row changes no other row.
 
 use broadloom::text::Program;
 use broadloom::{Array, DType, Kind, Range, Result};
