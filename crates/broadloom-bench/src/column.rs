@@ -119,7 +119,7 @@ macro_rules! cells {
                 match self { $(Column::$variant(_) => size_of::<$t>(),)* }
             }
 
-            /// How many elements it has.
+            /// The number of elements.
             pub fn len(&self) -> usize {
                 match self { $(Column::$variant(cells) => cells.len,)* }
             }
@@ -174,7 +174,7 @@ macro_rules! cells {
             /// Evaluates an array into the elements.
             ///
             /// # Errors
-            /// As [`Array::eval_into_with`].
+            /// The errors of [`Array::eval_into_with`].
             pub fn evaluate(&mut self, root: &Array<'_>, options: &broadloom::Options) -> Result<()> {
                 match self { $(SliceMut::$variant(cells) => root.eval_into_with(cells, options),)* }
             }

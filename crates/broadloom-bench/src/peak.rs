@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pulp::NullaryFnOnce;
 
-/// Independent chains: four cycles for each of two operations on two units ask for 8, and 16 registers hold 12.
+/// Independent chains: four cycles for each of two operations on two units need 8, and 16 registers hold 12.
 const CHAINS: usize = 12;
 /// Steps of a chain in a batch.
 const STEPS: usize = 20_000;

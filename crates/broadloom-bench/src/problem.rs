@@ -33,11 +33,11 @@ pub struct Problem {
     pub roots: for<'a> fn(&[Array<'a>]) -> Roots<'a>,
     /// The plain loop.
     pub sweep: Box<Sweep>,
-    /// How many units the loop can be split into, of one size.
+    /// The number of units of one size that the loop can be split into.
     pub units: usize,
     /// Bytes that are read and written if every element that counts is, once.
     pub traffic: usize,
-    /// How far results may be from the loop's, in units in the last place: 0 where it has the same arithmetic.
+    /// The allowed distance of results from the loop's, in units in the last place: 0 for equal arithmetic.
     pub ulps: u64,
 }
 

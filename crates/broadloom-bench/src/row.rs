@@ -25,7 +25,7 @@ const MOST_COPIED: usize = 256 << 20;
 /// close.
 const RUNS_TO_DECIDE: usize = 10;
 
-/// How a workload is measured.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The maximum number of threads, for expressions and for the loop.
@@ -87,7 +87,7 @@ pub struct Row {
     pub bytes_per_elem: f64,
 }
 
-/// Why a measurement failed.
+/// The reason why a measurement failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BenchError {

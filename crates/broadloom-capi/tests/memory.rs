@@ -164,7 +164,7 @@ fn nothing_needs_no_memory() {
 fn explanations_fit_or_say_how_long_they_are() {
     let kernel = kernel(BL_DTYPE_FLOAT64, &[c"multiply"]);
     let mut length = 0;
-    // SAFETY: a buffer of no bytes, then one as long as was asked for.
+    // SAFETY: a buffer of no bytes, then one of the requested length.
     unsafe {
         assert_eq!(bl_kernel_explain(kernel, std::ptr::null_mut(), 0, &mut length), BL_TOO_SMALL);
         let mut buffer = vec![0_u8; length + 100];

@@ -133,7 +133,7 @@ impl Scene {
     }
 }
 
-/// How far a place is from the middle of the river, and half of the river's width.
+/// The distance of a place from the middle of the river, and half of the river's width.
 fn river(x: f64, y: f64) -> (f64, f64) {
     let wind = |y: f64| 150.0 + 0.32 * (y - 120.0) + 95.0 * (fractal(61, y / 95.0, 0.5, 2) - 0.5);
     // The course's slope makes the distance across it shorter than along the row.

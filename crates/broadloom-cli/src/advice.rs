@@ -12,7 +12,7 @@ pub struct Given {
     pub described: String,
 }
 
-/// How many files a message lists.
+/// The number of files that a message lists.
 const LISTED: usize = 4;
 
 /// The inputs that the program declares, and for which no file is given; a name that is only used may be a slip, which

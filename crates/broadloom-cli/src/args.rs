@@ -83,7 +83,7 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
 
-    /// How dtypes of different kinds promote: not at all, or as in NumPy 2.
+    /// The promotion of dtypes of different kinds: an error, or NumPy 2's rules.
     #[arg(long, value_enum, default_value_t)]
     pub promotion: PromotionArg,
 
@@ -91,7 +91,7 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value_t)]
     pub int_div_zero: IntDivZeroArg,
 
-    /// Which float32 a function such as exp gives.
+    /// The accuracy of float32 functions such as exp.
     #[arg(long, value_enum, default_value_t)]
     pub accuracy: AccuracyArg,
 
@@ -201,10 +201,10 @@ fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PromotionArg {
-    /// As the Array API standard: different kinds are an error.
+    /// The Array API standard's rules: different kinds are an error.
     #[default]
     Strict,
-    /// As NumPy 2.
+    /// NumPy 2's rules.
     Numpy,
 }
 

@@ -35,7 +35,7 @@ pub fn eval(args: &EvalArgs) -> Result<(), u8> {
     run(args, &text).map_err(|failure| mistaken(failure, &text).report(&text))
 }
 
-/// The text that a command line asks for: an argument, a file, or what comes on standard input.
+/// The text of a command line: an argument, a file, or standard input.
 fn read(args: &EvalArgs) -> Result<Text, Failure> {
     if let Some(path) = &args.file {
         return read_file(path);

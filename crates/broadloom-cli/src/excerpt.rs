@@ -85,7 +85,7 @@ impl Excerpt {
         is_shown(span.start) && is_shown(span.end.max(span.start))
     }
 
-    /// Where a span is here; at least one byte of it, since nothing would be marked otherwise.
+    /// The span within the excerpt; at least one byte of it, since nothing would be marked otherwise.
     pub fn place(&self, span: &Range<u32>) -> Range<usize> {
         let here = |at: u32| {
             let next = self.places.partition_point(|(from, _)| *from < at as usize);
@@ -96,7 +96,7 @@ impl Excerpt {
     }
 }
 
-/// How many lines are before a byte of the text.
+/// The number of lines before a byte of the text.
 fn lines_before(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
 }

@@ -21,7 +21,7 @@ use crate::signals;
 use crate::target::TargetError;
 use crate::text::{Text, shown};
 
-/// Why the command failed.
+/// The reason why the command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The command line.

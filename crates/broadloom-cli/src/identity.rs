@@ -15,7 +15,7 @@ use crate::target;
 
 pub use system::FileId;
 
-/// Where an output file will be.
+/// The place of an output file.
 #[derive(Debug)]
 pub struct Place {
     /// The file at this place, if one exists.
@@ -26,7 +26,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a path leads, through symbolic links, the last of which may point to nothing.
+    /// The target of a path, through symbolic links, the last of which may point to nothing.
     ///
     /// # Errors
     /// That of the system, for a folder that can't be looked into or does not exist.

@@ -18,7 +18,7 @@ use crate::npy::{self, NpyHeader};
 use crate::source;
 use crate::text::shown;
 
-/// Which axis is the fastest one in a file.
+/// The fastest axis in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The last one.
@@ -27,7 +27,7 @@ pub enum Order {
     Fortran,
 }
 
-/// How much of a file is mapped at a time while a part is copied from it.
+/// The bytes of a file that are mapped at a time while a part is copied from it.
 const WINDOW: usize = 4 << 20;
 
 /// An input file whose header was read.
@@ -187,7 +187,7 @@ impl Part {
     }
 }
 
-/// Where the elements of a box lie in an array's bytes: pieces of one length.
+/// The places of the elements of a box in an array's bytes: pieces of one length.
 struct Pieces {
     /// The axes along which there is a new piece for each index: the indices, and the bytes from one to the next.
     outer: Vec<(Range<usize>, usize)>,
@@ -228,7 +228,7 @@ impl Pieces {
         self.offset + self.outer.iter().map(|(range, stride)| range.start * stride).sum::<usize>()
     }
 
-    /// Where each piece begins, in the order of their elements.
+    /// The beginning of each piece, in the order of their elements.
     fn starts(&self) -> impl Iterator<Item = usize> {
         let mut index: Vec<usize> = self.outer.iter().map(|(range, _)| range.start).collect();
         let mut at = self.first();

@@ -32,7 +32,7 @@ pub struct Job {
     max_bytes: usize,
 }
 
-/// Which results of a job are computed together; they have one shape.
+/// The results of a job that are computed together; they have one shape.
 pub type Group<'g> = &'g [usize];
 
 impl Job {
@@ -93,7 +93,7 @@ impl Job {
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
-    /// How each result would be evaluated by itself in this order.
+    /// The explanation of each result, evaluated by itself in this order.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
         let mut text = String::new();
         for (result, name) in self.names.iter().enumerate() {

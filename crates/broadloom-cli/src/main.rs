@@ -60,9 +60,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what is wrong with the command line, or the help that was asked for; returns the exit status.
+/// Prints the error of the command line, or the requested help; returns the exit status.
 fn misread(error: &clap::Error) -> u8 {
-    // Coloured words are told from arguments that hold the same characters by leaving colours out.
+    // Leaving colours out distinguishes coloured words from arguments that hold the same characters.
     let is_safe =
         std::env::args_os().all(|word| printable(&word.to_string_lossy()) == word.to_string_lossy());
     if error.use_stderr() {

@@ -33,21 +33,21 @@ pub struct NpyHeader {
     pub shape: Vec<usize>,
     /// Whether the first axis is the fastest one in memory, not the last.
     pub fortran: bool,
-    /// Where in the file the elements begin.
+    /// The place in the file where the elements begin.
     pub data_offset: u64,
     /// Whether the bytes of each element are in big-endian order; never set for elements of one byte.
     pub big_endian: bool,
 }
 
 impl NpyHeader {
-    /// How many bytes the elements take.
+    /// The bytes of all elements.
     pub fn data_len(&self) -> u64 {
         // `read_header` made sure that this does not overflow.
         data_len(self.dtype, &self.shape).unwrap_or(u64::MAX)
     }
 }
 
-/// Why a `.npy` file could not be read or written.
+/// The reason why a `.npy` file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
@@ -67,7 +67,7 @@ pub enum NpyError {
     TruncatedData {
         /// Type and shape.
         what: String,
-        /// Bytes of data that the shape asks for.
+        /// Bytes of data that the shape requires.
         expected: u64,
         /// Bytes of those that the file lacks.
         missing: u64,
@@ -88,7 +88,7 @@ pub enum NpyError {
         descr: String,
         /// A description of it.
         what: &'static str,
-        /// How NumPy makes elements of another type of them, after a semicolon; empty if there is no way.
+        /// The NumPy call that converts elements of the unsupported type, after a semicolon; empty if there is none.
         advice: &'static str,
     },
     /// The header does not follow the format.
@@ -97,10 +97,10 @@ pub enum NpyError {
     /// The array has more bytes than an address space.
     #[error("the array is too large: {0}")]
     TooLarge(&'static str),
-    /// Fewer or more element bytes were written than the shape asks for.
+    /// Fewer or more element bytes were written than the shape requires.
     #[error("{written} bytes of data were written where the shape asks for {expected}")]
     WrongLength {
-        /// Bytes that the shape asks for.
+        /// Bytes that the shape requires.
         expected: u64,
         /// Bytes that were written, or would have been.
         written: u64,

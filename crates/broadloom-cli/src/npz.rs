@@ -13,7 +13,7 @@ use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveW
 use crate::npy::{self, NpyError, NpyHeader};
 use crate::unpack;
 
-/// Why an archive, or a member of it, could not be read or written.
+/// The reason why an archive, or a member of it, could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum NpzError {
     /// The file is no zip archive, or a damaged one.
@@ -22,7 +22,7 @@ pub enum NpzError {
     /// The archive has no such member; the ones that it has.
     #[error("it has no array `{0}`, but {1}")]
     NoMember(String, String),
-    /// The archive has several members, and none was asked for; the ones that it has.
+    /// The archive has several members, and none was named; the ones that it has.
     #[error("it has several arrays: {0}; write FILE.npz:NAME for one of them")]
     Several(String),
     /// The archive has no members.
@@ -39,7 +39,7 @@ pub enum NpzError {
     Io(#[from] io::Error),
 }
 
-/// How many members a message lists.
+/// The number of members that a message lists.
 const LISTED: usize = 8;
 
 /// Opens a member: the one of this name, or else the only one, or else the one with the input's name.

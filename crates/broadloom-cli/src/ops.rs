@@ -125,7 +125,7 @@ fn gives(op: Op) -> &'static str {
     }
 }
 
-/// As columns for a terminal.
+/// The list in columns for a terminal.
 fn plain() -> String {
     let mut text = columns(&rows());
     for (.., rows) in groups() {
@@ -160,7 +160,7 @@ fn columns(rows: &[Row]) -> String {
     text
 }
 
-/// As the page docs/generated/ops.md.
+/// The page docs/generated/ops.md.
 fn markdown() -> String {
     let mut text = String::from(
         "# Functions\n\n\

@@ -23,7 +23,7 @@ use crate::scratch::Scratch;
 use crate::table::{self, Column};
 use crate::target::{Target, finish_all};
 
-/// Where the bytes of a `.npy` file go.
+/// The destination of the bytes of a `.npy` file.
 enum Store {
     Target(Target),
     /// A file without a name, from which others are made.

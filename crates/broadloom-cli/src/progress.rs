@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::failure::Failure;
 use crate::signals;
 
-/// How long work runs before a bar is drawn.
+/// The time that work runs before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Does what may have to wait for somebody else, and says on a terminal what is waited for if that takes long.
@@ -25,7 +25,7 @@ pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
         // If no thread can be started, there is no progress bar.
         let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
             if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // If standard error is closed, nothing can be said.
+                // If standard error is closed, nothing can be reported.
                 let _ = writeln!(io::stderr(), "{what} …");
             }
         });

@@ -23,11 +23,11 @@ pub struct Request {
     pub form: Form,
 }
 
-/// How results are written.
+/// The form in which results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     File(Format),
-    /// As `.npy`, to standard output.
+    /// `.npy` on standard output.
     Stream,
     Picture,
 }

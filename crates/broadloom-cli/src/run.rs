@@ -12,7 +12,7 @@ use broadloom::{
 use crate::args::EvalArgs;
 use crate::failure::Failure;
 
-/// How expressions are typed and evaluated.
+/// The settings with which expressions are typed and evaluated.
 #[derive(Clone, Debug)]
 pub struct Settings {
     options: Options,
@@ -79,7 +79,7 @@ impl Settings {
         self.options.int_division == IntDivision::Error
     }
 
-    /// How arrays would be evaluated together; with the code of their kernels, if requested.
+    /// The explanation of how arrays would be evaluated together; with the code of their kernels, if requested.
     pub fn explain(&self, arrays: &[&Array<'_>], code: bool) -> Result<Explanation, Failure> {
         explain_many(arrays, &self.options, code).map_err(Failure::Eval)
     }

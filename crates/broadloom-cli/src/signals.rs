@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
-/// How long work may take to stop by itself.
+/// The time that work may take to stop by itself.
 const GRACE: Duration = Duration::from_millis(60);
 
 /// The signal that the process received, 0 for none.
@@ -87,7 +87,7 @@ pub fn announce() {
     let _ = err.write_all(format!("{erase}error: {why}\n").as_bytes());
 }
 
-/// Ends the process as the signal asks for, once the work had its time to stop. What comes second has no effect.
+/// Ends the process by the signal, after the work had its time to stop. A second call has no effect.
 fn end(signal: i32) {
     if RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;

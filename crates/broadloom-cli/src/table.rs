@@ -16,13 +16,13 @@ use broadloom_core::text::brief;
 use crate::npy::NpyHeader;
 use crate::scratch::Scratch;
 
-/// How many bytes a row takes at most.
+/// The maximum number of bytes of a row.
 const LONGEST_ROW: u64 = 256 << 20;
 
-/// How many names of columns a message lists.
+/// The number of column names that a message lists.
 const LISTED: usize = 32;
 
-/// Why a table could not be read or written.
+/// The reason why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The file does not have the form of a table, such as rows of one length.
@@ -108,7 +108,7 @@ pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), 
 /// Input of which a row takes at most [`LONGEST_ROW`] bytes, as rows are kept in memory.
 struct Bounded<'t, R> {
     from: R,
-    /// How many bytes were read for this row, and at most a buffer of the next.
+    /// The number of bytes read for this row, and at most a buffer of the next.
     taken: &'t Cell<u64>,
 }
 

@@ -14,11 +14,11 @@ use tempfile::TempPath;
 use crate::signals::{self, Names};
 use crate::text::shown;
 
-/// How temporary files with a name begin and end.
+/// The beginning and the end of the names of temporary files.
 pub const PREFIX: &str = ".broadloom-";
 pub const SUFFIX: &str = ".part";
 
-/// How many symbolic links a path may lead through.
+/// The maximum number of symbolic links that a path may lead through.
 const MOST_LINKS: usize = 40;
 
 /// A file that comes to its path when it is complete. Dropped before [`finish_all`], it leaves nothing behind.
@@ -27,12 +27,12 @@ pub struct Target {
     draft: BufWriter<Draft>,
     /// The path as it was given.
     path: PathBuf,
-    /// Where the path leads.
+    /// The target of the path.
     place: PathBuf,
     force: bool,
 }
 
-/// Why a target could not be written.
+/// The reason why a target could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -244,7 +244,7 @@ impl Write for Draft {
     }
 }
 
-/// Where a path leads: through symbolic links, the last of which may point to nothing.
+/// The target of a path: through symbolic links, the last of which may point to nothing.
 ///
 /// # Errors
 /// That of the system, for a link that can't be read, and for links that lead round in a circle.

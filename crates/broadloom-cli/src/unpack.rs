@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
 use crate::scratch::Scratch;
 
-/// How many bytes are looked at behind the array.
+/// The number of bytes that are examined behind the array.
 const BLOCK: u64 = 64 << 10;
 
 /// Copies an array of the `.npy` format from a stream, and reads nothing after it.
 ///
 /// # Errors
-/// As [`read_header`], and those of the stream and of the temporary file.
+/// The errors of [`read_header`], and those of the stream and of the temporary file.
 pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let mut to = Scratch::create()?;
     let header = parse_header(&mut Tee { from, to: &mut to })?;
@@ -25,7 +25,7 @@ pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
 /// As [`copy`], of a stream that ends with the array or hardly later, and that may check itself at its end.
 ///
 /// # Errors
-/// As [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, of which no more is read.
+/// The errors of [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, of which no more is read.
 pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let (file, header) = copy(from)?;
     let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;

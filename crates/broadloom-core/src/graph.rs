@@ -30,10 +30,10 @@ pub enum IntDivision {
     Error,
 }
 
-/// Which float32 a function gives whose result is no exact arithmetic.
+/// The accuracy of functions of float32 whose result is no exact arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Accuracy {
-    /// One within a fraction of an ulp, at the most lanes.
+    /// Results within a fraction of an ulp, at the most lanes.
     #[default]
     Fast,
     /// The nearest one.
@@ -45,7 +45,7 @@ pub enum Accuracy {
 pub struct Semantics {
     /// The result of an integer division by zero.
     pub int_division: IntDivision,
-    /// Which float32 a function gives.
+    /// The accuracy of functions of float32.
     pub accuracy: Accuracy,
     /// Whether products that are added are rounded once, with their sum.
     pub contract: bool,
@@ -56,16 +56,16 @@ pub struct Semantics {
 pub enum Leaf {
     /// The caller's array number `slot`.
     Input {
-        /// Which array.
+        /// The slot of the array.
         slot: u32,
         /// The dtype of its elements.
         dtype: DType,
-        /// How its elements lie.
+        /// The layout of its elements.
         layout: Arc<Layout>,
     },
     /// Generated numbers of int64, which take no memory: the element at place `n` of the layout is `n`.
     Index {
-        /// Which number each element is. What is a view of memory elsewhere is another layout here.
+        /// The layout over the numbers: the number that each element is. A view of memory elsewhere is another layout here.
         layout: Arc<Layout>,
     },
     /// A constant, 0-d.
@@ -78,7 +78,7 @@ pub enum Leaf {
 }
 
 impl Leaf {
-    /// How the elements lie, in memory or as numbers; none of a constant.
+    /// The layout of the elements, in memory or as numbers; `None` for a constant.
     pub fn layout(&self) -> Option<&Layout> {
         match self {
             Leaf::Input { layout, .. } | Leaf::Index { layout } => Some(layout),
@@ -237,7 +237,7 @@ impl Graph {
     /// A reshaped view of the elements.
     ///
     /// # Errors
-    /// As [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
+    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn view(&mut self, arg: NodeId, view: View) -> Result<NodeId> {
         self.push(NodeKind::View { arg, view: Arc::new(view) })
     }
@@ -245,7 +245,7 @@ impl Graph {
     /// A node whose operands have the dtypes that it takes; its own types follow from theirs.
     ///
     /// # Errors
-    /// As [`View::check`]; [`ErrorKind::Limit`] for too many nodes, or elements; [`ErrorKind::Internal`] for an op that
+    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes, or elements; [`ErrorKind::Internal`] for an op that
     /// does not take its operands.
     pub fn push(&mut self, kind: NodeKind) -> Result<NodeId> {
         let (dtype, shape) = match &kind {

@@ -16,13 +16,13 @@ use crate::scalar::Literal;
 use crate::shape::{BroadcastError, Shape};
 use crate::symbol::{Dim, Dims};
 
-/// How dtypes of different kinds meet.
+/// The promotion of dtypes of different kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Promotion {
-    /// As the Array API standard prescribes: different kinds are an error.
+    /// The Array API standard's rules: different kinds are an error.
     #[default]
     Strict,
-    /// As NumPy 2 does; integer arguments of float functions become float64.
+    /// NumPy 2's rules; integer arguments of float functions become float64.
     NumPy,
 }
 
@@ -172,7 +172,7 @@ pub fn reduce(
 /// Types a scan, as [`reduce`] does; with the initial element the axis is longer by one.
 ///
 /// # Errors
-/// As [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
+/// The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
 pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Result<(Shape, Option<Dims>)> {
     combined(scan.name(), operand, |dtype| scan.takes(dtype), [axis].into_iter().collect())?;
     match operand {

@@ -14,7 +14,7 @@ use crate::shape::Shape;
 /// Strides in elements, outermost first.
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// Where each element of an array lies, in elements from the start of its memory.
+/// The place of each element of an array, in elements from the start of its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The extents.
@@ -32,7 +32,7 @@ pub struct Slice {
     pub start: usize,
     /// From one index to the next; not 0 unless `len` is at most 1.
     pub step: isize,
-    /// How many.
+    /// The number of elements.
     pub len: usize,
 }
 

@@ -159,7 +159,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         /// Whether the result begins with an additional element: the sum or product of no elements.
         initial: bool,
     },
-    /// How many elements along axes there are: a constant, once extents are known. No graph has such a node.
+    /// The number of elements along axes: a constant, once extents are known. No graph has such a node.
     Count {
         /// The node whose elements are counted.
         arg: A,

@@ -42,7 +42,7 @@ pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<
 /// [`run`], and every rule that fired, in the order of the nodes of the old graph.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 ///
 /// ```
 /// use broadloom_core::node::NodeKind;

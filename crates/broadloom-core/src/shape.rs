@@ -90,7 +90,7 @@ impl Shape {
     }
 }
 
-/// Why shapes don't broadcast.
+/// The reason why shapes do not broadcast.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BroadcastError {
     /// Two extents differ and neither is 1.

@@ -22,7 +22,7 @@ use crate::shape::Shape;
 /// A layout that is borrowed where a structure is looked up, and owned where it is kept.
 #[derive(Clone, Debug)]
 pub enum KeyLayout<'s> {
-    /// Of an array.
+    /// The layout of an array.
     Borrowed(&'s Layout),
     /// Kept.
     Owned(Box<Layout>),
@@ -57,7 +57,7 @@ impl Eq for KeyLayout<'_> {}
 pub enum KeyLeaf<'s> {
     /// Elements in memory.
     Memory {
-        /// Which array: equal slots are the same memory.
+        /// The slot of the array: equal slots are the same memory.
         slot: u32,
         /// The dtype of its elements.
         dtype: DType,
@@ -66,19 +66,19 @@ pub enum KeyLeaf<'s> {
     },
     /// An input of a symbolic kernel, whose extents and strides are given when it is bound.
     Dynamic {
-        /// Which input.
+        /// The number of the input.
         slot: u32,
         /// The dtype of its elements.
         dtype: DType,
     },
     /// Generated numbers of int64, from 0 on.
     Index {
-        /// How many.
+        /// The number of elements.
         len: usize,
     },
     /// A literal, 0-d: rules look at its class, and each evaluation gives its value.
     Literal {
-        /// Which literal.
+        /// The slot of the literal.
         slot: u32,
         /// Its dtype.
         dtype: DType,

@@ -169,7 +169,7 @@ impl Dims {
 
     /// The dims that all of these broadcast to: axes are aligned at the end; equal dims match, and 1 matches any.
     ///
-    /// Where one list has `...`, every longer part of another meets it and must be `...` too.
+    /// If one list has `...`, every longer part of another meets it and must be `...` as well.
     ///
     /// # Errors
     /// The first axis, counted from the end, whose dims don't match.

@@ -1,6 +1,6 @@
 //! The recording instance of [`Ops`]: a function as SSA over the primitives.
 //!
-//! A [`Recorder`] hands every primitive that a function calls to a [`Sink`], which decides what becomes of it: a
+//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`], which decides what to do with it: a
 //! `broadloom_ir::recording::Recording` keeps them as a list, a compiler appends them to the body that it is building. The instance has one
 //! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has
 //! a name, and code generators read the list instead of being instantiated once for each function and dtype.
@@ -264,7 +264,7 @@ impl Primitive {
         }
     }
 
-    /// How long its result can't be read yet, in cycles, roughly: as tables of instructions have it for the CPUs of some ten years.
+    /// The latency in cycles, approximately: from tables of instructions for the CPUs of some ten years.
     pub fn latency(self, dtype: DType) -> u32 {
         use Primitive::*;
         match self {

@@ -104,7 +104,7 @@ pub struct Case {
     pub file: String,
     /// The line of the row, from 1.
     pub line: usize,
-    /// The rule it stands below; one for all rows of it.
+    /// Its rule, shared by all rows of the rule.
     pub rule: Arc<Rule>,
     /// The function's name, or `astype`.
     pub function: String,
@@ -175,7 +175,7 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Whether the last of the cases stands below the rule, if there is one.
+/// Whether the last of the cases belongs to the rule, if there is one.
 fn has_rows(name: &str, rule: Option<&Rule>, cases: &[Case]) -> Result<(), String> {
     match rule {
         Some(rule) if cases.last().is_none_or(|case| *case.rule != *rule) => {

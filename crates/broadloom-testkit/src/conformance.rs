@@ -361,7 +361,7 @@ impl Trial<'_> {
         let (mut strided, mut reversed) = (Vec::new(), Vec::new());
         for (i, &dtype) in batch.operands.iter().enumerate() {
             let column = batch.column(i, 0);
-            // Between the elements that are taken stand others' values.
+            // Other values are between the elements that are taken.
             let spread: Vec<u64> =
                 (0..3 * n + 2).map(|at| column[if at % 3 == 1 { at / 3 } else { at * 7 + 3 } % n]).collect();
             let every_third = Range::new(Some(1), Some(3 * n as isize - 1), 3);

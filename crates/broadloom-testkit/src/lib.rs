@@ -1,4 +1,4 @@
-//! The test kit that broadloom's executors are held to: an oracle of every function's right results, case files,
+//! The test kit for broadloom's executors: an oracle of every function's right results, case files,
 //! random programs and a suite for executors.
 //!
 //! The oracle shares no code with the crates that it judges and computes in exact integers, so that it inherits

@@ -33,7 +33,7 @@ impl Rng {
 
     /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        // The bias of the remainder, below 2^-40 for the small numbers asked for, is of no matter here.
+        // The bias of the remainder, below 2^-40 for small numbers, does not matter here.
         (self.next() % (n.max(1) as u64)) as usize
     }
 

@@ -28,7 +28,7 @@ use broadloom_core::rewrite::{self, Rules};
 use crate::differential;
 use crate::random::{Program, Tensor, element, type_text};
 
-/// A stage whose text a case file can ask for.
+/// A stage whose text a case file can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The typed graph.

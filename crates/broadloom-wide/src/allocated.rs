@@ -157,7 +157,7 @@ pub(crate) enum AInst {
     Call {
         id: InstId,
     },
-    /// Branches to the body, which stands out of line and comes back.
+    /// Branches to the body, which is out of line and branches back.
     Cold {
         id: InstId,
         condition: Condition,

@@ -16,7 +16,7 @@ use broadloom::{Array, Engine, Executor, Kernel, Options, VectorWidth, text};
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel as KernelIr, Op};
 
-/// How long the samples of a figure take together, about.
+/// The approximate time of all samples of a figure.
 const BUDGET: Duration = Duration::from_millis(120);
 /// The shortest batch of short calls that the clock resolves well.
 const BATCH: Duration = Duration::from_micros(100);

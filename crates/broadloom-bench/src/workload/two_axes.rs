@@ -12,7 +12,7 @@ use crate::problem::{Expressions, Problem};
 /// Elements of a row of the workloads that have long rows.
 const ROW: usize = 1000;
 
-/// How many rows of [`ROW`] elements there are in `n`, or one of `n`.
+/// The number of rows of [`ROW`] elements in `n`, or one of `n`.
 pub(super) fn of_rows(n: usize) -> [usize; 2] {
     [(n / ROW).max(1), n.min(ROW)]
 }

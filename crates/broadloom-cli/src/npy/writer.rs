@@ -6,7 +6,7 @@ use broadloom::DType;
 
 use super::{MAGIC, NpyError, data_len, descr_of};
 
-/// Writes a header, and then as many bytes as the shape asks for: neither more nor fewer.
+/// Writes a header, and then as many bytes as the shape requires: neither more nor fewer.
 #[derive(Debug)]
 pub struct NpyWriter<W> {
     to: W,
@@ -33,7 +33,7 @@ impl<W: Write> NpyWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`NpyError::WrongLength`] if the bytes are more than the shape asks for, or that of the system.
+    /// [`NpyError::WrongLength`] if the bytes are more than the shape requires, or that of the system.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), NpyError> {
         let written = self.written.saturating_add(bytes.len() as u64);
         if written > self.expected {

@@ -57,7 +57,7 @@ pub(super) fn draw(
     Ok(sheet.finish())
 }
 
-/// Where the parts of the picture are.
+/// The places of the parts of the picture.
 struct Layout {
     /// The size of the picture.
     sheet: (f64, f64),

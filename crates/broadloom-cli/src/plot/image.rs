@@ -1,6 +1,6 @@
 //! Pixels as a PNG file, the errors of drawing, and a count of the elements that have no place in a picture.
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
@@ -10,7 +10,7 @@ pub enum PlotError {
         if *.rank == 1 { "axis" } else { "axes" }
     )]
     Rank {
-        /// How many axes it has.
+        /// The number of axes.
         rank: usize,
     },
     /// The array has no elements.

@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::image::{Image, PlotError};
 
-/// How much larger everything is drawn.
+/// The factor by which everything is drawn larger.
 const SCALE: usize = 2;
 
 pub(super) const INK: RGBColor = RGBColor(38, 38, 38);
@@ -23,7 +23,7 @@ pub(super) const CAPTION: f64 = 15.0;
 pub(super) const LABEL: f64 = 14.0;
 pub(super) const NOTE: f64 = 12.5;
 
-/// Which point of a text is put where the text is to be.
+/// The point of a text that is placed at the given position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Left,
@@ -116,7 +116,7 @@ impl Sheet {
             .transform(turn)
             .color(&color)
             .pos(Pos::new(horizontal, VPos::Center));
-        // plotters centres the box of a line, in which capitals and digits stand a little high.
+        // plotters centres the box of a line, in which capitals and digits are a little high.
         let lower = 0.07 * size;
         let place = if matches!(anchor, Anchor::Upwards) { (x + lower, y) } else { (x, y + lower) };
         self.backend().draw_text(text, &style, pixel(place)).map_err(failed)
@@ -206,7 +206,7 @@ fn range(a: f64, b: f64, radius: f64, end: usize) -> std::ops::Range<usize> {
     low.max(0.0) as usize..(high.max(0.0).ceil() as usize).min(end)
 }
 
-/// How far a point is from the line between two others.
+/// The distance of a point from the line between two others.
 fn distance(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let length = dx * dx + dy * dy;

@@ -34,7 +34,7 @@ fn marks_of_values() {
     for (low, high, most, expected) in rows {
         assert_eq!(labels(*low, *high, *most).join(" "), *expected, "{low:e} {high:e}");
     }
-    // A label is the number that its mark stands at, whatever the range.
+    // A label is the exact number of its mark, for every range.
     for i in 0..4000u64 {
         let random = |i: u64| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ i << 57);
         let (a, b) = (random(i), random(i + 77_777));
@@ -72,7 +72,7 @@ fn pixel(image: &Image, x: usize, y: usize) -> [u8; 3] {
     [image.rgb[at], image.rgb[at + 1], image.rgb[at + 2]]
 }
 
-/// How many pixels of the picture have the colour.
+/// The number of pixels of the picture that have the colour.
 fn count(image: &Image, color: [u8; 3]) -> usize {
     image.rgb.chunks_exact(3).filter(|pixel| *pixel == color).count()
 }
@@ -116,7 +116,7 @@ fn a_large_map_shows_means() -> Result<(), PlotError> {
 
 #[test]
 fn a_long_line_shows_extremes() -> Result<(), PlotError> {
-    // One value of a million stands out, above and below.
+    // One value of a million is visible, above and below.
     for spike in [9.0, -9.0] {
         let flat = line::draw("", 1_000_000, &|i| (i % 2) as f64)?;
         let image = line::draw("", 1_000_000, &|i| if i == 654_321 { spike } else { (i % 2) as f64 })?;

@@ -1,17 +1,17 @@
 //! Tick marks at round numbers.
 //!
-//! A label is exactly the number that its mark stands at. There are at most as many marks as requested, and two where
+//! A label is exactly the number of its mark. There are at most as many marks as requested, and two where
 //! no round number lies between the values.
 
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// Where it stands: 0 at the low end, 1 at the high end.
+    /// The position: 0 at the low end, 1 at the high end.
     pub(super) at: f64,
     pub(super) label: String,
 }
 
-/// Where a value stands between two others: 0 at `low`, 1 at `high`.
+/// The position of a value between two others: 0 at `low`, 1 at `high`.
 pub(super) fn fraction(value: f64, low: f64, high: f64) -> f64 {
     if (high - low).is_finite() {
         return (value - low) / (high - low);
@@ -49,7 +49,7 @@ pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     ends()
 }
 
-/// A value as short as it can be said.
+/// The shortest text of a value.
 pub(super) fn exact(value: f64) -> String {
     let (plain, scientific) = (value.to_string(), format!("{value:e}"));
     if plain.len() <= scientific.len().max(8) { plain } else { scientific }.replace('-', "−")

@@ -272,7 +272,7 @@ fn what_no_chunk_holds() {
     let why = "cumulative_sum along axis 0, which is not cut, needs 80 bytes of float64[10]; --max-bytes 88 is enough\n";
     assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
     dir.ok(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "88"]);
-    // The size that is told is one that works, and not that of a chunk without passes.
+    // The reported size works, and is not that of a chunk without passes.
     let outcome = dir.run(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "8"]);
     let why = "error: the limit of 8 bytes of memory is too small; sum along (0,) needs 80 bytes of float64[10]; \
                --max-bytes 16 is enough\n";
@@ -281,7 +281,7 @@ fn what_no_chunk_holds() {
     assert_eq!(dir.names(), ["x.npy"]);
 }
 
-/// The explanation says what the first pass over the file does, and then what becomes of it.
+/// The explanation shows what the first pass over the file does, and then the use of its results.
 #[test]
 fn passes_are_explained() {
     let dir = Dir::new();
@@ -483,7 +483,7 @@ fn pictures_are_png() {
 fn the_functions_are_listed() {
     let dir = Dir::new();
     let list = dir.ok(&["ops"]);
-    // The conversion stands among the ops; empty lines stand before the reductions, the generated arrays and the views.
+    // The conversion is among the ops; empty lines precede the reductions, the generated arrays and the views.
     assert_eq!(list.lines().count(), broadloom::Op::public().count() + built_ins().count() + 3);
     assert!(
         list.lines().any(|line| line.starts_with("vector_norm(x, axis=…, keepdims=false, ord=2) ")),

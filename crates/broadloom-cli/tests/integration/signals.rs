@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Dir, header};
 
-/// How long a test waits for what must happen at some time; no figure of the command.
+/// The time that a test waits for an event; no figure of the command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Writes a file of zeros that takes no space on the disk.
@@ -219,7 +219,7 @@ fn ignored_signals_stay_ignored() {
     }
 }
 
-/// Nothing is left of a process that is killed, or the next run collects it where files without a name can't be had.
+/// A killed process leaves nothing behind, or, if files without a name are not available, the next run removes it.
 #[test]
 fn a_killed_run_leaves_nothing() {
     let dir = Dir::new();

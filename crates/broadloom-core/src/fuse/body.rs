@@ -96,7 +96,7 @@ struct Builder<'a> {
 pub struct Member {
     /// The node.
     pub node: NodeId,
-    /// Where it goes, or what is made of it.
+    /// The destination of the output, or the reduction of it.
     pub target: DraftTarget,
     /// The destination of its elements.
     pub sink: Sink,

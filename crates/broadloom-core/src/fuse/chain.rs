@@ -34,7 +34,7 @@ impl Chains {
         id
     }
 
-    /// How many views the chain has.
+    /// The number of views in the chain.
     pub fn len(&self, chain: ChainId) -> u32 {
         if chain == STRAIGHT { 0 } else { self.links[chain.0 as usize - 1].2 }
     }

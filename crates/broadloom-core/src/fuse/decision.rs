@@ -65,7 +65,7 @@ pub enum Why {
     Combined,
     /// Materialised: several loops would compute it, among them that of a reduction.
     Shared {
-        /// How many.
+        /// The number of loops.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
@@ -74,7 +74,7 @@ pub enum Why {
     },
     /// Fused into several loops, each of which computes it: a temporary would cost more.
     Again {
-        /// How many.
+        /// The number of loops.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
@@ -157,7 +157,7 @@ impl fmt::Display for Decision {
     }
 }
 
-/// Where decisions go.
+/// The receiver of decisions.
 #[derive(Default)]
 pub(crate) struct Log(Option<Vec<Decision>>);
 

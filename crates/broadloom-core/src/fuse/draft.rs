@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::layout::Layout;
 use crate::shape::Shape;
 
-/// Where a kernel's input comes from, before temporaries have numbers.
+/// The source of a kernel's input, before temporaries have numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     Slot(u32),
@@ -43,7 +43,7 @@ impl Draft {
     }
 }
 
-/// Where an output goes.
+/// The destination of an output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DraftTarget {
     Root(u32),

@@ -37,7 +37,7 @@ pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
 /// [`run`], with the decisions, and the nodes that each stage computes.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub fn explain(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
     cut_up(graph, roots, Log::new(true))
 }

@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 
-/// Where a kernel's input comes from.
+/// The source of a kernel's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The caller's array of this number.
@@ -26,7 +26,7 @@ pub enum Source {
     Index,
 }
 
-/// Where a kernel's parameter comes from.
+/// The source of a kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamSource {
     /// The caller's literal of this number.
@@ -35,7 +35,7 @@ pub enum ParamSource {
     Fixed(Scalar),
 }
 
-/// Where a kernel's output goes.
+/// The destination of a kernel's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The root of this number.
@@ -102,7 +102,7 @@ impl Stage {
         self.reductions().next().is_some()
     }
 
-    /// How each output's elements are combined along axes; none where they are not.
+    /// The reduction of each output's elements along axes, or `None`.
     pub fn reductions(&self) -> impl Iterator<Item = Reduction> {
         self.kernel.outputs.iter().filter_map(|output| match output.sink {
             Sink::Reduce(reduction) => Some(reduction),
@@ -110,7 +110,7 @@ impl Stage {
         })
     }
 
-    /// How each element is combined with those before it, and the axis; none where it is not.
+    /// The scan of each output's elements and its axis, or `None`.
     pub fn scan(&self) -> Option<(Scan, usize)> {
         match (self.kernel.outputs.first()?.sink, self.axes.iter().next()) {
             (Sink::Scan(scan), Some(axis)) => Some((scan, axis)),
@@ -171,7 +171,7 @@ pub struct Plan {
     pub temps: Vec<(DType, Shape)>,
     /// The roots' types.
     pub roots: Vec<(DType, Shape)>,
-    /// Why the graph was cut as it was; of [`explain`](super::explain) only.
+    /// The reasons for the cuts of the graph; of [`explain`](super::explain) only.
     pub decisions: Vec<Decision>,
     /// For each stage the node behind each instruction, and then those that their elements are combined to; of
     /// [`explain`](super::explain) only.
@@ -202,7 +202,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// How the elements of a layout lie, in words.
+/// The memory order of a layout's elements, in words.
 pub fn describe(layout: &Layout) -> String {
     if layout.is_contiguous() {
         "contiguous".to_string()

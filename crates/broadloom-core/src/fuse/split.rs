@@ -150,7 +150,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     }
 }
 
-/// Where to end each piece: in the second half of its allowance, where the fewest values are live.
+/// The ends of the pieces: in the second half of the allowance of each, where the fewest values are live.
 fn pieces(kernel: &Kernel) -> Vec<usize> {
     let n = kernel.body.len();
     let mut last_use: Vec<usize> = (0..n).collect();

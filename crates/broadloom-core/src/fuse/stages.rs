@@ -96,7 +96,7 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
 struct Uses {
     /// Whether a root needs it.
     reached: Vec<bool>,
-    /// How many operands and roots it is.
+    /// The number of operands and roots that refer to it.
     count: Vec<u32>,
 }
 

@@ -26,7 +26,7 @@ impl Graph {
     /// A function of operands, promoted as the Array API standard says, and broadcast.
     ///
     /// # Errors
-    /// As [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
+    /// The errors of [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
         let signature = infer::apply(op, &self.operands(args), Promotion::Strict)?;
         let args = self.typed(args, |i| signature.operand(op, i))?;
@@ -36,7 +36,7 @@ impl Graph {
     /// A host function of operands of exactly its dtypes, broadcast. It is not called here, whatever the operands are.
     ///
     /// # Errors
-    /// As [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
+    /// The errors of [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn call(&mut self, function: &HostDeclaration, args: &[Arg]) -> Result<NodeId> {
         let (shape, _) = infer::call(function, &self.operands(args))?;
         let signature = function.signature();

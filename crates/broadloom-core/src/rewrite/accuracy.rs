@@ -11,7 +11,7 @@ use broadloom_math::DType;
 /// The name reported instead of a rule's.
 pub(super) const NEAREST: &str = "approximate function of float32 -> the one that gives the nearest float32";
 
-/// The node with the op that is as accurate as asked for: itself, where it is that.
+/// The node with the op of the requested accuracy: itself, if it has that.
 ///
 /// # Errors
 /// [`ErrorKind::DType`] where there is no such op for the dtype.
@@ -25,7 +25,7 @@ pub(super) fn nearest(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     }
 }
 
-/// Why an op is refused, and what to do.
+/// The error for an op that is refused, with advice.
 fn refused(op: Op, dtype: DType) -> Error {
     let why =
         format!("{op} of {dtype} is not known to give the nearest {dtype}, as accuracy = nearest asks for");

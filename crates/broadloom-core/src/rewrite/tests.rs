@@ -447,7 +447,7 @@ fn a_node_that_may_fail_is_kept() {
     }
 }
 
-/// How often a graph makes a NaN canonical.
+/// The number of times that a graph makes a NaN canonical.
 fn canonical_nans(graph: &Graph) -> usize {
     graph.nodes().iter().filter(|node| node.kind.args_of(Op::CanonicalNan).is_some()).count()
 }

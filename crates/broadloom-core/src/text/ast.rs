@@ -47,7 +47,7 @@ pub enum AstKind {
     Call {
         /// The place of its name.
         name: Span,
-        /// Which of its arguments have names: a range of [`Ast::keywords`].
+        /// Its named arguments: a range of [`Ast::keywords`].
         keywords: Range<u32>,
     },
     /// Indices in brackets after an operand. A range of [`Ast::items`].

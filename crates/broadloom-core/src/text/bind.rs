@@ -104,7 +104,7 @@ impl Bound<'_> {
         Err(error(self.name, message).with(help))
     }
 
-    /// How many arguments a function takes, if all of them must be given.
+    /// The number of arguments of a function, if all of them are required.
     fn most(&self) -> Option<usize> {
         let parameters = self.function.parameters;
         parameters.iter().all(|parameter| parameter.default.is_none()).then_some(parameters.len())

@@ -62,7 +62,7 @@ pub enum GeneratorCall {
         start: Literal,
         /// The end of the interval.
         stop: Literal,
-        /// How many numbers.
+        /// The number of elements.
         num: isize,
         /// Whether the last number is the end of the interval.
         endpoint: bool,

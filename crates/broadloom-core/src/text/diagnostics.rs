@@ -155,7 +155,7 @@ impl Parser<'_> {
         let right = self.operand_after(next.end);
         let node = &self.ast[middle.id];
         let help = match &node.kind {
-            // `a < b & c < d`: what stands between the comparisons is taken first.
+            // `a < b & c < d`: the operands between the comparisons are combined first.
             AstKind::Operator { op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor, at }
                 if middle.span == node.span =>
             {

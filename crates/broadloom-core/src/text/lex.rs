@@ -107,7 +107,7 @@ fn word(text: &str) -> Token {
     }
 }
 
-/// Why there is no token: a malformed number, or a character that begins none.
+/// The reason why there is no token: a malformed number, or a character that begins none.
 pub(super) type NoToken = Option<BadNumber>;
 
 /// The tokens of a text, and their places. After an error it goes on behind it.
@@ -132,7 +132,7 @@ impl<'a> Lexer<'a> {
         &self.text[self.span.clone()]
     }
 
-    /// Where the next token begins: behind blanks and comments.
+    /// The beginning of the next token, behind blanks and comments.
     fn start(&self) -> usize {
         let bytes = self.text.as_bytes();
         let mut at = self.span.end;

@@ -5,7 +5,7 @@
 use super::lex::Token;
 use crate::Op;
 
-/// How tightly an operator binds, loosest first: Python's order, but that comparisons do not chain.
+/// The precedence of an operator, loosest first: Python's order, but that comparisons do not chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Binding {
     Comparison,

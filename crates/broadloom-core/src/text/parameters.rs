@@ -56,7 +56,7 @@ impl Parameter {
         Parameter { is_positional: true, ..self }
     }
 
-    /// How messages and lists show it: `x`, `[axis, …]`, `keepdims=false`.
+    /// The form in messages and lists: `x`, `[axis, …]`, `keepdims=false`.
     pub fn shown(&self) -> String {
         match (self.default, self.kind, self.name) {
             (Some(default), ..) => format!("{}={default}", self.name),

@@ -58,7 +58,7 @@ pub(super) struct Parser<'a> {
     pub(super) operands: Vec<ParsedOperand>,
     /// The arguments with names of incomplete calls: the name, and the place among the operands.
     pub(super) keywords: Vec<(Span, u32)>,
-    /// How many parentheses are open: inside them a line may end anywhere.
+    /// The number of open parentheses: inside them a line may end anywhere.
     pub(super) open: u32,
     pub(super) ast: Ast,
 }
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether nothing but its name stands before the next token in an argument of a call.
+    /// Whether only its name precedes the next token in an argument of a call.
     fn is_argument(&self) -> bool {
         matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }))
     }

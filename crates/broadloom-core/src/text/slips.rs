@@ -14,7 +14,7 @@ enum Advice {
     Is(&'static str),
     /// The replacement to write.
     Write(&'static str),
-    /// Why it is missing.
+    /// The reason why it is missing.
     Missing(&'static str),
 }
 use Advice::{Is, Missing, Write};

@@ -120,7 +120,7 @@ impl<T: Int> Binary<T> for BitwiseRightShift {
     }
 }
 
-/// Where a bool value is true: `a`, else `b`.
+/// `a` where a bool value is true, else `b`.
 #[inline(always)]
 pub(crate) fn choose<O: Ops, T: Elem>(o: &mut O, condition: O::V<bool>, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     let m = o.truth::<T>(condition);

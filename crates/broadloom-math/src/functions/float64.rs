@@ -8,7 +8,7 @@
 use crate::dtype::Float;
 use crate::ops::{Cmp, Ops};
 
-/// How exact a float64 evaluation has to be.
+/// The precision of a float64 evaluation.
 pub(crate) trait Precision {
     /// Whether rounding errors are carried along, for a float64 result. If not, the result is rounded to float32 or
     /// float16, and 2^−33 is enough.

@@ -7,7 +7,7 @@
 use crate::dtype::{Elem, Real, f16};
 use crate::ops::{CastTo, Cmp, Ops};
 
-/// How loops over float16 run a function, where the target converts several elements at a time. Every function of float16
+/// The way in which loops over float16 run a function, where the target converts several elements at a time. Every function of float16
 /// declares it, so that none falls to a slow loop unnoticed: a path of the table [`half_path`].
 pub trait HalfPath {
     /// One of [`half_path`].

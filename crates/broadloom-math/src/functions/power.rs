@@ -69,7 +69,7 @@ fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     o.select::<f64>(infinite, infinity, y)
 }
 
-/// How many low bits of the exponent are worked off in line; more take the loop.
+/// The number of low bits of the exponent that are computed in line; more take the loop.
 const INLINE_BITS: u32 = 6;
 
 /// Powers with an exponent of more bits.

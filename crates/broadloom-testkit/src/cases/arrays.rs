@@ -30,7 +30,7 @@ pub struct ArrayCase {
     pub file: String,
     /// The line of the row, from 1.
     pub line: usize,
-    /// The rule it stands below; one for all rows of it.
+    /// Its rule, shared by all rows of the rule.
     pub rule: Arc<Rule>,
     /// The dtype that the row was read for.
     pub dtype: DType,

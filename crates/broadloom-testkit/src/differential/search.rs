@@ -149,7 +149,7 @@ impl<'s> Search<'s> {
 pub struct Summary {
     /// Programs, each with two sets of values.
     pub programs: u64,
-    /// Times that the engine was asked for a program's values, kernels apart.
+    /// The number of evaluations of programs by the engine, without kernels.
     pub evaluations: u64,
     /// Functions and conversions in the programs.
     pub steps: u64,

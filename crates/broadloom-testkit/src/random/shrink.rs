@@ -71,7 +71,7 @@ fn alone(p: &Program, at: usize) -> Candidate {
     (at < p.steps.len()).then(|| is_smaller.then(|| Program { roots: vec![at], ..p.clone() }))
 }
 
-/// Drops a root, or asks for a root's operand in its place.
+/// Drops a root, or replaces it by its operand.
 fn roots(p: &Program, at: usize) -> Candidate {
     let (root, what) = (at / 5, at % 5);
     let step = *p.roots.get(root)?;

@@ -53,7 +53,7 @@ impl Function {
         Function::ALL.iter().copied().find(|function| function.name() == name)
     }
 
-    /// Whether a dtype of the result can be asked for.
+    /// Whether the function has a dtype for its result.
     pub fn takes_dtype(self) -> bool {
         use Function::*;
         matches!(self, Sum | Prod | NanSum | NanProd | Count)

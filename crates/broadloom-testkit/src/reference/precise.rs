@@ -120,7 +120,7 @@ impl Evaluation<'_> {
         self.of(&rest, |c, x, k| c.exp(x, k)) << whole as isize
     }
 
-    /// erf(x), to `more` bits than asked for: (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms are of one sign.
+    /// erf(x), to `more` additional bits: (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms are of one sign.
     fn erf_to(&mut self, more: usize) -> Big {
         let bits = self.bits + more + 40;
         let context = Context::<HalfEven>::new(bits);
@@ -242,7 +242,7 @@ pub(super) struct Constants {
 
 impl Constants {
     pub fn new() -> Constants {
-        // A cache of its own: the thread's is in use where `pow` is the first to ask for the constants.
+        // A cache of its own: the thread's is in use if `pow` is the first to need the constants.
         let mut cache = ConstCache::new();
         let mut at = |x: f64, bits: usize, function: Library| {
             Evaluation { x, y: 0.0, bits, cache: &mut cache }.value(function)

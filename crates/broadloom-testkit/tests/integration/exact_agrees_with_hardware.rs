@@ -1,5 +1,5 @@
 //! The oracle's exact arithmetic against the target's floating-point unit, on values chosen for their
-//! difficulty and on many random ones. float16 is held against float64 arithmetic rounded once: with 53 ≥
+//! difficulty and on many random ones. float16 is compared with float64 arithmetic rounded once: with 53 ≥
 //! 2·11 + 2 bits that is correctly rounded.
 
 use broadloom_testkit::Value::{F16, F32, F64, I64, U64};

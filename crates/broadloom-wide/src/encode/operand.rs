@@ -1,4 +1,4 @@
-//! Operands in the encoder's terms: registers named at the length that the encoding asks for, addresses in the frame.
+//! Operands in the encoder's terms: registers named at the length of the encoding, addresses in the frame.
 
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -13,7 +13,7 @@ pub(super) struct Lowered {
     pub(super) pool: Option<(u64, u8)>,
 }
 
-/// The instruction for an operation that is to stand at an offset in the code.
+/// The instruction for an operation at an offset in the code.
 pub(super) fn lower(inst: &PInst, frame: &Frame, avx512: bool, at: usize) -> Result<Lowered, Unsupported> {
     let Some(code) = inst.encoding.code(inst.length, avx512) else {
         return Err(Unsupported(format!("{:?} at {:?}", inst.encoding, inst.length)));

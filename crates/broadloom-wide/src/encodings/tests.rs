@@ -8,7 +8,7 @@ use crate::length::VectorLength;
 
 const LENGTHS: [VectorLength; 3] = [VectorLength::L128, VectorLength::L256, VectorLength::L512];
 
-/// Each code of a row, with its length and whether it was asked for with AVX-512.
+/// Each code of a row, with its length and whether it is for AVX-512.
 fn codes(encoding: Encoding) -> impl Iterator<Item = (VectorLength, bool, Code)> {
     LENGTHS
         .into_iter()
@@ -16,7 +16,7 @@ fn codes(encoding: Encoding) -> impl Iterator<Item = (VectorLength, bool, Code)>
         .filter_map(move |(length, avx512)| Some((length, avx512, encoding.code(length, avx512)?)))
 }
 
-/// A row names one mnemonic, and each code stands at its own vector length and in its own encoding space.
+/// A row names one mnemonic, and each code has its own vector length and encoding space.
 #[test]
 fn codes_of_a_row_differ_in_length_and_prefix_only() {
     for &(name, encoding) in ALL {

@@ -17,7 +17,7 @@ use crate::inst::{
 use crate::intrinsic::Intrinsic;
 use crate::select::lower::Lower;
 
-/// A loop whose branch back has been selected: its head, and how many instructions stood behind that branch.
+/// A loop whose branch back has been selected: its head, and the number of instructions behind that branch.
 struct PendingLoop {
     head: Block,
     behind: usize,
@@ -147,7 +147,7 @@ impl Lower<'_> {
         let test = self.take_current();
         let mut regs = SmallVec::new();
         for (&param, &value) in self.clif.dfg().block_params(head).iter().zip(&values) {
-            // The parameter's uses stand before the branch, so they have not been seen yet; few are never read.
+            // The parameter's uses precede the branch, so they have not been seen yet; few are never read.
             self.reg(param);
             regs.push(self.reg(value));
         }
@@ -190,7 +190,7 @@ impl Lower<'_> {
                 wanted.push((JoinParameter { parameter, inline, cold: parameter }, other));
             }
         }
-        // A load that only the inline value needs stands before the test.
+        // A load that only the inline value needs precedes the test.
         let loads = self.take_current();
         let parameters =
             wanted.into_iter().map(|(p, other)| JoinParameter { cold: self.reg(other), ..p }).collect();

@@ -126,7 +126,7 @@ impl<'f> Lower<'f> {
         self.selected.push(inst);
     }
 
-    /// How many instructions stand behind the current one.
+    /// The number of instructions behind the current one.
     pub(super) fn selected(&self) -> usize {
         self.selected.len()
     }

@@ -8,7 +8,7 @@ use crate::select::by_lane::repeated;
 
 pub(super) struct VRegs {
     kinds: Vec<VRegKind>,
-    /// The register of each value, if anybody has asked for it.
+    /// The register of each value that has been requested.
     values: Vec<Option<VReg>>,
     /// The mask register of each value, if it has one.
     masks: Vec<Option<VReg>>,
@@ -70,7 +70,7 @@ impl VRegs {
         self.masks[v.as_u32() as usize] = Some(reg);
     }
 
-    /// Whether anybody has asked for a value.
+    /// Whether a value has been requested.
     pub(super) fn is_wanted(&self, v: Value) -> bool {
         self.of(v).is_some() || self.mask_of(v).is_some()
     }

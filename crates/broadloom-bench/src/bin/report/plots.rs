@@ -35,7 +35,7 @@ struct Sheet<'p> {
     y: Range<f64>,
 }
 
-/// How a line is drawn.
+/// The stroke of a line.
 #[derive(Clone, Copy)]
 enum Stroke {
     Solid,
@@ -180,7 +180,7 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
     let slope = vec![sheet.place((foot, foot * copy)), sheet.place((peak / copy, peak))];
     sheet.stroke(slope, Stroke::Solid, INK)?;
     let top = sheet.corners().0.1;
-    // The names stand above, each over its points, as near as the one before it allows.
+    // The names are above the plot, each as near to its points as the one before it allows.
     let mut names: Vec<(i32, i32, &str, bool)> = Vec::new();
     for row in &rows {
         let x = intensity(row);

@@ -12,7 +12,7 @@ pub struct Command {
     pub variables: Vec<String>,
     /// The program and its arguments, quotes removed.
     pub words: Vec<String>,
-    /// As written, without comments and superfluous blanks.
+    /// The command as written, without comments and superfluous blanks.
     pub text: String,
 }
 

@@ -19,7 +19,7 @@ use crate::points::{Block, Points};
 
 /// Every so-manieth point that the filter decides is judged by the reference too.
 pub const AUDIT: usize = 1009;
-/// Points of a run at which the quick reference is held against the precise one.
+/// Points of a run at which the quick reference is compared with the precise one.
 const SAMPLE: usize = 200;
 
 /// The findings at some points.

@@ -32,7 +32,7 @@ pub struct Arguments {
     pub whole: Vec<Array<'static>>,
     /// The first part of each.
     pub head: Vec<Array<'static>>,
-    /// The hash of all bits, by which another list is told from another result.
+    /// The hash of all bits, which distinguishes another list from another result.
     pub hash: Hash,
 }
 

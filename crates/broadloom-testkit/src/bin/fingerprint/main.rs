@@ -4,7 +4,7 @@
 //! function, are the same text. The programs are written to a file once, as text with all elements spelled out, and
 //! read back by both commits: an op that is added changes what the generator of random programs draws, but not a
 //! file, and no seed, generator or list of edge-case values has to stay as it was. The hashes of the functions are in
-//! the repository, so that every target can be held to them.
+//! the repository, so that every target can be compared with them.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -57,7 +57,7 @@ enum Command {
         until: usize,
     },
     /// Evaluates every function, conversion and reduction over fixed arguments; prints a line of hashes for each, writes them
-    /// to the file that every target is held to, or compares them with it.
+    /// to the file that every target must reproduce, or compares them with it.
     Functions(functions::Command),
     /// Evaluates reductions and scans over lengths, axes, layouts and bodies, on one thread and several, and in chunks; prints
     /// a line of hashes for each row, writes them to a file, or compares them with it.
@@ -83,7 +83,7 @@ fn run(command: &Command) -> Result<(), String> {
         Command::Functions(command) => functions::hash_all(command, &mut stdout().lock())?,
         Command::Reductions(command) => reductions::hash_all(command, &mut stdout().lock())?,
     }
-    // The interpreter's hashes would stand under every executor's name.
+    // Every executor would have the interpreter's hashes.
     if Engine::global().compiled_kernels() == 0 {
         return Err("nothing was compiled on this target".into());
     }

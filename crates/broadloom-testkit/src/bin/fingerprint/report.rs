@@ -17,7 +17,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// The task that two flags ask for, of which the first wins.
+    /// The task selected by two flags, of which the first wins.
     pub fn of_flags(check: bool, write: bool) -> Task {
         match (check, write) {
             (true, _) => Task::Check,
