@@ -116,7 +116,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         args: Args<A>,
     },
     /// A function of the application, of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
-    /// Nothing is known of it but that it gives the same for the same operands.
+    /// Its only known property is that equal operands give equal results.
     Host {
         /// The function.
         function: F,
@@ -143,7 +143,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         arg: A,
         /// How.
         reduction: Reduction,
-        /// Along which axes.
+        /// The axes.
         axes: Axes,
         /// Whether the axes stay, with an extent of 1.
         keep_dims: bool,
@@ -154,7 +154,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         arg: A,
         /// How.
         scan: Scan,
-        /// Along which axis.
+        /// The axis.
         axis: u8,
         /// Whether the result begins with an additional element: the sum or product of no elements.
         initial: bool,
@@ -163,7 +163,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     Count {
         /// The node whose elements are counted.
         arg: A,
-        /// Along which axes.
+        /// The axes.
         axes: Axes,
         /// The node's dtype.
         to: DType,
@@ -173,7 +173,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     Index {
         /// The node whose elements have the indices.
         arg: A,
-        /// Along which axis.
+        /// The axis.
         axis: u8,
     },
 }

@@ -253,7 +253,7 @@ fn over_leaf<'e, 'm, E>(
 }
 
 impl KeyLeaf<'_> {
-    /// Hashes the layout; what else the leaf is, in a word.
+    /// Hashes the layout, and the rest of the leaf as one word.
     #[inline]
     fn hash_layout(&self, state: &mut impl Hasher) -> u64 {
         let word = |sort: u64, slot: u32, dtype: DType| sort << 8 | dtype as u64 | u64::from(slot) << 32;

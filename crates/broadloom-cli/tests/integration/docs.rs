@@ -419,6 +419,30 @@ fn generated_pages_name_their_command_and_the_others_are_short() {
     assert!(words <= MOST_WORDS, "{words} words are written by hand, of {MOST_WORDS}");
 }
 
+/// The last column of the table of crates in ARCHITECTURE.md is the list of dependencies in their manifests.
+#[test]
+fn the_table_of_crates_has_their_dependencies() {
+    let page = read("ARCHITECTURE.md");
+    let mut checked = 0;
+    for row in page.lines().filter(|line| line.starts_with("| `broadloom")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [name, _, stated] = cells[..] else { panic!("{row}") };
+        let name = name.trim_matches('`');
+        let folder = if name == "broadloom-python" { "python".to_owned() } else { format!("crates/{name}") };
+        let manifest = read(&format!("{folder}/Cargo.toml"));
+        let (_, section) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
+        let section = section.split("\n[").next().unwrap_or_default();
+        let names = section.lines().filter_map(|line| line.split([' ', '.', '=']).next());
+        let mut used: Vec<&str> = names.filter(|name| name.starts_with("broadloom")).collect();
+        used.iter_mut().for_each(|name| *name = name.trim_start_matches("broadloom-"));
+        used.sort_unstable();
+        let stated: Vec<&str> = stated.split(", ").filter(|name| *name != "–").collect();
+        assert_eq!(stated, used, "{name}");
+        checked += 1;
+    }
+    assert!(checked > 10, "{checked}");
+}
+
 #[test]
 fn the_page_of_mutations_has_their_numbers() {
     let count = read("scripts/mutations.toml").lines().filter(|line| *line == "[[mutation]]").count();

@@ -39,7 +39,7 @@ pub struct Straight {
 }
 
 impl Straight {
-    /// For the bodies of a graph, of which there are fewer than nodes.
+    /// The memo of the bodies of a graph, which has fewer bodies than nodes.
     pub fn of(graph: &Graph) -> Straight {
         Straight { values: vec![(0, Early::Inst(0)); graph.nodes().len()], body: 0 }
     }
@@ -272,7 +272,7 @@ impl Builder<'_> {
         place
     }
 
-    /// Numbers values for good: inputs, parameters, instructions.
+    /// Gives values their final numbers: inputs, parameters, instructions.
     fn finish(mut self, outputs: Vec<Early>, members: &[Member]) -> Draft {
         let (inputs, params) = (self.kernel.inputs.len() as u32, self.kernel.params.len() as u32);
         let value = |early: Early| {

@@ -63,7 +63,7 @@ pub fn weigh(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -
     }
 }
 
-/// Weighs the two ways of what several loops compute: computing it again costs so much, and a temporary has so many elements.
+/// Weighs recomputing a value in several loops, at a given cost, against a temporary of a given number of elements.
 /// It stays in cache where the loops run block by block. Of a root there is a copy more.
 pub fn weigh_shared(recompute: u64, elements: usize, stays: bool, is_root: bool) -> Weighed {
     let element = if stays { TEMPORARY } else { TEMPORARY_IN_MEMORY };

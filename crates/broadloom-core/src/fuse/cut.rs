@@ -65,8 +65,8 @@ fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
     matches!(node.kind, NodeKind::View { .. }) || node.kind.operands().any(differs)
 }
 
-/// Cuts nodes that would be computed for many chains of views, or whose chains would be long: readers come after
-/// what they read, so one pass from the last node to the first knows all chains of a node when it gets there.
+/// Cuts nodes that would be computed for many chains of views, or whose chains would be long. Readers come after
+/// the nodes that they read, so one pass from the last node to the first knows all chains of a node when it reaches it.
 fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let mut chains = Chains::default();
     let mut of: Vec<SmallVec<[ChainId; MAX_CHAINS]>> = vec![SmallVec::new(); graph.nodes().len()];

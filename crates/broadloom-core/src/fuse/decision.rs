@@ -45,7 +45,7 @@ pub enum Why {
         /// The cost of a kernel of its own and a temporary.
         store: u64,
     },
-    /// Fused into a larger loop all the same: a temporary would cost more.
+    /// Fused into a larger loop: a temporary would cost more.
     Recomputed {
         /// The node whose loop reads it.
         reader: NodeId,
@@ -162,12 +162,12 @@ impl fmt::Display for Decision {
 pub(crate) struct Log(Option<Vec<Decision>>);
 
 impl Log {
-    /// One that keeps them, or one that doesn't.
+    /// A log that records decisions, or one that discards them.
     pub fn new(keep: bool) -> Log {
         Log(keep.then(Vec::new))
     }
 
-    /// Notes a decision, if anyone wants to know.
+    /// Notes a decision, if decisions are recorded.
     pub fn note(&mut self, decision: impl FnOnce() -> Decision) {
         if let Some(kept) = &mut self.0 {
             kept.push(decision());

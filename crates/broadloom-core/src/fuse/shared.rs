@@ -143,7 +143,7 @@ fn add(to: &mut Loops, reader: u32) {
     }
 }
 
-/// For each node what its elements cost where nothing is stored but what is cut off, and how many nodes are cut off on the
+/// For each node the cost of its elements if only cut nodes are stored, and the number of cut nodes on the
 /// way to a leaf.
 fn costs_and_levels(graph: &Graph, cuts: &Cuts) -> (Vec<u64>, Vec<u32>) {
     let mut costs: Vec<u64> = Vec::with_capacity(graph.nodes().len());
