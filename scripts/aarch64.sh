@@ -128,7 +128,7 @@ c() {
   done
 }
 
-# What has machine code or none: without the feature `jit` the interpreter runs everything.
+# Targets without machine code: without the feature `jit` the interpreter runs everything.
 targets() {
   for other in "${others[@]}"; do
     say "cargo check for $other"

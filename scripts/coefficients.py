@@ -52,7 +52,7 @@ def remez(target, weight, points, powers):
             w * (t - sum(c * x**p for c, p in zip(coefficients, powers)))
             for x, t, w in zip(points, target, weight)
         ]
-        # One extremum from each run of equal signs; then the n + 1 neighbours with the largest least one.
+        # One extremum from each run of equal signs; then the n + 1 adjacent ones with the largest least one.
         runs = []
         for k, e in enumerate(error):
             if runs and (error[runs[-1]] > 0) == (e > 0):
@@ -73,7 +73,7 @@ def remez(target, weight, points, powers):
 
 
 def lawson(target, weight, points, powers):
-    """The same by weights that grow where the error is large (C. L. Lawson, 1961): slower, and at ease with a 0 amid the points."""
+    """A fit by weights that grow where the error is large (C. L. Lawson, 1961): slower, and at ease with a 0 amid the points."""
     n = len(powers)
     rows = [[w * x**p for p in powers] for x, w in zip(points, weight)]
     right = [w * t for w, t in zip(weight, target)]
@@ -149,7 +149,7 @@ def polish(function, lo, hi, weight, coefficients):
 def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, count=GRID):
     """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
 
-    Where 0 is amid the interval and the degree high, what is left to fit is next to nothing around 0 after a few
+    Where 0 is amid the interval and the degree high, the remainder to fit is almost 0 around 0 after a few
     coefficients: all but the first ones are rounded at once, which costs a bit or two."""
     points = [x for x in grid(mpf(lo), mpf(hi), count) if weight(x) != 0]
     target = [function(x) for x in points]
@@ -194,7 +194,7 @@ sinh_tail = lambda u: near(
 atanh_tail = lambda z: near(
     z, lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, taylor([mpf(2) / (2 * k + 3) for k in range(14)])
 )
-# What is left of atanh_tail after 2/3.
+# The rest of atanh_tail after 2/3.
 atanh_rest = lambda z: near(
     z,
     lambda z: ((2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z - mpf(2) / 3) / z,
@@ -252,7 +252,7 @@ erf_far = lambda t: (scaled_erfc(from_centre(2, t)) - ERF_CENTRE) / t
 flat_erfc = lambda t: (1 + mpf(9) / 8 * from_centre(4, t)) * scaled_erfc(from_centre(4, t))
 ERFC_CENTRE = flat_erfc(0)
 flat_erfc_rest = lambda t: (flat_erfc(t) - ERFC_CENTRE) / t
-# The same in w = 1/(1 + a), and over w; less its value where that is nearly a float32.
+# The interval in w = 1/(1 + a), and over w; less its value where that is nearly a float32.
 ERFC_SINGLE_POINT = mpf(1232) / 4096
 over_reciprocal = lambda w: scaled_erfc(1 / w - 1) / w
 ERFC_SINGLE_THERE = mp.nint(over_reciprocal(ERFC_SINGLE_POINT) * 2**24) / 2**24
@@ -266,7 +266,7 @@ power_exp2 = lambda r: near(
 
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
-# What reducing by the nearest float32 to 2/π leaves of angles up to 2^17.
+# The remainder of reducing angles up to 2^17 by the nearest float32 to 2/π.
 SINGLE_R_2 = mpf("0.7908") ** 2
 TAN_PI_8_2 = (SQRT2 - 1) ** 2 * mpf("1.001")
 

@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = Path(__file__).with_suffix(".c")
 
-# What is timed: the ranges that arguments are spread over.
+# The timed functions: the ranges that arguments are spread over.
 UNARY = {
     "exp": (-10, 10), "exp2": (-10, 10), "expm1": (-5, 5),
     "log": (0.01, 100), "log2": (0.01, 100), "log10": (0.01, 100), "log1p": (-0.9, 10),
@@ -160,7 +160,7 @@ TITLE = "## Functions of other libraries"
 
 
 def write(page, mark, lines):
-    """Puts the table below its heading, in the place of the one that is there."""
+    """Puts the table below its heading, in the place of the existing one."""
     text = page.read_text()
     if TITLE not in text:
         text = f"{text.rstrip()}\n\n{TITLE}\n"

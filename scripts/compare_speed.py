@@ -17,8 +17,8 @@ Two parts are measured; `--only` picks one.
 The unit that takes turns is one workload at one size, so that what slows the machine for a while meets both builds; who is
 first alternates. A ratio is NEW's time by BASE's: once of the medians of all rounds, once of the least times. `--by` says
 which of the two the limits are for. What is above its limit is measured again, for as many rounds as before and all of
-them counted, before it is said to be slower. The command fails if something is. Compare a build with itself first: what is
-said then is the machine's noise.
+them counted, before it counts as slower. The command fails if something is. Compare a build with itself first: a difference
+then is the machine's noise.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Rows:
         self.args = args
 
     def turns(self, sides):
-        """What is run at one turn, as a workload and a size."""
+        """The work of one turn: a workload and a size."""
         names = self.args.workload or workloads(sides[0])
         return [(name, size) for name in names for size in self.args.size or SIZES]
 
@@ -116,7 +116,7 @@ class Overheads:
 
 
 class Table:
-    """What was measured of two sides, by name."""
+    """The measurements of two sides, by name."""
 
     def __init__(self):
         self.least = [{}, {}]

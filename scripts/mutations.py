@@ -28,17 +28,17 @@ CAUGHT, SURVIVED, BROKEN = "caught", "survived", "does not compile"
 HEAD = """\
 # Mutations
 
-A test that cannot fail is a defect. `scripts/mutations.toml` lists {count} faults, each a small change in one part of the
-sources, and the suite that has to notice it. `scripts/mutations.py` runs each suite as it is, which has to pass, then puts
-the faults one by one into a copy of the tree and runs the fault's suite alone. This page is the result, and is written by
+`scripts/mutations.toml` lists {count} faults, each a small change in one part of the
+sources, and the suite that has to notice it. `scripts/mutations.py` first runs each suite unchanged, which has to pass, then puts
+the faults one by one into a copy of the tree and runs the fault's suite alone. This command writes the result:
 
 ```text
 python3 scripts/mutations.py --write docs/generated/mutations.md
 ```
 
-{run} of them were run, the last on {date}, and {caught} were caught; {rest} were not yet. A suite is what follows
-`cargo test`; "caught by" is the first of the tests that failed, by name, or how the process of the tests ended. Seconds
-are those of the build and the run together, on two shared cores.
+{run} of them were run, the last on {date}, and {caught} were caught; {rest} were not yet. The suite column has the arguments of
+`cargo test`; "caught by" is the first failed test by name, or how the process of the tests ended. Seconds
+cover the build and the run, on two shared cores.
 
 """
 
@@ -240,7 +240,7 @@ def main():
     parser.add_argument("--write", type=Path, metavar="PAGE", help="the page to write; with --list only new mutations are added to it")
     args = parser.parse_args()
 
-    # Ended from outside, it ends what it has started, too.
+    # Ended from outside, it also ends the processes that it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted; --resume goes on from here"))
     every = load()
     wanted = [m for m in every if any(args.only in text for text in (m.name, m.part, m.suite.args))]

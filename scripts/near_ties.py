@@ -4,9 +4,9 @@
     python3 scripts/near_ties.py > new.txt && mv new.txt crates/broadloom-testkit/src/reference/near_ties.txt
 
 A row is a function, an argument and the float32 nearest to its value, both as float32 bits. The arguments are taken from the
-file as it stands, the values are computed anew. Of all 2^32 arguments of a function these are the ones whose value is within
+file unchanged, the values are computed. Of all 2^32 arguments of a function these are the ones whose value is within
 some 2^-51 of itself of a tie: float64 functions in full precision round some of them the wrong way. For functions that are
-even or odd the positive argument stands for both.
+even or odd the positive argument covers both.
 """
 import pathlib
 import struct

@@ -3,7 +3,7 @@
 #
 #   dev      with the extension of the workspace's own build, which is copied into the package's folder; nothing is compiled twice
 #   release  with the package that pip builds and installs, as a user would
-#   suites   the suites of others, with the package that is there after one of these two
+#   suites   the suites of others, with the package that one of these two has installed
 #
 # PYTHON says which interpreter makes the environment.
 set -euo pipefail

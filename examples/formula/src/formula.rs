@@ -71,7 +71,7 @@ impl Formula {
         }
         let value = with_promotion(Promotion::NumPy, || expression.build(&known));
         let value = value.map_err(|e| about_text(e, text, table))?;
-        // What is no column and means something is a constant.
+        // A name that is no column and has a meaning is a constant.
         names.retain(|name| known.iter().any(|column| column.0 == name));
         let used: Vec<&Array<'_>> =
             names.iter().filter_map(|name| known.iter().find(|k| k.0 == name)).map(|k| &k.1).collect();

@@ -45,7 +45,7 @@ pub enum TableError {
         "the table has a column `{title}` already (column {column}, `{name}` in formulas); give the new one another name"
     )]
     Taken {
-        /// The title of the column that is there.
+        /// The title of the existing column.
         title: String,
         /// Its name.
         name: String,
@@ -78,9 +78,9 @@ impl fmt::Display for Place {
 pub struct OddCell {
     /// Where its row is.
     pub at: Place,
-    /// What is in it.
+    /// The text of the cell.
     pub text: String,
-    /// What the cells before it are, and it is not: "a number" or "true or false".
+    /// The kind of the cells before it: "a number" or "true or false".
     pub expected: &'static str,
 }
 
@@ -214,7 +214,7 @@ impl Table {
     /// Writes the table as CSV, with one column more.
     ///
     /// # Errors
-    /// [`TableError::Taken`] for the title of a column that is there, and then nothing is written; those of the writer.
+    /// [`TableError::Taken`] for the title of an existing column, and then nothing is written; the errors of the writer.
     pub fn write_with(&self, title: &str, added: &Column, to: impl Write) -> Result<(), TableError> {
         self.check_title(title)?;
         let mut writer = csv::Writer::from_writer(to);

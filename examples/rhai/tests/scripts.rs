@@ -26,7 +26,7 @@ fn fails(script: &str, limits: &Limits) -> String {
     run(script, Path::new(DATA), limits).1.expect_err(script)
 }
 
-/// `BLESS=1 cargo test -p broadloom-rhai` writes the expected output anew: read the difference.
+/// `BLESS=1 cargo test -p broadloom-rhai` writes the expected output: read the difference.
 #[test]
 fn scripts_print_what_is_expected() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts"));

@@ -419,6 +419,19 @@ fn generated_pages_name_their_command_and_the_others_are_short() {
     assert!(words <= MOST_WORDS, "{words} words are written by hand, of {MOST_WORDS}");
 }
 
+/// The summary of performance has the means of the generated tables.
+#[test]
+fn the_summary_of_performance_has_the_means() {
+    let (tables, page) = (read("docs/generated/performance.md"), read("docs/performance.md"));
+    for peers in ["keeps IEEE's arithmetic", "gcc -ffast-math"] {
+        let lines = tables.lines().filter(|line| line.starts_with("- 1e") && line.contains(peers));
+        let means: Vec<&str> = lines.filter_map(|line| line.split(": ").nth(1)?.split(' ').next()).collect();
+        let [a, b, c, d] = means[..] else { panic!("{means:?}") };
+        let shown = format!("{a} and {b} with AVX-512, {c} and {d} with AVX2");
+        assert!(page.contains(&shown), "{shown}");
+    }
+}
+
 /// The last column of the table of crates in ARCHITECTURE.md is the list of dependencies in their manifests.
 #[test]
 fn the_table_of_crates_has_their_dependencies() {

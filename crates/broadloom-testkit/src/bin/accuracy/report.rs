@@ -226,7 +226,20 @@ mod tests {
         assert_eq!(half.broken(), ["hypot of float16: 0.51 ulps"]);
     }
 
-    /// The page that is committed says what the committed results say.
+    /// The page that is written by hand has the largest errors of float32 and float64.
+    #[test]
+    fn the_summary_has_the_maxima() {
+        let rows = results::parse(include_str!("../../../../../docs/generated/accuracy.json")).expect("rows");
+        let summary = include_str!("../../../../../docs/accuracy.md");
+        for dtype in ["float32", "float64"] {
+            let rows = rows.iter().filter(|row| row.dtype == dtype && row.accuracy == Accuracy::Fast.name());
+            let worst = rows.max_by(|a, b| a.ulps.total_cmp(&b.ulps)).expect("a row");
+            let shown = format!("{} ulp in {dtype} (`{}`)", ulps(worst.ulps), worst.function);
+            assert!(summary.contains(&shown), "{shown}");
+        }
+    }
+
+    /// The committed page is made from the committed results.
     #[test]
     fn the_page_is_made_from_the_results() {
         let rows = results::parse(include_str!("../../../../../docs/generated/accuracy.json")).expect("rows");
