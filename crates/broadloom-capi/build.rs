@@ -1,4 +1,4 @@
-//! Names the shared library as installed ones are named: by what it is compatible with.
+//! Gives the shared library its soname, which names the version that it is compatible with.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();

@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Something to be timed: runs so many times.
+/// A timed function, which runs a given number of times.
 pub type Contender<'c> = Box<dyn FnMut(usize) + 'c>;
 
 /// The shortest batch that the clock resolves well.
 const BATCH: Duration = Duration::from_micros(50);
-/// Calls of a batch if even so many take no time.
+/// Calls of a batch if even this many take no time.
 const MOST_CALLS: usize = 1 << 20;
 /// Calls this short get one that is not timed before each batch: their data may be in a cache, from which others
 /// drove it.

@@ -57,7 +57,7 @@ pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
     /// # Panics
     /// As [`Cell::of`].
     fn of_mut<'s>(slice: &'s mut SliceMut<'_>) -> &'s mut [Self];
-    /// Whether two values are the same bits, or floats so many units in the last place apart.
+    /// Whether two values are the same bits, or floats this many units in the last place apart.
     fn agrees(self, other: Self, ulps: u64) -> bool;
 }
 

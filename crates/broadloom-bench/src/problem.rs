@@ -127,13 +127,13 @@ impl Problem {
         self.inputs.iter().map(|(shape, column)| column.slice().array(shape)).collect()
     }
 
-    /// Runs the plain loop, shared by up to so many threads where each gets enough.
+    /// Runs the plain loop, shared by up to this many threads where each gets enough.
     pub fn loop_over(&self, x: &[Slice<'_>], outputs: &mut [SliceMut<'_>], threads: usize) {
         sweep(&*self.sweep, self.units, self.elements(), x, outputs, threads);
     }
 }
 
-/// Runs a plain loop, shared by up to so many threads where each gets enough.
+/// Runs a plain loop, shared by up to this many threads where each gets enough.
 pub fn sweep(
     sweep: &Sweep,
     units: usize,

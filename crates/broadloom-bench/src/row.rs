@@ -332,7 +332,7 @@ fn source(len: usize) -> Placed<u8> {
     bytes
 }
 
-/// Copies, shared by so many threads.
+/// Copies, shared by this many threads.
 fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     if threads <= 1 {
         return to.copy_from_slice(from);

@@ -193,7 +193,7 @@ pub unsafe extern "C" fn bl_call_output_shape(
             return Err(Failure::new(bl_status::BL_TOO_SMALL, why));
         }
         for (i, &extent) in output.shape.iter().enumerate() {
-            // SAFETY: `i` is below the rank, which is at most `capacity`; the safety section says that so many extents can be
+            // SAFETY: `i` is below the rank, which is at most `capacity`; the safety section says that this number of extents can be
             // written unless the pointer is null, which `OutPtr::new` refuses for the first of them.
             unsafe { OutPtr::new(extents.wrapping_add(i), "the pointer to the extents") }?.put(extent);
         }

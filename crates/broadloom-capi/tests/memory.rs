@@ -28,7 +28,7 @@ fn kernel(dtype: bl_dtype, functions: &[&CStr]) -> bl_kernel {
     kernel
 }
 
-/// A view of so many elements, from `first` on.
+/// A view of this many elements, from `first` on.
 fn view<T>(
     memory: *mut T,
     first: usize,

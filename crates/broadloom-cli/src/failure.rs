@@ -122,7 +122,7 @@ impl Failure {
     }
 }
 
-/// Writes words that say themselves what they are to standard error.
+/// Writes a message without a prefix to standard error.
 pub fn complain(words: impl Display) {
     // If standard error is closed, nothing can be reported.
     let _ = write!(io::stderr(), "{}", printable_lines(&words.to_string()));

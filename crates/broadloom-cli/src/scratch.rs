@@ -65,7 +65,7 @@ impl Write for Scratch {
     }
 }
 
-/// The error, of what it is about.
+/// Adds the subject to an error.
 fn about(error: &io::Error, what: &str, advice: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{advice}"))
 }

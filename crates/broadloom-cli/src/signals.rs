@@ -48,7 +48,7 @@ impl Names {
 
     fn remove_all(&mut self) {
         for path in self.0.take().unwrap_or_default() {
-            // A file that can't be removed, or is not there yet, stays as it is.
+            // A file that cannot be removed, or does not exist yet, is left alone.
             let _ = std::fs::remove_file(path);
         }
     }

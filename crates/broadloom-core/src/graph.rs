@@ -155,7 +155,7 @@ impl Graph {
         Graph { semantics, ..Graph::default() }
     }
 
-    /// An empty graph of this meaning, with room for so many nodes.
+    /// An empty graph of this meaning, with room for this many nodes.
     pub(crate) fn with_capacity(semantics: Semantics, nodes: usize) -> Graph {
         let (nodes, interned) = (Vec::with_capacity(nodes), HashTable::with_capacity(nodes));
         Graph { nodes, interned, ..Graph::new(semantics) }

@@ -162,7 +162,7 @@ impl Layout {
 }
 
 impl View {
-    /// The rank of what it gives.
+    /// The rank of the result.
     pub fn rank(&self) -> usize {
         match self {
             View::BroadcastTo(shape) | View::Reshape(shape) => shape.rank(),

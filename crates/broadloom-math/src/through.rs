@@ -124,7 +124,7 @@ pub(crate) fn of_magnitudes<O: Ops>(o: &mut O, a: O::V<u64>, b: O::V<u64>) -> O:
 
 /// ⌊(2^128 − 1)/h⌋ − 2^64 for h ≥ 2^63, which is the quotient q of A = (2^64 − 1 − h)·2^64 + 2^64 − 1 by h.
 ///
-/// Let v be as in [`of_magnitudes`], with h in the place of b: an x rounded to float64 and multiplied by v is below x/h
+/// Let v be as in [`of_magnitudes`], with h instead of b: an x rounded to float64 and multiplied by v is below x/h
 /// and above (x/h)·(1 − 2^−49).
 ///
 /// 1. q0 = ⌊(A rounded)·v⌋ ≤ q, and q − q0 ≤ 2^15 + 1, so r0 = A − q0·h < 2^80: two words, of which the upper one is exact

@@ -42,7 +42,7 @@ pub enum Source {
     Standard,
     /// The SONNX Div text.
     Onnx,
-    /// A later edition of the standard, for functions that the edition at hand lacks.
+    /// A later edition of the standard, for functions that the tested edition lacks.
     Later,
     /// None: what the project decided where the texts are silent or leave a choice; ordinary values and exact cases.
     Decided,

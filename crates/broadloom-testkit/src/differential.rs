@@ -113,7 +113,7 @@ fn difference_up_to(most: Option<VectorWidth>, program: &Program, seed: u64) -> 
     })
 }
 
-/// From so many elements on, threads may share the work on them.
+/// From this many elements on, threads may share the work on them.
 const SHARED_ELEMENTS: usize = 10_000;
 
 fn is_shared(program: &Program) -> bool {

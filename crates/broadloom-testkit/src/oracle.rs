@@ -25,7 +25,7 @@ use outcome::{Outcome, store};
 pub use casts::cast;
 pub(crate) use exact::{Dyadic, Real as ExactReal};
 
-/// One function of the model: how many arguments it has, which kinds of dtype it takes, what it gives.
+/// One function of the model: its number of arguments, the kinds of dtype that it takes, and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The Array API's name, or ONNX's meaning spelled the same way (`trunc_divide`).

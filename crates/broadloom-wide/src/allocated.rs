@@ -68,7 +68,7 @@ pub(crate) enum PBase {
     Spill(SpillSlot),
     /// The stack arguments, above the return address.
     StackArguments,
-    /// The constant pool: 64 bits that repeat, of which so many bytes are read.
+    /// The constant pool: 64 bits that repeat, of which this many bytes are read.
     Pool {
         bits: u64,
         bytes: u8,

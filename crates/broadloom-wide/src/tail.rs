@@ -18,7 +18,7 @@ const STORES: [Encoding; 4] = [
 /// Loads that become the masked load itself.
 const PLAIN_LOADS: [Encoding; 3] = [encodings::MOVUPS, encodings::MOVQ_E, encodings::MOVD_E];
 
-/// The masked load or store of elements of so many bytes.
+/// The masked load or store of elements of this many bytes.
 pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
     let moves = if is_load { LOADS } else { STORES };
     moves[element.trailing_zeros() as usize]

@@ -1,7 +1,7 @@
 //! Short calls: a prepared kernel over a few elements, beside a plain loop that is called through a pointer.
 //!
 //! For each width of vectors of the target and each number of inputs, the program prints the least nanoseconds of a call
-//! over so many elements. Kernels of all widths and the loop take turns, so that a slow phase of the machine affects all of
+//! over a number of elements. Kernels of all widths and the loop take turns, so that a slow phase of the machine affects all of
 //! them. Arguments choose widths (`256`) and numbers of elements (`n=1`).
 //!
 //! `cargo run --release -p broadloom-bench --bin calls`

@@ -1,9 +1,9 @@
 //! From text to the first result: expressions that the engine has not seen, and expressions of a million nodes.
 //!
-//! `texts EXECUTOR COUNT` evaluates so many distinct expressions of seven operations over 1000 elements, each from its text, and
+//! `texts EXECUTOR COUNT` evaluates COUNT distinct expressions of seven operations over 1000 elements, each from its text, and
 //! prints the microseconds of one; executors are `auto`, `interp` and `jit`, the last on vectors of the target or of a
-//! width that follows (`jit 256 1000`). `chain NODES` and `leaves COUNT` build an expression of so many operations one
-//! after the other, or over so many arrays, and print the seconds for building, evaluating and dropping it. Without
+//! width that follows (`jit 256 1000`). `chain NODES` and `leaves COUNT` build an expression of that many operations one
+//! after the other, or over that many arrays, and print the seconds for building, evaluating and dropping it. Without
 //! arguments all of them run.
 //!
 //! `cargo run --release -p broadloom-bench --bin expressions`

@@ -103,7 +103,7 @@ fn compiling(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A kernel of so many operations, of which some values live on for a while.
+/// A kernel of this many operations, of which some values live on for a while.
 fn chain(ops: usize) -> KernelIr {
     let (mut x, mut earlier) = (0, 1);
     let body = (0..ops).map(|i| {
@@ -141,7 +141,7 @@ fn eight(a: &Array<'static>, b: &Array<'static>) -> Array<'static> {
     ((a * 2.0 + b * 3.0) / (a * a + 1.0) - b).sqrt().abs()
 }
 
-/// An expression of so many operations.
+/// An expression of this many operations.
 fn long(ops: usize, a: &Array<'static>, b: &Array<'static>) -> Array<'static> {
     (0..ops).fold(a.clone(), |x, i| if i % 2 == 0 { &x * b } else { &x + a })
 }

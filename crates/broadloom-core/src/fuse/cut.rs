@@ -27,10 +27,10 @@ struct Leaves {
     total: u64,
 }
 
-/// A node is computed for at most so many chains of views; one that is read through more is materialised.
+/// A node is computed for at most this many chains of views; one that is read through more is materialised.
 const MAX_CHAINS: usize = 4;
 
-/// A chain has at most so many views; the node below is materialised.
+/// A chain has at most this many views; the node below is materialised.
 const MAX_VIEWS: u32 = 64;
 
 /// Finds the nodes to cut, in time linear in the graph.

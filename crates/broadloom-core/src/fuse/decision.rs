@@ -194,7 +194,7 @@ mod tests {
     use crate::layout::Layout;
     use crate::op::Op;
 
-    /// A row that a loop of so many rows would compute again for each, with the costs of both ways.
+    /// A row that a loop of this many rows would compute again for each, with the costs of both ways.
     fn of_row(rows: usize) -> Result<(fuse::Plan, fuse::Plan)> {
         let mut g = Graph::default();
         let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, 100])?))?;

@@ -78,7 +78,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let is_canonical = match &graph.node(from).kind {
         NodeKind::Apply { op, .. } => op.has(Law::Canonical),
         NodeKind::Cast { arg, .. } => !graph.node(*arg).dtype.is_float(),
-        // A rule may put a number in the place of a function; a value that each run gives may be any NaN.
+        // A rule may replace a function by a number; a value that each run gives may be any NaN.
         NodeKind::Leaf(Leaf::Const { value, slot: None }) => !value.is_nan(),
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             true

@@ -533,7 +533,7 @@ fn moves_and_canonical_functions_are_left_as_they_are() -> Result<()> {
     Ok(())
 }
 
-/// A rule may put an operand in the place of what computes: its NaN is canonical all the same.
+/// A rule may replace a computation by its operand: its NaN is canonical nevertheless.
 #[test]
 fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
     let rows: &[Build] = &[

@@ -109,9 +109,9 @@ pub struct BuiltIn {
     pub parameters: &'static [Parameter],
     /// The kinds of dtypes that it takes, in words.
     pub takes: &'static str,
-    /// The dtype of what it gives, in words.
+    /// The dtype of the result, in words.
     pub gives: &'static str,
-    /// One line on what it does.
+    /// A description in one line.
     pub doc: &'static str,
     pub(super) action: Action,
 }

@@ -439,7 +439,7 @@ pub(super) fn second(function: &str, first: &str, second: &str) -> Option<String
     Some(format!("of two arrays it is `{whole}`"))
 }
 
-/// Advice for an integer in the place of an argument that has a name.
+/// Advice for an integer instead of an argument that has a name.
 pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<String> {
     match function {
         "max" | "min" => Some(format!(

@@ -81,7 +81,7 @@ impl HalfTernary for Fma {
         let of_product = o.sub(sum, of_x3);
         let (lost_x3, lost_product) = (o.sub(x3, of_x3), o.sub(product, of_product));
         let lost = o.add(lost_x3, lost_product);
-        // Infinite and NaN sums stay: what they have lost is NaN, which is not above or below 0.
+        // Infinite and NaN sums do not change: their rounding error is NaN, which is not above or below 0.
         let (above, below) = (o.cmp(Cmp::Gt, lost, zero), o.cmp(Cmp::Lt, lost, zero));
         let is_inexact = o.mask_or::<f32>(above, below);
         let is_inexact = o.mask_resize::<f32, u32>(is_inexact);

@@ -3,7 +3,7 @@
 //! Near 0 erf is x times an even polynomial. Elsewhere both are exp(−x²) times a function that falls slowly, which is a
 //! polynomial in t = (x − c)/(x + c): a variable that takes the half-line to an interval, after M. M. Shepherd and
 //! J. G. Laframboise, "Chebyshev approximation of (1 + 2x)exp(x²)erfc x in 0 ≤ x < ∞" (1981). With the factor 1 + 9x/8
-//! in the place of 1 + 2x it falls least. erfc of float64 carries x², t, the exponential and the quotients as sums of two
+//! instead of 1 + 2x it falls least. erfc of float64 carries x², t, the exponential and the quotients as sums of two
 //! doubles; erf is 1 less something small.
 
 use crate::functions::coefficients::{

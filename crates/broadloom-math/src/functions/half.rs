@@ -1,4 +1,4 @@
-//! float16 ↔ float32: the two primitives, and what they are by integer arithmetic over the others.
+//! float16 ↔ float32: the two primitives, and their definition by integer arithmetic over the others.
 //!
 //! The conversions are exact for subnormals, infinities and NaNs (a NaN stays one, its sign kept); back to float16 they
 //! round once to nearest even.
@@ -32,7 +32,7 @@ pub mod half_path {
     pub enum Own {}
 }
 
-/// A function of float16 as what it is between conversions: its operand widened, its result before the one rounding.
+/// The part of a function of float16 between conversions: from its widened operand to its result before the rounding.
 /// Where a target converts by itself, its loops call this and leave the conversions to it.
 pub trait HalfUnary {
     /// The float32 that, rounded to float16, is the result.

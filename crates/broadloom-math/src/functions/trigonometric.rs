@@ -96,7 +96,7 @@ fn cos_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// Bit `bit` of the quadrant in the place of a double's sign.
+/// Bit `bit` of the quadrant as a double's sign.
 #[inline(always)]
 fn as_sign<O: Ops>(o: &mut O, quadrant: O::V<u64>, bit: u32) -> O::V<u64> {
     let moved = o.shl_const::<u64>(quadrant, 63 - bit);

@@ -80,7 +80,7 @@ fn exceptional_bases_and_exponents_have_their_powers() {
     assert_eq!(pow(f64::from_bits(1 << 26), 0.25), f64::from_bits((1023 - 262) << 52));
     assert_eq!(pow(f32::from_bits(1 << 1), 0.25), f32::from_bits((127 - 37) << 23));
     assert_eq!(pow(f32::from_bits(1 << 5), -0.5), f32::from_bits((127 + 72) << 23));
-    // The parity of large exponents, and what is no integer beside them.
+    // The parity of large exponents, and numbers next to them that are no integers.
     for (y, power) in [
         (4_503_599_627_370_497.0, -1.0),
         (4_503_599_627_370_498.0, 1.0),

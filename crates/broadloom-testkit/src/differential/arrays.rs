@@ -14,7 +14,7 @@ pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
     arrays_over(program, |_| None)
 }
 
-/// The arrays of a program's steps, with others in the place of some steps.
+/// The arrays of a program's steps, some of which are replaced by others.
 pub(super) fn arrays_over(
     program: &Program,
     instead: impl Fn(usize) -> Option<Array<'static>>,

@@ -27,7 +27,7 @@ pub(super) fn compare(
     compare_over(program, outcome, &over_files, &files).map_err(|e| format!("over files: {e}"))
 }
 
-/// The inputs of a program in the place of files.
+/// The inputs of a program, which represent files.
 struct Files<'p> {
     /// The steps that they are.
     numbers: Vec<usize>,

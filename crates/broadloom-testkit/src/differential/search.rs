@@ -1,7 +1,7 @@
 //! Searches random programs for one that goes wrong, and makes it small.
 //!
 //! A seed determines its program, so that a [`Finding`] can be reproduced from its seed; of several findings, the one
-//! of the minimum seed is returned. An interrupted search returns the [`Summary`] of what it has tried.
+//! of the minimum seed is returned. An interrupted search returns the [`Summary`] up to then.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -23,7 +23,7 @@ pub struct Outcome {
     /// The elements of every step.
     pub values: Vec<Tensor>,
     /// The integer divisions by zero that fail the program, if it says that they do: in any element of a step that a
-    /// root is computed from, be it one that a view leaves out.
+    /// root is computed from, even if a view leaves it out.
     pub faults: BTreeSet<&'static str>,
 }
 
@@ -107,7 +107,7 @@ impl Program {
         }
     }
 
-    /// Divisions by zero, walking from the roots to what they are computed from.
+    /// Divisions by zero, on a walk from the roots to their operands.
     fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
         let mut is_needed = vec![false; values.len()];

@@ -2,7 +2,7 @@
 
 use broadloom_core::DType;
 
-/// Declares the reductions of one array: variant, name, what it has beside axes and `keepdims`.
+/// Declares the reductions of one array: variant, name, parameters other than axes and `keepdims`.
 macro_rules! reductions {
     ($($variant:ident $name:literal $doc:literal;)*) => {
         /// A function that combines the elements along some axes to one.

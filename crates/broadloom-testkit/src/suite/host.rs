@@ -46,7 +46,7 @@ impl<T: Elem> DTypeVisitor for From<T> {
     }
 }
 
-/// Every dtype as an operand and as a result, by every bit: NaNs too are handed over as they are in memory.
+/// Every dtype as an operand and as a result, bit for bit: NaNs are also passed as they are in memory.
 ///
 /// # Panics
 /// Where a bit differs from what the function gives.

@@ -4,7 +4,7 @@ use broadloom_testkit::Value::{self, F16, F32, F64, I8};
 use broadloom_testkit::oracle::accepts;
 use half::f16;
 
-/// The float so many steps away from zero.
+/// The float this many steps away from zero.
 fn step(x: Value, by: i64) -> Value {
     Value::from_bits(x.dtype(), x.bits().wrapping_add_signed(by)).expect("a dtype")
 }

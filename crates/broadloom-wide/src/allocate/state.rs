@@ -243,7 +243,7 @@ impl<'f> Allocator<'f> {
         }
     }
 
-    /// The code, with what it has written and stored.
+    /// The code, with the registers and slots that it writes.
     pub(super) fn finish(self) -> (Vec<AInst>, Registers, SpillSlots) {
         (self.code, self.registers, self.slots)
     }

@@ -91,7 +91,7 @@ fn set_immediate(instruction: &mut Instruction, position: u32, bytes: u8, immedi
     }
 }
 
-/// The name of a register: a vector's at a length, a general one's at so many bytes.
+/// The name of a register: a vector's at a length, a general one's at this many bytes.
 fn named(register: PReg, length: VectorLength, bytes: u8) -> Register {
     let n = u32::from(register.number);
     match register.class {

@@ -25,7 +25,7 @@ pub(super) fn length(ty: Type) -> VectorLength {
     VectorLength::of_bytes(ty.bytes())
 }
 
-/// Bits of a lane of so many bytes, as often as 64 bits hold them.
+/// Bits of a lane of this many bytes, as often as 64 bits hold them.
 pub(super) fn repeated(lane: u32, bits: u64) -> u64 {
     match lane {
         1 => (bits & 0xff) * 0x0101_0101_0101_0101,

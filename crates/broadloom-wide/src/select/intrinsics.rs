@@ -79,7 +79,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Extracts so many bytes of a register from a byte offset that is not 0.
+    /// Extracts this many bytes of a register from a byte offset that is not 0.
     fn extract_at(&mut self, def: VReg, x: VReg, from: u32, bytes: u32, at: u32) {
         let evex = self.clif.level == Level::Avx512;
         if bytes >= 32 {

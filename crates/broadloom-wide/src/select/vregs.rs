@@ -41,7 +41,7 @@ impl VRegs {
         })
     }
 
-    /// A vector constant with the bits in each lane of so many bytes.
+    /// A vector constant with the bits in each lane of this many bytes.
     pub(super) fn constant_of(&mut self, lane: u32, bits: u64) -> VReg {
         self.constant(repeated(lane, bits))
     }

@@ -1,6 +1,6 @@
 //! `broadloom-bench`: times the workloads against plain loops measured in the same run.
 //!
-//! Each row is printed as soon as it is measured, as a table or as JSON. Nothing is timed whose result differs from the
+//! Each row is printed as soon as it is measured, as a table or as JSON. A workload is not timed if its result differs from the
 //! loop's. The exit status is 1 if a result differs or can't be computed, and 2 for a wrong command line.
 #![forbid(unsafe_code)]
 

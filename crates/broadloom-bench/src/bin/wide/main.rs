@@ -166,7 +166,7 @@ fn loops_in_c() -> Option<libloading::Library> {
     compiled_c(C, &["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512"])
 }
 
-/// Microseconds to compile chains of so many ops.
+/// Microseconds to compile chains of this many ops.
 fn compile_times() -> Result<(), Box<dyn Error>> {
     println!("\ncompiling: ops, µs at each width, the widest against 128 bits");
     let compiler = Compiler::host()?;

@@ -115,7 +115,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Nothing, of so many kinds.
+    /// An empty tally of this many kinds.
     pub fn of(kinds: usize) -> Found {
         let kinds = kinds.max(1);
         Found {

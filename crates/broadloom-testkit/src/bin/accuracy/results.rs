@@ -292,7 +292,7 @@ pub fn read(path: &Path) -> Result<Vec<Row>, String> {
     }
 }
 
-/// The rows with those measured put in the place of older ones of the same function, dtype, accuracy and part.
+/// Replaces the rows of the same function, dtype, accuracy and part by the measured ones.
 pub fn merge(mut rows: Vec<Row>, measured: Vec<Row>) -> Vec<Row> {
     rows.retain(|old| measured.iter().all(|new| new.key() != old.key()));
     rows.extend(measured);

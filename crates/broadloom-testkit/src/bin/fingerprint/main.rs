@@ -49,7 +49,7 @@ enum Command {
         /// Programs for each line.
         #[arg(long, default_value_t = 1000)]
         block: usize,
-        /// Leave out so many programs at the beginning.
+        /// Leave out this many programs at the beginning.
         #[arg(long, default_value_t = 0)]
         from: usize,
         /// Stop before the program of this number.

@@ -231,7 +231,7 @@ mod tests {
             assert!(searched > 1 << 20, "{binade}: {searched}");
             list += &format!("# 2^{binade} <= |x2|: of 2^{:.1} pairs\n", (searched as f64).log2());
             for Pair { a, b, distance } in pairs {
-                // As near as the best of so many random numbers, but for bad luck.
+                // As near as the best of this many random numbers, with high probability.
                 assert!(distance < 2_f64.powi(binade - 52 - 15), "{a:e}, {b:e}: {distance:e}");
                 let got = logaddexp(a, b);
                 let (ulps, _) = error(a, b, got);

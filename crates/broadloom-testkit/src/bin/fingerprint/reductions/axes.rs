@@ -63,7 +63,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// Every set of axes of so many but the empty one.
+/// Every set of axes of an array of this many axes, except the empty set.
 fn axes_of(rank: usize) -> Vec<Vec<isize>> {
     let set = |set: usize| (0..rank).filter(|axis| set >> axis & 1 == 1).map(|axis| axis as isize).collect();
     (1..1 << rank).map(set).collect()

@@ -8,7 +8,7 @@ use broadloom_testkit::elements;
 
 use super::row::{Case, Operand};
 
-/// At most so many chunks of a pass, and of the results.
+/// At most this many chunks of a pass, and of the results.
 const MOST: usize = 7;
 
 /// The results of a case in chunks, and the number of chunks. Its operands represent files of which parts are read, or are
@@ -52,7 +52,7 @@ pub fn in_chunks(
     Ok((results.into_iter().flatten().collect(), parts))
 }
 
-/// The results of one shape in few chunks of so many bytes in all.
+/// The results of one shape in few chunks of this many bytes in all.
 fn in_few(
     roots: &[&Array<'static>],
     files: &[Array<'static>],

@@ -36,7 +36,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The results over arrays in the place of the operands.
+    /// The results over other arrays than the operands.
     pub fn results(&self, arrays: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
         let program = Program::parse(&self.text)?;
         let named = self.operands.iter().zip(arrays).map(|(operand, array)| (operand.name, array.clone()));
