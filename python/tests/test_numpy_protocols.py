@@ -588,7 +588,7 @@ def test_what_is_listed_as_lazy_computes_nothing(call: Any, monkeypatch: pytest.
 
 
 def test_the_page_lists_the_functions() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "python" / "from-numpy.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "generated" / "numpy-functions.md").read_text(encoding="utf-8")
     listed = page.partition("<!-- listing -->\n")[2].partition("<!-- end of listing -->")[0]
     assert listed.strip() == listing(), "put what `broadloom._numpy_protocols.listing()` gives in the page"
 
