@@ -131,7 +131,7 @@
 // The int64 index of the first minimum, or of the first NaN.
 #define BL_REDUCE_ARGMIN 10
 
-// How many elements are not 0, an int64.
+// The number of elements that are not 0, an int64.
 #define BL_REDUCE_COUNT_NONZERO 11
 
 // The norm of vectors of floats; the parameter is the order, 2 by default.
@@ -248,7 +248,7 @@ typedef int32_t bl_status;
 // The dtype of an operand's elements: one of the BL_DTYPE constants.
 typedef uint32_t bl_dtype;
 
-// How a kernel is built and run; fill it with `bl_options_init` first.
+// The options with which a kernel is built and run; fill it with `bl_options_init` first.
 typedef struct bl_options {
   // sizeof(bl_options)
   size_t size;
@@ -376,10 +376,10 @@ typedef struct bl_range {
   ptrdiff_t step;
 } bl_range;
 
-// How elements are combined to one: one of the BL_REDUCE constants.
+// The way in which elements are combined to one: one of the BL_REDUCE constants.
 typedef uint32_t bl_reduction;
 
-// How each element is combined with those before it: one of the BL_SCAN constants.
+// The way in which each element is combined with those before it: one of the BL_SCAN constants.
 typedef uint32_t bl_scan;
 
 // The description of an operand; its `size` must be set.
@@ -423,7 +423,7 @@ typedef struct bl_flag {
 // threads that compute, several at a time. It must return normally: neither by `longjmp` nor by an exception.
 typedef void (*bl_progress)(void *context, uint64_t done, uint64_t total);
 
-// How a run is monitored and cancelled; set `size`, and unused fields to zero.
+// The monitoring and cancelling of a run; set `size`, and unused fields to zero.
 typedef struct bl_control {
   // sizeof(bl_control)
   size_t size;
@@ -472,7 +472,7 @@ const char *bl_status_name(int32_t status);
 // The text is valid until the next call of this thread that does not return BL_OK.
 const char *bl_last_error(void);
 
-// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
+// The place of this thread's last error in the program's text: the first byte at fault, and the one after the last.
 //
 // BL_ARGUMENT if that error is not about a text; the error then stays the last one.
 //

@@ -56,7 +56,7 @@ pub(crate) struct Builder {
 #[derive(Default)]
 pub(crate) struct Parts {
     values: Vec<Array<'static>>,
-    /// Which of the values are inputs, in their order.
+    /// The values that are inputs, in their order.
     inputs: Vec<usize>,
     outputs: Vec<(String, usize)>,
 }

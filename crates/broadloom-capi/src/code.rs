@@ -101,7 +101,7 @@ pub const BL_ACCURACY_FAST: u32 = 0;
 /// A function of float32 gives the nearest value.
 pub const BL_ACCURACY_NEAREST: u32 = 1;
 
-/// How a kernel is built and run; fill it with `bl_options_init` first.
+/// The options with which a kernel is built and run; fill it with `bl_options_init` first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_options {

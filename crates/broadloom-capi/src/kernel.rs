@@ -295,7 +295,7 @@ pub unsafe extern "C" fn bl_kernel_explain(
 /// threads that compute, several at a time. It must return normally: neither by `longjmp` nor by an exception.
 pub type bl_progress = Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64)>;
 
-/// How a run is monitored and cancelled; set `size`, and unused fields to zero.
+/// The monitoring and cancelling of a run; set `size`, and unused fields to zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bl_control {

@@ -9,7 +9,7 @@ use crate::builder::{Builder, Parts, add, bl_builder, bl_value};
 use crate::status::bl_status::{self, BL_ARGUMENT};
 use crate::status::{Answer, Failure};
 
-/// How elements are combined to one: one of the BL_REDUCE constants.
+/// The way in which elements are combined to one: one of the BL_REDUCE constants.
 pub type bl_reduction = u32;
 /// The sum: floats keep their dtype, integers become int64 or uint64.
 pub const BL_REDUCE_SUM: u32 = 0;
@@ -33,7 +33,7 @@ pub const BL_REDUCE_STD: u32 = 8;
 pub const BL_REDUCE_ARGMAX: u32 = 9;
 /// The int64 index of the first minimum, or of the first NaN.
 pub const BL_REDUCE_ARGMIN: u32 = 10;
-/// How many elements are not 0, an int64.
+/// The number of elements that are not 0, an int64.
 pub const BL_REDUCE_COUNT_NONZERO: u32 = 11;
 /// The norm of vectors of floats; the parameter is the order, 2 by default.
 pub const BL_REDUCE_VECTOR_NORM: u32 = 12;
@@ -52,7 +52,7 @@ pub const BL_REDUCE_NANVAR: u32 = 18;
 /// The standard deviation of what is not NaN; the parameter is the correction, 0 by default.
 pub const BL_REDUCE_NANSTD: u32 = 19;
 
-/// How each element is combined with those before it: one of the BL_SCAN constants.
+/// The way in which each element is combined with those before it: one of the BL_SCAN constants.
 pub type bl_scan = u32;
 /// The sum so far, with the dtypes of BL_REDUCE_SUM.
 pub const BL_SCAN_SUM: u32 = 0;

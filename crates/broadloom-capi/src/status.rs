@@ -118,7 +118,7 @@ impl bl_status {
     }
 }
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: bl_status,
@@ -238,7 +238,7 @@ pub extern "C" fn bl_last_error() -> *const c_char {
     LAST.try_with(message).ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// Where in the program's text this thread's last error is: the first byte at fault, and the one after the last.
+/// The place of this thread's last error in the program's text: the first byte at fault, and the one after the last.
 ///
 /// BL_ARGUMENT if that error is not about a text; the error then stays the last one.
 ///

@@ -23,10 +23,10 @@ const ONE_GENERATION: u64 = 1 << (2 * COUNT_BITS);
 const FIRST: u32 = 64;
 const CHUNKS: usize = 22;
 
-/// How often a held lock is tried again: for some tenths of a second, where it is held for microseconds.
+/// The number of times that a held lock is tried again: for some tenths of a second, where it is held for microseconds.
 const TRIES: usize = 1 << 18;
 
-/// Why a number is not a valid handle.
+/// The reason why a number is not a valid handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It is 0.

@@ -9,7 +9,7 @@ use broadloom_core::is_printable;
 
 /// A line of more bytes is cut.
 const LONGEST: usize = 400;
-/// About how many bytes are shown on both sides of what is marked of a line that is cut.
+/// The approximate number of bytes that are shown on both sides of the mark in a truncated line.
 const AROUND: usize = 60;
 /// Operands are marked up to this many lines away.
 const NEAR: usize = 10;

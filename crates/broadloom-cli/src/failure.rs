@@ -34,7 +34,7 @@ pub enum Failure {
     Eval(broadloom::Error),
     /// Standard output.
     Stdout(io::Error),
-    /// Standard output, by a reader that has seen enough: no failure of the command.
+    /// Standard output was closed by its reader: no failure of the command.
     Closed,
     /// The process received SIGINT, SIGTERM or SIGHUP, or its time was over.
     Interrupted,

@@ -29,7 +29,7 @@ impl Place {
     /// The target of a path, through symbolic links, the last of which may point to nothing.
     ///
     /// # Errors
-    /// That of the system, for a folder that can't be looked into or does not exist.
+    /// The error of the system, for a folder that can't be looked into or does not exist.
     pub fn of(path: &Path) -> io::Result<Place> {
         let place = target::resolve(path)?;
         let directory = target::directory(&place).to_path_buf();

@@ -195,7 +195,7 @@ impl Job {
     /// The elements of results in this order, converted to a dtype if one is given, a chunk at a time.
     ///
     /// # Errors
-    /// That no chunk is within the limit, before anything is computed.
+    /// The error if no chunk is within the limit, before anything is computed.
     pub fn values(
         &self,
         what: &'static str,

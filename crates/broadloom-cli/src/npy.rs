@@ -72,7 +72,7 @@ pub enum NpyError {
         /// Bytes of those that the file lacks.
         missing: u64,
     },
-    /// Much follows the data of an array that is to be unpacked.
+    /// Much data follows an array that is unpacked.
     #[error("more follows the {promised} bytes that its header promises")]
     Surplus {
         /// Bytes of the header and the data.
@@ -81,7 +81,7 @@ pub enum NpyError {
     /// A version of the format other than 1.0, 2.0 and 3.0.
     #[error("version {0}.{1} of the .npy format is not known")]
     Version(u8, u8),
-    /// Elements that no dtype describes.
+    /// The dtype of the elements is not supported.
     #[error("elements of type {descr} ({what}) are not supported{advice}")]
     Unsupported {
         /// The type as the header has it, shortened if it is long.

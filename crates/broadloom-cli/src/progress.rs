@@ -15,7 +15,7 @@ use crate::signals;
 /// The time that work runs before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Does what may have to wait for somebody else, and says on a terminal what is waited for if that takes long.
+/// Does work that may have to wait for another process; if that takes long, a terminal shows what it waits for.
 pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -52,7 +52,7 @@ impl Progress {
         Progress { what, total, began: Instant::now(), bar: None }
     }
 
-    /// Reports how many bytes are done.
+    /// Reports the number of bytes done.
     ///
     /// # Errors
     /// [`Failure::Interrupted`] after a signal.

@@ -113,7 +113,7 @@ fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     }
 }
 
-/// That two results, or a result and a picture, are to be one file.
+/// The error for two results, or a result and a picture, that go to one file.
 fn cannot_be_one(request: &Request, other: &Request) -> String {
     let (path, first) = (shown(&request.path), shown(&other.path));
     let message = match (request.form, other.form) {

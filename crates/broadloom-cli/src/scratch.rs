@@ -20,7 +20,7 @@ impl Scratch {
     /// Creates one in the system's folder for such files.
     ///
     /// # Errors
-    /// That of the system, with the folder.
+    /// The error of the system, with the folder.
     pub fn create() -> io::Result<Scratch> {
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory);
@@ -34,7 +34,7 @@ impl Scratch {
     /// Creates one in the folder of a file that will be made of it.
     ///
     /// # Errors
-    /// That of the system, with the folder.
+    /// The error of the system, with the folder.
     pub fn create_in(directory: &Path) -> io::Result<Scratch> {
         let file = tempfile::tempfile_in(directory);
         let why =

@@ -114,7 +114,7 @@ pub fn limit(time: Duration) -> io::Result<()> {
     std::thread::Builder::new().name("time limit".into()).stack_size(128 << 10).spawn(wait).map(drop)
 }
 
-/// From now on signals are handled as this module says. If the system refuses, they end the process at once.
+/// Installs the handling of signals of this module. If the system refuses, they end the process at once.
 pub fn watch() {
     let (ready, waiting) = mpsc::channel();
     let thread = std::thread::Builder::new().name("signals".into()).stack_size(128 << 10);

@@ -95,7 +95,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// That of the system.
+    /// The error of the system.
     pub fn reader(&mut self) -> io::Result<File> {
         self.draft.flush()?;
         self.draft.get_ref().file.try_clone()
@@ -247,7 +247,7 @@ impl Write for Draft {
 /// The target of a path: through symbolic links, the last of which may point to nothing.
 ///
 /// # Errors
-/// That of the system, for a link that can't be read, and for links that lead round in a circle.
+/// The error of the system, for a link that can't be read, and for links that lead round in a circle.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {

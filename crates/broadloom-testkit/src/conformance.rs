@@ -140,7 +140,7 @@ pub fn account(batches: &[Batch], place: Place, apply: &Apply<'_>) -> Account {
 }
 
 impl Batch {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }

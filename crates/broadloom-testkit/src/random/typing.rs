@@ -21,7 +21,7 @@ pub struct Type {
 }
 
 impl Type {
-    /// How many elements there are.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }

@@ -75,7 +75,7 @@ fn cubes(format: Format) -> Vec<Case> {
     all.flat_map(|([x, y], root)| [([x, y], root), ([-x, y], -root)]).collect()
 }
 
-/// Right triangles with sides of whole numbers, scaled; and those with a side of nothing.
+/// Right triangles with sides of whole numbers, scaled, and those with a side of 0.
 fn triangles(format: Format) -> Vec<Case> {
     let mut cases = Vec::new();
     for p in 2..40_i128 {

@@ -40,7 +40,7 @@ pub enum Which {
     Jit512,
 }
 
-/// Which of the functions of one name.
+/// The choice among the functions of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Accuracy {
     /// The one that is used by default.
@@ -53,7 +53,7 @@ impl Accuracy {
     /// Both.
     pub const ALL: [Accuracy; 2] = [Accuracy::Fast, Accuracy::Nearest];
 
-    /// As an option has it.
+    /// The name of the option.
     pub fn name(self) -> &'static str {
         match self {
             Accuracy::Fast => "fast",

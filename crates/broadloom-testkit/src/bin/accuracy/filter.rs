@@ -68,7 +68,7 @@ impl Filter {
         self.distance(value, got).is_some_and(|ulps| ulps < 0.5 - MARGIN)
     }
 
-    /// How far a result is from a finite value that is believed to [`TOLERANCE`], in ulps; nothing at the end of the format's
+    /// The distance of a result from a finite value that is trusted to [`TOLERANCE`], in ulps; `None` at the end of the format's
     /// range.
     fn distance(self, value: f64, got: f64) -> Option<f64> {
         let slack = value.abs() * TOLERANCE;

@@ -59,7 +59,7 @@ struct Arguments {
     /// Threads; all cores, if 0.
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Where random points start.
+    /// The seed of random points.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The executor of the functions.
@@ -74,7 +74,7 @@ struct Arguments {
     /// Fail if a bound is not met, or if an error is greater than the maximum that docs/generated/accuracy.json states.
     #[arg(long)]
     check: bool,
-    /// Where the documents are.
+    /// The folder of the page and its data.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated"), hide_default_value = true)]
     docs: PathBuf,
 }
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures; what `--check` finds broken.
+/// Measures, and returns the faults that `--check` finds.
 fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     if arguments.report {
         write(&arguments.docs, Vec::new())?;

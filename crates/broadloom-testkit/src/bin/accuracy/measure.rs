@@ -25,7 +25,7 @@ const SAMPLE: usize = 200;
 /// The findings at some points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// How many they are.
+    /// Their number.
     pub points: u64,
     /// The maximum error.
     pub worst: Option<Case>,
@@ -35,7 +35,7 @@ pub struct Tally {
     pub wrong: u64,
     /// One of them.
     pub first_wrong: Option<Case>,
-    /// Neighbouring results in the wrong order.
+    /// Adjacent results in the wrong order.
     pub breaks: u64,
     /// One of them: the later of the two.
     pub first_break: Option<Case>,
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// Both together.
+    /// Merges two of them.
     pub fn merge(mut self, other: Tally) -> Tally {
         self.points += other.points;
         self.not_nearest += other.not_nearest;
@@ -95,11 +95,11 @@ pub struct Run {
     pub function: Function,
     /// The format.
     pub format: Format,
-    /// Where.
+    /// The points.
     pub points: Points,
-    /// By which executor.
+    /// The executor.
     pub which: Which,
-    /// Which of the functions of that name.
+    /// The choice among the functions of that name.
     pub accuracy: Accuracy,
 }
 
@@ -125,7 +125,7 @@ impl Found {
         }
     }
 
-    /// Both together.
+    /// Merges two of them.
     pub fn merge(self, other: Found) -> Found {
         Found {
             kinds: self.kinds.into_iter().zip(other.kinds).map(|(a, b)| a.merge(b)).collect(),
@@ -148,7 +148,7 @@ pub struct Outcome {
     pub exact: u64,
     /// The first few of the latter.
     pub missed: Vec<Case>,
-    /// How many those are.
+    /// Their number.
     pub missed_count: u64,
 }
 
@@ -303,7 +303,7 @@ impl Run {
         Ok(tally)
     }
 
-    /// Holds the references against each other at some of the points.
+    /// Compares the references with each other at some of the points.
     fn audit_reference(&self) -> Result<(), String> {
         let mut columns = vec![Vec::new(); self.function.arity()];
         self.points.fill(self.points.blocks() / 2, &mut columns);

@@ -83,7 +83,7 @@ impl Points {
         Points { function, format, seed, hard: hard::list(function, format), bulk }
     }
 
-    /// How many points there are, besides those that a search adds.
+    /// The number of points, besides those that a search adds.
     pub fn count(&self) -> u64 {
         self.hard.len() as u64 + self.bulk_count()
     }
@@ -113,7 +113,7 @@ impl Points {
         }
     }
 
-    /// In words.
+    /// A description in words.
     pub fn coverage(&self) -> String {
         match &self.bulk {
             Bulk::Places(1) => "all".to_string(),
@@ -134,7 +134,7 @@ impl Points {
         (self.hard.len() as u64).div_ceil(BLOCK)
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn blocks(&self) -> u64 {
         self.hard_blocks() + self.bulk_count().div_ceil(BLOCK)
     }

@@ -13,7 +13,7 @@ use crate::format::{decimal, hex};
 use crate::leaders::Case;
 use crate::measure::{Outcome, Run, Tally};
 
-/// Which points a row is about.
+/// The points of a row.
 pub const CANCELLING: &str = "cancelling";
 
 /// The maximum error over the pairs of one kind.
@@ -21,7 +21,7 @@ pub const CANCELLING: &str = "cancelling";
 pub struct KindRow {
     /// The kind's name.
     pub name: String,
-    /// How many pairs there are.
+    /// The number of pairs.
     pub points: u64,
     /// The maximum error in ulps.
     pub ulps: f64,
@@ -38,9 +38,9 @@ pub struct Row {
     pub dtype: String,
     /// Empty, or [`CANCELLING`].
     pub part: String,
-    /// Which points were measured, in words.
+    /// The measured points, in words.
     pub coverage: String,
-    /// How many.
+    /// Their number.
     pub points: u64,
     /// The maximum error in ulps.
     pub ulps: f64,
@@ -54,7 +54,7 @@ pub struct Row {
     pub not_nearest: u64,
     /// Results of the wrong kind.
     pub wrong: u64,
-    /// Neighbours in the wrong order; nothing if the function has no order or the points none.
+    /// Adjacent results in the wrong order; `None` if the function has no order or the points none.
     pub breaks: Option<u64>,
     /// Cases with exact values.
     pub exact: u64,
@@ -62,7 +62,7 @@ pub struct Row {
     pub missed: u64,
     /// The executor that ran it.
     pub executor: String,
-    /// Which of the functions of that name.
+    /// The choice among the functions of that name.
     pub accuracy: String,
     /// These points by their kinds; nothing where all are of one kind.
     pub kinds: Vec<KindRow>,

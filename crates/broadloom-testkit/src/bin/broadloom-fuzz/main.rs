@@ -24,7 +24,7 @@ use clap::Parser;
 use arguments::Arguments;
 use progress::Progress;
 
-/// How long to search if neither a time nor a number of programs is given.
+/// The time of a search if neither a time nor a number of programs is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
 /// The maximum total of elements in the steps of a given program: the reference keeps all of them in memory.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long a search runs before a bar is drawn.
+/// The time that a search runs before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How far a search is.
+/// The progress of a search.
 pub struct Progress {
     began: Instant,
     time: Option<Duration>,
@@ -24,7 +24,7 @@ impl Progress {
         Progress { began: Instant::now(), time, is_shown, bar: OnceLock::new() }
     }
 
-    /// Reports how many programs are done.
+    /// Reports the number of programs done.
     pub fn counted(&self, programs: u64) {
         let elapsed = self.began.elapsed();
         if !self.is_shown || elapsed < PATIENCE {

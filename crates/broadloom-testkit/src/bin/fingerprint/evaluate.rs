@@ -44,7 +44,7 @@ impl Executors {
         self.0.iter().map(|(name, options)| (name.as_str(), options))
     }
 
-    /// How many.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.0.len()
     }

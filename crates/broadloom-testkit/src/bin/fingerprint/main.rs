@@ -35,7 +35,7 @@ enum Command {
     WritePrograms {
         /// The file.
         file: PathBuf,
-        /// How many.
+        /// Their number.
         #[arg(long, default_value_t = 100_000)]
         programs: u64,
         /// The seed of the first; those after it have the seeds that follow.
