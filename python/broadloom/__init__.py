@@ -3,7 +3,9 @@
 The package is a namespace of the Python Array API standard, edition 2024.12.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from broadloom import (
@@ -16,7 +18,6 @@ from broadloom import (
     _manipulation,
     _reductions,
     _through_numpy,
-    arrow,
     fft,
     linalg,
 )
@@ -32,12 +33,16 @@ from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
 from broadloom._manipulation import *
-from broadloom._notebook import Explanation, explain, show_versions
 from broadloom._promotion import set_options
 from broadloom._reductions import *
+from broadloom._registry import found, registered, say_where
 from broadloom._through_numpy import *
 from broadloom._tracing import TracerError
-from broadloom.arrow import from_arrow
+
+if TYPE_CHECKING:
+    from broadloom import arrow
+    from broadloom._notebook import Explanation, explain, show_versions
+    from broadloom.arrow import from_arrow
 
 __array_api_version__ = "2024.12"
 
@@ -85,16 +90,60 @@ __all__ += _manipulation.__all__
 __all__ += _reductions.__all__
 __all__ += _through_numpy.__all__
 
+# Modules that are imported when they are needed first, since they take long and most programs need few of them.
+
+say_where(
+    {
+        "apply by NumPy's rule": "broadloom._ufuncs",
+        "array_capsules": "broadloom._arrow_interface",
+        "array_function": "broadloom._numpy_protocols",
+        "array_ufunc": "broadloom._numpy_protocols",
+        "astype": "broadloom._numpy_protocols",
+        "elements": "broadloom._printing",
+        "getitem": "broadloom._indexing",
+        "html": "broadloom._notebook",
+        "introduce to Dask": "broadloom.dask",
+        "of_numpy": "broadloom._numpy_protocols",
+        "pickled": "broadloom._pickling",
+        "pickled function": "broadloom._shipping",
+        "representation": "broadloom._printing",
+        "schema_capsule": "broadloom._arrow_interface",
+        "setitem": "broadloom._indexing",
+        "stream_capsule": "broadloom._arrow_interface",
+        "teach cloudpickle": "broadloom._shipping",
+        "token": "broadloom._pickling",
+        "token of function": "broadloom._shipping",
+        "view": "broadloom._numpy_protocols",
+        "without_nulls": "broadloom.arrow",
+    }
+)
+
+#: Names of the namespace that are found in such modules; the module itself, where there is no name.
+_LATER = {
+    "Explanation": ("broadloom._notebook", "Explanation"),
+    "arrow": ("broadloom.arrow", ""),
+    "dask": ("broadloom.dask", ""),
+    "explain": ("broadloom._notebook", "explain"),
+    "from_arrow": ("broadloom.arrow", "from_arrow"),
+    "show_versions": ("broadloom._notebook", "show_versions"),
+}
+
+
+@registered("namespace")
+def _namespace() -> ModuleType:
+    return sys.modules[__name__]
+
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """NumPy's functions that the standard has not: `broadloom.median` is `numpy.median`, which takes arrays; and modules for
-        packages that need not be there."""
-        if name == "dask":
-            return import_module("broadloom.dask")
+        """What is imported when it is needed; and NumPy's functions that the standard has not: `broadloom.median` is
+        `numpy.median`, which takes arrays."""
+        if name in _LATER:
+            module, of_module = _LATER[name]
+            value = import_module(module)
+            globals()[name] = value = getattr(value, of_module) if of_module else value
+            return value
         if name.startswith("_"):
             raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
-        from broadloom._numpy_protocols import of_numpy
-
-        return of_numpy(name)
+        return found("of_numpy")(name)

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from broadloom import _promotion, _tasks
 from broadloom._core import Buffered, Handle
 from broadloom._methods import NumpyMethods
+from broadloom._operators import Number, Operators, OverArrays, lent, operand, strong
+from broadloom._registry import found
 from broadloom._tracing import refuse, visible_shape, visible_size
-
-Number = bool | int | float
 
 #: An operand with a longer chain of operations behind it is evaluated before it is used, so that a loop which builds on its
 #: own results does not compute them again and again.
@@ -33,7 +33,7 @@ MAX_READS = 16
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
-class Array(Buffered, NumpyMethods):
+class Array(Buffered, NumpyMethods, Operators):
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
     values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
@@ -72,6 +72,10 @@ class Array(Buffered, NumpyMethods):
         array._origin = origin
         array._reads = 0
         return array
+
+    def _made(self, handle: Handle) -> Array:
+        """An array of an expression that this one is an operand of; of a plain class, whatever this one's is."""
+        return Array._of(handle)
 
     def _replace(self, handle: Handle) -> None:
         """Gives the array other values: what assignment and in-place operators do."""
@@ -143,9 +147,8 @@ class Array(Buffered, NumpyMethods):
             raise ValueError(
                 f"there is no edition {api_version!r} of the Array API here; there are {', '.join(EDITIONS)}"
             )
-        import broadloom
-
-        return broadloom
+        namespace: ModuleType = found("namespace")()
+        return namespace
 
     def to_device(self, device: str, /, *, stream: None = None) -> Array:
         """The array on a device: itself, since the only device is "cpu"; ValueError for another, or for a stream."""
@@ -238,14 +241,10 @@ class Array(Buffered, NumpyMethods):
         return self.__array__().tolist()
 
     def __repr__(self) -> str:
-        from broadloom._printing import representation
-
-        return representation(self)
+        return str(found("representation")(self))
 
     def __str__(self) -> str:
-        from broadloom._printing import elements
-
-        return elements(self)
+        return str(found("elements")(self))
 
     def __format__(self, spec: str, /) -> str:
         return format(self._item("format"), spec) if spec and self.ndim == 0 else format(str(self), spec)
@@ -273,20 +272,16 @@ class Array(Buffered, NumpyMethods):
             yield self[i]
 
     def __getitem__(self, key: Any, /) -> Array:
-        from broadloom._indexing import getitem
-
         if self._reads > MAX_READS and not self._handle.is_symbolic:
             self._evaluated()
             self._reads = 0
-        found = getitem(self, key)
-        if found._handle.ndim == 0 and not self._handle.is_evaluated:
+        element: Array = found("getitem")(self, key)
+        if element._handle.ndim == 0 and not self._handle.is_evaluated:
             self._reads += 1
-        return found
+        return element
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        from broadloom._indexing import setitem
-
-        setitem(self, key, value)
+        found("setitem")(self, key, value)
 
     # DLPack: the memory is exported by `_dlpack`.
 
@@ -299,216 +294,34 @@ class Array(Buffered, NumpyMethods):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        from broadloom._dlpack import dlpack
-
-        return dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        return found("dlpack")(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self, /) -> tuple[Any, int]:
-        from broadloom._dlpack import dlpack_device
-
-        return dlpack_device(self)
+        device: tuple[Any, int] = found("dlpack_device")(self)
+        return device
 
     # Arrow: as for DLPack, the memory is exported by `_arrow_interface`.
 
     def __arrow_c_schema__(self) -> object:
-        from broadloom._arrow_interface import schema_capsule
-
-        return schema_capsule(self.dtype)
+        return found("schema_capsule")(self.dtype)
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        from broadloom._arrow_interface import array_capsules
-
-        return array_capsules(self, None, requested_schema)
+        capsules: tuple[object, object] = found("array_capsules")(self, None, requested_schema)
+        return capsules
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        from broadloom._arrow_interface import stream_capsule
-
-        return stream_capsule(self, None, requested_schema)
-
-    # Arithmetic.
-
-    def __abs__(self, /) -> Array:
-        return apply("abs", self)
-
-    def __neg__(self, /) -> Array:
-        return apply("negative", self)
-
-    def __pos__(self, /) -> Array:
-        return apply("positive", self)
-
-    def __add__(self, other: Any, /) -> Array:
-        return _forward("add", self, other)
-
-    def __radd__(self, other: Any, /) -> Array:
-        return _reflected("add", self, other)
-
-    def __iadd__(self, other: Any, /) -> Self:
-        return _in_place("add", self, other)
-
-    def __sub__(self, other: Any, /) -> Array:
-        return _forward("subtract", self, other)
-
-    def __rsub__(self, other: Any, /) -> Array:
-        return _reflected("subtract", self, other)
-
-    def __isub__(self, other: Any, /) -> Self:
-        return _in_place("subtract", self, other)
-
-    def __mul__(self, other: Any, /) -> Array:
-        return _forward("multiply", self, other)
-
-    def __rmul__(self, other: Any, /) -> Array:
-        return _reflected("multiply", self, other)
-
-    def __imul__(self, other: Any, /) -> Self:
-        return _in_place("multiply", self, other)
-
-    def __truediv__(self, other: Any, /) -> Array:
-        return _forward("divide", self, other)
-
-    def __rtruediv__(self, other: Any, /) -> Array:
-        return _reflected("divide", self, other)
-
-    def __itruediv__(self, other: Any, /) -> Self:
-        return _in_place("divide", self, other)
-
-    def __floordiv__(self, other: Any, /) -> Array:
-        return _forward("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any, /) -> Array:
-        return _reflected("floor_divide", self, other)
-
-    def __ifloordiv__(self, other: Any, /) -> Self:
-        return _in_place("floor_divide", self, other)
-
-    def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
-        quotient = _forward("floor_divide", self, other)
-        return NotImplemented if quotient is NotImplemented else (quotient, _forward("remainder", self, other))
-
-    def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
-        quotient = _reflected("floor_divide", self, other)
-        return NotImplemented if quotient is NotImplemented else (quotient, _reflected("remainder", self, other))
-
-    def __mod__(self, other: Any, /) -> Array:
-        return _forward("remainder", self, other)
-
-    def __rmod__(self, other: Any, /) -> Array:
-        return _reflected("remainder", self, other)
-
-    def __imod__(self, other: Any, /) -> Self:
-        return _in_place("remainder", self, other)
-
-    def __pow__(self, other: Any, /) -> Array:
-        return _forward("pow", self, other)
-
-    def __rpow__(self, other: Any, /) -> Array:
-        return _reflected("pow", self, other)
-
-    def __ipow__(self, other: Any, /) -> Self:
-        return _in_place("pow", self, other)
-
-    def __matmul__(self, other: Any, /) -> Array:
-        from broadloom._through_numpy import matmul
-
-        handle = _accepted(other)
-        return NotImplemented if handle is NotImplemented else matmul(self, Array._of(_strong(handle)))
-
-    def __rmatmul__(self, other: Any, /) -> Array:
-        from broadloom._through_numpy import matmul
-
-        handle = _accepted(other)
-        return NotImplemented if handle is NotImplemented else matmul(Array._of(_strong(handle)), self)
-
-    def __imatmul__(self, other: Any, /) -> Self:
-        made = self.__matmul__(other)
-        return NotImplemented if made is NotImplemented else _take_over("matmul", self, made._handle)
-
-    # Bits, and the logic of bools.
-
-    def __invert__(self, /) -> Array:
-        return apply("bitwise_invert", self)
-
-    def __and__(self, other: Any, /) -> Array:
-        return _forward("bitwise_and", self, other)
-
-    def __rand__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_and", self, other)
-
-    def __iand__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_and", self, other)
-
-    def __or__(self, other: Any, /) -> Array:
-        return _forward("bitwise_or", self, other)
-
-    def __ror__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_or", self, other)
-
-    def __ior__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_or", self, other)
-
-    def __xor__(self, other: Any, /) -> Array:
-        return _forward("bitwise_xor", self, other)
-
-    def __rxor__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_xor", self, other)
-
-    def __ixor__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_xor", self, other)
-
-    def __lshift__(self, other: Any, /) -> Array:
-        return _forward("bitwise_left_shift", self, other)
-
-    def __rlshift__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_left_shift", self, other)
-
-    def __ilshift__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_left_shift", self, other)
-
-    def __rshift__(self, other: Any, /) -> Array:
-        return _forward("bitwise_right_shift", self, other)
-
-    def __rrshift__(self, other: Any, /) -> Array:
-        return _reflected("bitwise_right_shift", self, other)
-
-    def __irshift__(self, other: Any, /) -> Self:
-        return _in_place("bitwise_right_shift", self, other)
-
-    # Comparisons.
-
-    def __eq__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _forward("equal", self, other)
-
-    def __ne__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _forward("not_equal", self, other)
-
-    def __lt__(self, other: Any, /) -> Array:
-        return _forward("less", self, other)
-
-    def __le__(self, other: Any, /) -> Array:
-        return _forward("less_equal", self, other)
-
-    def __gt__(self, other: Any, /) -> Array:
-        return _forward("greater", self, other)
-
-    def __ge__(self, other: Any, /) -> Array:
-        return _forward("greater_equal", self, other)
+        return found("stream_capsule")(self, None, requested_schema)
 
     # Protocols of NumPy, Dask and notebooks.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from broadloom._numpy_protocols import array_ufunc
-
-        return array_ufunc(ufunc, method, inputs, kwargs)
+        return found("array_ufunc")(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from broadloom._numpy_protocols import array_function
-
-        return array_function(func, types, args, kwargs)
+        return found("array_function")(func, types, args, kwargs)
 
     def __reduce_ex__(self, protocol: Any, /) -> Any:
-        from broadloom._pickling import reduced
-
-        return reduced(self)
+        return found("pickled")(self)
 
     def _buffer(self) -> np.ndarray:
         # What the buffer protocol gives. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt would
@@ -524,36 +337,14 @@ class Array(Buffered, NumpyMethods):
         return self.copy()
 
     def __dask_tokenize__(self) -> Any:
-        from broadloom._pickling import token
-
-        return token(self)
+        return found("token")(self)
 
     def __sizeof__(self) -> int:
         is_held = self._handle.is_evaluated or self._origin is not None
         return object.__sizeof__(self) + ((self.nbytes or 0) if is_held else 0)
 
     def _repr_html_(self) -> str:
-        from broadloom._notebook import html
-
-        return html(self)
-
-
-class OverArrays:
-    """A class that is made of arrays, such as those with nulls: functions of elements, reductions and conversions hand it over to
-    these methods of its own, and other functions refuse it."""
-
-    __slots__ = ()
-
-    def _apply(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """A function of the op table, of operands one of which is this."""
-        raise NotImplementedError
-
-    def _reduce(self, name: str, axis: Any, keepdims: bool, **options: Any) -> Any:
-        """A reduction of this."""
-        raise NotImplementedError
-
-
-A = TypeVar("A", bound=Array)
+        return str(found("html")(self))
 
 
 def check_device(device: str | None) -> None:
@@ -567,59 +358,7 @@ def of_numpy(values: np.ndarray, copy: bool | None = None) -> Array:
 
     TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
     """
-    if copy:
-        values = np.array(values, dtype=values.dtype.newbyteorder("="), order="C")
-    try:
-        handle = Handle.from_numpy(values)
-    except ValueError:
-        if copy is False:
-            raise
-        values = values.astype(values.dtype.newbyteorder("="), order="C")
-        handle = Handle.from_numpy(values)
-    return Array._of(handle, values)
-
-
-def _accepted(x: Any) -> Any:
-    """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
-    if isinstance(x, Array):
-        return x._operand()
-    kind = type(x)
-    if kind is float or kind is bool:
-        return x
-    if kind is int:
-        # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
-        return x if x.bit_length() < 127 else float_of(x)
-    if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
-        return of_numpy(np.asarray(x))._handle
-    # Complex numbers are refused by the engine, with a message of their own.
-    return x if isinstance(x, (int, float, complex)) else NotImplemented
-
-
-def float_of(x: Number) -> float:
-    """A number as a float; ValueError for an integer beyond those."""
-    try:
-        return float(x)
-    except OverflowError:
-        raise ValueError("an integer of this size cannot be represented as float64") from None
-
-
-def _strong(x: Handle | Number) -> Handle:
-    """A number as an array of its own dtype, which does not give way to that of other arrays."""
-    return x if isinstance(x, Handle) else Handle.from_numpy(np.asarray(x))
-
-
-def operand(x: Any) -> Handle | Number:
-    """The operand of a function as the engine takes it; TypeError if it is no array and no number."""
-    handle: Handle | Number = _accepted(x)
-    if handle is NotImplemented:
-        advice = "fill_null and drop_null" if isinstance(x, OverArrays) else "asarray"
-        raise TypeError(f"expected an array, a bool, an int or a float, not {type(x).__name__}; see {advice}")
-    return handle
-
-
-def handle_of(x: Any) -> Handle:
-    """The handle of an operand that must be an array, or is made one."""
-    return _strong(operand(x))
+    return Array._of(*lent(values, copy))
 
 
 def apply(op: str, *operands: Any) -> Array:
@@ -633,37 +372,5 @@ def apply(op: str, *operands: Any) -> Array:
                 return made
         raise
     if not any(isinstance(x, Handle) for x in handles):
-        handles = [_strong(x) for x in handles]
+        handles = [strong(x) for x in handles]
     return Array._of(_promotion.apply(op, *handles))
-
-
-def _forward(op: str, x: Array, other: Any) -> Array:
-    handle = _accepted(other)
-    if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
-        # Else `==` would compare the two objects.
-        raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
-    return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, x._operand(), handle))
-
-
-def _reflected(op: str, x: Array, other: Any) -> Array:
-    handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else Array._of(_promotion.apply(op, handle, x._operand()))
-
-
-def _in_place(op: str, x: A, other: Any) -> A:
-    handle = _accepted(other)
-    return NotImplemented if handle is NotImplemented else _take_over(op, x, _promotion.apply(op, x._operand(), handle))
-
-
-def _take_over(op: str, x: A, made: Handle) -> A:
-    """The result of an in-place operator; neither dtype nor shape may change. Where promotion is NumPy's, a result is converted to
-    the array's dtype if that is of the same kind, as NumPy does it."""
-    old = x._handle
-    if made.dtype != old.dtype and _promotion.by_numpy() and np.can_cast(made.dtype, old.dtype, "same_kind"):
-        made = made.astype(old.dtype)
-    if made.dtype != old.dtype:
-        raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}")
-    if made.shape != old.shape or (made.is_symbolic and made.dims != old.dims):
-        raise ValueError(f"{op} in place: the result has the shape {made.shape}, the array {old.shape}")
-    x._replace(made)
-    return x

@@ -17,6 +17,7 @@ from broadloom import _reductions as reductions
 from broadloom._array import Array
 from broadloom._dtypes import ALL, astype
 from broadloom._evaluation import evaluate
+from broadloom._registry import registered
 
 #: Names of types, by their formats; parameters of the other types are in `_type_name`.
 NAMES = {
@@ -72,11 +73,13 @@ class Taken(NamedTuple):
 # To others.
 
 
+@registered("schema_capsule")
 def schema_capsule(dtype: np.dtype[Any]) -> object:
     """The type of arrays of a dtype: `__arrow_c_schema__`."""
     return _core.arrow_schema(dtype)
 
 
+@registered("array_capsules")
 def array_capsules(values: Array, validity: Array | None = None, requested: object = None) -> tuple[object, object]:
     """The type and the elements of an array of one axis: `__arrow_c_array__`. All of them are computed, and kept by the array.
 
@@ -87,6 +90,7 @@ def array_capsules(values: Array, validity: Array | None = None, requested: obje
     return schema_capsule(lent[0]), _core.arrow_array(*lent)
 
 
+@registered("stream_capsule")
 def stream_capsule(values: Array, validity: Array | None = None, requested: object = None) -> object:
     """A stream of one array: `__arrow_c_stream__`. As `array_capsules`."""
     return _core.arrow_stream(*_lent(values, validity, requested))

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom import _core, _tasks
-from broadloom._array import Array, Number, check_device, float_of, handle_of, of_numpy
+from broadloom._array import Array, check_device, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
 from broadloom._operands import has_mask
+from broadloom._operators import Number, float_of, handle_of
+from broadloom._registry import found
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -73,9 +75,7 @@ def asarray(
     if isinstance(obj, Array):
         return _of_array(obj, wanted, copy)
     if not isinstance(obj, np.ndarray) and is_of_arrow(obj):
-        from broadloom.arrow import without_nulls
-
-        return _of_array(without_nulls("asarray", obj, copy), wanted, copy)
+        return _of_array(found("without_nulls")("asarray", obj, copy), wanted, copy)
     if isinstance(obj, (np.ndarray, np.generic)) or not _has_only_dlpack(obj):
         return _of_values(obj, wanted, copy)
     return _of_values(np.from_dlpack(obj), wanted, copy)

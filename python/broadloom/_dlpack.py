@@ -12,10 +12,12 @@ import numpy as np
 
 from broadloom._array import Array, check_device
 from broadloom._creation import asarray
+from broadloom._registry import registered
 
 __all__ = ["from_dlpack"]
 
 
+@registered("dlpack")
 def dlpack(
     array: Array,
     /,
@@ -46,6 +48,7 @@ def dlpack(
     return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
+@registered("dlpack_device")
 def dlpack_device(array: Array, /) -> tuple[Any, int]:
     """The device of the memory as DLPack numbers it: `Array.__dlpack_device__`; always that of CPUs, (1, 0).
 

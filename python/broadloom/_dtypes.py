@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom import _core, _promotion
-from broadloom._array import Array, OverArrays, check_device, handle_of
+from broadloom._array import Array, check_device
 from broadloom._core import Handle
+from broadloom._operators import OverArrays, handle_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -9,8 +9,9 @@ broadcast.
 from __future__ import annotations
 
 from broadloom import _core
-from broadloom._array import Array, Number, apply, handle_of
+from broadloom._array import Array, apply
 from broadloom._core import Handle
+from broadloom._operators import Number, handle_of
 
 __all__ = [
     "abs",

@@ -7,7 +7,8 @@ nearest.
 
 from __future__ import annotations
 
-from broadloom._array import Array, Number, apply
+from broadloom._array import Array, apply
+from broadloom._operators import Number
 
 __all__ = [
     "acos",

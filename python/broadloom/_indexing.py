@@ -18,6 +18,7 @@ from broadloom._array import Array
 from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
+from broadloom._registry import registered
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
@@ -29,6 +30,7 @@ Items = tuple[Item | np.ndarray, ...]
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
+@registered("getitem")
 def getitem(array: Array, key: Any, /) -> Array:
     """The elements at a key, `array[key]`.
 
@@ -66,6 +68,7 @@ def getitem(array: Array, key: Any, /) -> Array:
     return Array._of(handle, origin) if view is handle else Array._of(view)
 
 
+@registered("setitem")
 def setitem(array: Array, key: Any, value: Value, /) -> None:
     """Sets the elements at a key, `array[key] = value`, to a value that broadcasts to them.
 

@@ -13,20 +13,17 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
 from broadloom import _core, _promotion, _tasks
-from broadloom._arguments import Form, Slot, Static, argument, in_order, names_of
+from broadloom._arguments import Form, Slot, Static, argument, in_order
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
-from broadloom._scalars import Recorded, Scalar, Tape
-from broadloom._structure import Piece, Structure, mapped, taken_apart
-from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tracing
-
-#: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
-Signature = tuple[tuple[Any, ...], ...]
+from broadloom._registry import found
+from broadloom._structure import mapped
+from broadloom._traces import Signature, Traced, shown, trace
 
 #: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
 #: waits for another thread can wait for ever.
@@ -34,26 +31,6 @@ _PATIENCE = 10.0
 
 #: As many traces are kept, for other threads, `text` and pickling; `_core.Dispatch` keeps as many entries.
 _KEPT = 64
-
-
-class Traced(NamedTuple):
-    """What a trace gave: all that is needed for an `Entry`."""
-
-    form: Form
-    signature: Signature
-    #: The shapes of the arrays, if it holds for these only.
-    shapes: tuple[tuple[int, ...], ...] | None
-    kernel: Kernel
-    sources: list[int | Recorded]
-    structure: Structure
-    captured: list[np.ndarray]
-
-    def entry(self, **options: Any) -> Entry:
-        """The entry for the table; with options, of a kernel with these instead."""
-        kernel = Kernel.parse(self.kernel.text, **options) if options else self.kernel
-        rebuild = None if self.structure.is_one_leaf else self.structure
-        return Entry(kernel, self.sources, rebuild, self.shapes is not None, self.captured)
-
 
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
@@ -80,9 +57,7 @@ _tasks.when_loaded.append(_follow_process)
 
 
 def _teach_cloudpickle() -> None:
-    from broadloom._shipping import teach_cloudpickle
-
-    teach_cloudpickle()
+    found("teach cloudpickle")()
 
 
 _tasks.when_loaded.append(_teach_cloudpickle)
@@ -252,12 +227,12 @@ class JitFunction(_core.Dispatch):
             if traced.form in forms and traced.signature == signature and traced.shapes in (None, tuple(shapes)):
                 return traced, entry
         if self._function is None:
-            known = "; ".join(_shown(traced.signature) for traced, _ in self._traced)
+            known = "; ".join(shown(traced.signature) for traced, _ in self._traced)
             raise TypeError(
                 f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
-                f"{_shown(signature)}"
+                f"{shown(signature)}"
             )
-        made = _traced(self, form, signature, shapes)
+        made = trace(self._function, self._signature, form, signature, shapes, self._options)
         self._traced.append((made, made.entry()))
         del self._traced[:-_KEPT]
         return self._traced[-1]
@@ -294,14 +269,10 @@ class JitFunction(_core.Dispatch):
         return self._entry_of(args, kwargs).kernel.text
 
     def __reduce__(self) -> Any:
-        from broadloom._shipping import reduced
-
-        return reduced(self)
+        return found("pickled function")(self)
 
     def __dask_tokenize__(self) -> Any:
-        from broadloom._shipping import token
-
-        return token(self)
+        return found("token of function")(self)
 
 
 class _NumpyJitFunction(JitFunction):
@@ -469,88 +440,3 @@ def class_of(static: tuple[str, ...]) -> type[JitFunction]:
 
 def _ours(x: Any) -> Any:
     return Array._of(Handle.from_numpy(x), x) if isinstance(x, np.ndarray) else x
-
-
-def _shown(signature: Signature) -> str:
-    parts = [f"{part[1]}[{','.join(map(str, part[2]))}]" if part[0] == "array" else part[1] for part in signature]
-    return f"({', '.join(parts)})"
-
-
-def _traced(owner: JitFunction, form: Form, signature: Signature, shapes: list[tuple[int, ...]]) -> Traced:
-    """Traces the function with open extents, and where it needs them, with these."""
-    if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
-        try:
-            return _trace(owner, form, signature, None)
-        except ExtentNeeded:
-            pass
-        except Exception as error:
-            # With the extents, what the package refused works, or its error is one that the caller understands.
-            if isinstance(error, TracerError) or not is_own(error):
-                raise
-    return _trace(owner, form, signature, tuple(shapes))
-
-
-def _trace(owner: JitFunction, form: Form, signature: Signature, shapes: tuple[tuple[int, ...], ...] | None) -> Traced:
-    names = names_of(owner._signature, form)
-    tape = Tape(names)
-    inputs: list[Handle] = []
-    sources: list[int | Recorded] = []
-    given: list[Any] = []
-    fixed = iter(shapes or ())
-    for number, (name, part) in enumerate(zip(names, signature, strict=True)):
-        if part[0] == "array":
-            handle = Handle.input(name, part[1], part[2] if shapes is None else next(fixed))
-            inputs.append(handle)
-            sources.append(number)
-            given.append(Array._of(handle))
-        else:
-            given.append(tape.argument(number, name, name, part[1]))
-
-    def filled(slot: Slot) -> Any:
-        return given[slot[1]] if slot[0] == "given" else slot[1].value
-
-    outputs: list[Handle] = []
-
-    def leaf(value: Any) -> Piece:
-        if not isinstance(value, Array):
-            return ("constant", value)
-        handle = value._handle
-        if handle not in outputs:
-            outputs.append(handle)
-        return ("number" if isinstance(value, Scalar) else "leaf", outputs.index(handle))
-
-    function = owner._function
-    assert function is not None
-    _core.begin_trace()
-    tracing.depth += 1
-    try:
-        try:
-            result = function(*map(filled, form.positional), **{name: filled(slot) for name, slot in form.keywords})
-        except Exception as error:
-            tracer = converted(error)
-            if tracer is None:
-                raise
-            raise tracer from None
-        structure = taken_apart(result, leaf)
-        outputs = [_core.capture(handle) for handle in outputs]
-    except BaseException:
-        _core.abandon_trace()
-        raise
-    else:
-        captured = _core.end_trace()
-    finally:
-        tracing.depth -= 1
-    roots = [("result" if len(outputs) == 1 else f"result{i}", handle) for i, handle in enumerate(outputs)]
-    kernel_inputs = list(inputs)
-    for scalar in tape.scalars:
-        for handle in scalar._handle.parameter_inputs():
-            kernel_inputs.append(handle)
-            sources.append(tape.source(scalar))
-    for number, (handle, _) in enumerate(captured):
-        kernel_inputs.append(handle)
-        sources.append(len(signature) + number)
-    try:
-        kernel = Kernel(roots, kernel_inputs, **owner._options)
-    except ValueError as error:
-        raise converted(error) or error from None
-    return Traced(form, signature, shapes, kernel, sources, structure, [values for _, values in captured])

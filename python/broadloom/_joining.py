@@ -12,10 +12,11 @@ from operator import index
 from typing import Any
 
 from broadloom import _tasks
-from broadloom._array import Array, handle_of
+from broadloom._array import Array
 from broadloom._buffer import array_over, new_buffer, region
 from broadloom._core import Handle
 from broadloom._operands import extents, one_axis, promoted
+from broadloom._operators import handle_of
 
 __all__ = ["concat", "roll", "stack"]
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from broadloom import _tasks
-from broadloom._array import Array, handle_of
+from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
+from broadloom._operators import handle_of
 
 __all__ = [
     "broadcast_arrays",

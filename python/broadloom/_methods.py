@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from broadloom._registry import found
+
 if TYPE_CHECKING:
     from broadloom._array import Array
 
@@ -20,10 +22,8 @@ NO_VALUE = np._NoValue
 
 def _numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Array:
     """A function of NumPy's, without the arguments that were not given."""
-    from broadloom._numpy_protocols import array_function
-
     given = {name: value for name, value in kwargs.items() if value is not NO_VALUE}
-    made: Array = array_function(function, (), args, given)
+    made: Array = found("array_function")(function, (), args, given)
     return made
 
 
@@ -185,17 +185,7 @@ class NumpyMethods:
         >>> bl.asarray(np.array([1.5, -2.5, 300.0])).astype("int8").tolist()
         [1, -2, 127]
         """
-        from broadloom._array import Array
-        from broadloom._ufuncs import DTYPES, converted
-
-        to = np.dtype(dtype)
-        if not np.can_cast(self.dtype, to, casting):
-            raise TypeError(f"Cannot cast array data from {self.dtype!r} to {to!r} according to the rule '{casting}'")
-        if to not in DTYPES:
-            return np.asarray(self).astype(to)
-        if to == self.dtype and not copy:
-            return self
-        return Array._of(converted(self._operand(), to))  # type: ignore[attr-defined]
+        return found("astype")(self, np.dtype(dtype), casting, copy)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
         """The elements within bounds, either of which may be None, as `numpy.clip`."""
@@ -330,13 +320,7 @@ class NumpyMethods:
         >>> bl.asarray(np.array([1.0], "f4")).view("u4").tolist()
         [1065353216]
         """
-        from broadloom._buffer import array_over
-        from broadloom._ufuncs import DTYPES
-
-        values = np.asarray(self)
-        made = values.view() if dtype is None else values.view(dtype)
-        is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)
-        return made if is_class or made.dtype not in DTYPES else array_over(made)
+        return found("view")(self, dtype)
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the values, in row-major order."""

@@ -6,11 +6,19 @@ own style alone; its length is bounded whatever the expression.
 
 from __future__ import annotations
 
+import base64
+import os
+import platform
+import re
+from html import escape
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 
+from broadloom import _core
 from broadloom._array import Array
+from broadloom._registry import registered
 
 #: Longer pictures and texts are left out of a cell's output, and said to be.
 MAX_PICTURE = 200_000
@@ -25,9 +33,6 @@ _PAPER = (
 
 def _picture(page: str) -> str | None:
     """The picture of a page of the engine's, as an image."""
-    import base64
-    import re
-
     found = re.search(r"<svg\b.*?</svg>", page, re.DOTALL)
     if found is None or len(found[0]) > MAX_PICTURE:
         return None
@@ -37,21 +42,15 @@ def _picture(page: str) -> str | None:
     return f'<img alt="the plan of the expression" style="{style}" src="data:image/svg+xml;base64,{data}"/>'
 
 
-def _escaped(text: str) -> str:
-    # PERF: importing the package takes no module that only notebooks need.
-    from html import escape
-
-    return escape(text)
-
-
 def _shape(x: Array) -> str:
     return "[" + ", ".join(x._handle.dims) + "]"
 
 
 def _head(x: Array, what: str) -> str:
-    return f"<div><code>broadloom.Array {x.dtype}{_escaped(_shape(x))}</code> {_escaped(what)}</div>"
+    return f"<div><code>broadloom.Array {x.dtype}{escape(_shape(x))}</code> {escape(what)}</div>"
 
 
+@registered("html")
 def html(x: Array) -> str:
     """`Array._repr_html_`: the plan of an expression, which is not computed for this, or the values of an array in
     memory."""
@@ -60,7 +59,7 @@ def html(x: Array) -> str:
     if x._handle.is_evaluated or x._origin is not None:
         values = np.array2string(np.asarray(x), threshold=200, edgeitems=3, max_line_width=100)
         size = f"{x.nbytes or 0:,} bytes"
-        return f"<div>{_head(x, size)}<pre>{_escaped(values)}</pre></div>"
+        return f"<div>{_head(x, size)}<pre>{escape(values)}</pre></div>"
     picture = _picture(x._handle.explain_html(code=False)) or "<div>The plan is too large to be drawn here.</div>"
     hint = "<code>bl.evaluate(x)</code> computes it, <code>bl.explain(x)</code> says how"
     return f"<div>{_head(x, 'an expression, not computed yet')}{picture}<div><small>{hint}</small></div></div>"
@@ -90,7 +89,7 @@ class Explanation:
         text = self._text
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT} characters more: print(bl.explain(x))"
-        whole = f"<pre>{_escaped(text)}</pre>"
+        whole = f"<pre>{escape(text)}</pre>"
         picture = _picture(self._page) if self._page is not None else None
         if picture is None:
             return whole
@@ -132,12 +131,6 @@ def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
     >>> sorted(bl.show_versions(as_dict=True))[:4]
     ['broadloom', 'compiler', 'dependencies', 'machine']
     """
-    import os
-    import platform
-    from importlib import metadata
-
-    from broadloom import _core
-
     version, width, no_compiler = _core.engine_info()
     dependencies: dict[str, str | None] = {}
     for name in _OPTIONAL:

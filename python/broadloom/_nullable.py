@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from broadloom import _elementwise as elementwise
-from broadloom._array import Array, OverArrays, apply
+from broadloom._array import Array, apply
 from broadloom._creation import asarray, full, ones, zeros_like
 from broadloom._dtypes import astype
 from broadloom._manipulation import broadcast_to
+from broadloom._operators import OverArrays
 
 #: Functions of integers for which a null divisor must not count as a division by zero.
 DIVISIONS = ("floor_divide", "remainder", "trunc_divide")

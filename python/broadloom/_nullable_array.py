@@ -10,14 +10,17 @@ import numpy as np
 
 from broadloom import _elementwise as elementwise
 from broadloom import _nullable
-from broadloom._array import Array, OverArrays
+from broadloom._array import Array, of_numpy
+from broadloom._arrow_interface import array_capsules, stream_capsule, taken
 from broadloom._creation import asarray, is_of_arrow
 from broadloom._dtypes import astype
 from broadloom._evaluation import evaluate
 from broadloom._manipulation import broadcast_to
 from broadloom._nullable import Masks
+from broadloom._nullable_printing import nullable as printed
 from broadloom._nullable_reductions import Axis, counted, reduced
 from broadloom._operands import has_mask
+from broadloom._operators import OverArrays
 
 
 class NullableArray(OverArrays):
@@ -52,10 +55,10 @@ class NullableArray(OverArrays):
 
     def __init__(self, values: Any, validity: Any = None) -> None:
         if not isinstance(values, (np.ndarray, Array, OverArrays)) and _gives_arrow(values):
-            from broadloom.arrow import from_arrow
-
-            values = from_arrow(values, nullable=True)
-        if has_mask(type(values)):
+            memory, valid, _ = taken(values)
+            own: Masks = () if valid is None else (of_numpy(valid),)
+            values = of_numpy(memory)
+        elif has_mask(type(values)):
             values, own = np.ma.getdata(values), _nullable.united((asarray(~np.ma.getmaskarray(values)),))
         else:
             values, own = _nullable.parts(values)
@@ -198,9 +201,7 @@ class NullableArray(OverArrays):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        from broadloom._printing import nullable
-
-        return nullable(self.values, self._validity())
+        return printed(self.values, self._validity())
 
     # Elements.
 
@@ -468,13 +469,9 @@ class NullableArray(OverArrays):
         return self.values.__arrow_c_schema__()
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        from broadloom._arrow_interface import array_capsules
-
         return array_capsules(self.values, self._validity(), requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        from broadloom._arrow_interface import stream_capsule
-
         return stream_capsule(self.values, self._validity(), requested_schema)
 
 

@@ -16,11 +16,13 @@ import numpy as np
 
 from broadloom import _core, _tasks, _ufuncs
 from broadloom._array import Array
+from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
 from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import cumulative, only_axis, reduction
 from broadloom._operands import has_mask
+from broadloom._registry import registered
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 
 #: The reductions that methods `reduce` are.
@@ -117,6 +119,7 @@ def _is_known(value: Any) -> bool:
     return not hasattr(type(value), "__array_ufunc__") and hasattr(value, "__array__")
 
 
+@registered("array_ufunc")
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Array.__array_ufunc__` does."""
     if method == "__call__" and not kwargs:
@@ -279,6 +282,7 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
     return True
 
 
+@registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Array.__array_function__` does."""
     for kind in types:
@@ -304,6 +308,30 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
         rest = {name: value for name, value in kwargs.items() if name != "out"}
         return _store(_by_numpy(function, args, rest), out)
     return _by_numpy(function, args, kwargs)
+
+
+# Methods of NumPy's arrays that are no functions.
+
+
+@registered("astype")
+def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
+    """What `Array.astype` does."""
+    if not np.can_cast(x.dtype, dtype, casting):
+        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule '{casting}'")
+    if dtype not in DTYPES:
+        return np.asarray(x).astype(dtype)
+    if dtype == x.dtype and not copy:
+        return x
+    return Array._of(converted(x._operand(), dtype))
+
+
+@registered("view")
+def view(x: Array, dtype: Any) -> Any:
+    """What `Array.view` does."""
+    values = np.asarray(x)
+    made = values.view() if dtype is None else values.view(dtype)
+    is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)
+    return made if is_class or made.dtype not in DTYPES else array_over(made)
 
 
 def _wrapped_all(made: Any) -> Any:
@@ -340,6 +368,7 @@ def listed_names() -> dict[str, list[str]]:
     }
 
 
+@registered("of_numpy")
 def of_numpy(name: str) -> Any:
     """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them, or the module `numpy.lib`,
     which has more; AttributeError for what is neither."""

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from broadloom._array import Array, handle_of, of_numpy
+from broadloom._array import Array, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import result_type
+from broadloom._operators import handle_of
 
 
 def as_array(x: Any) -> Array:

@@ -8,15 +8,14 @@ memory, of `arange` and the like, is pickled as its text, and computed where it 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from broadloom import _core
+from broadloom._array import Array, of_numpy
 from broadloom._core import Kernel
-
-if TYPE_CHECKING:
-    from broadloom._array import Array
+from broadloom._registry import registered
 
 #: What the values themselves take in a pickle besides their memory.
 _MARGIN = 150
@@ -25,8 +24,6 @@ _MARGIN = 150
 def from_values(values: np.ndarray) -> Array:
     """An array over memory that nobody else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
     message, and is copied where its elements are not aligned."""
-    from broadloom._array import of_numpy
-
     return of_numpy(values)
 
 
@@ -36,6 +33,7 @@ def from_text(text: str, options: dict[str, Any]) -> Array:
     return from_values(values)
 
 
+@registered("pickled")
 def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
     """What pickle takes: the values, or the text of an expression that reads no memory, if that is shorter. From protocol 5 on NumPy
     gives the memory of values out of band where the pickler has a `buffer_callback`, so that it isn't copied."""
@@ -48,6 +46,7 @@ def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
     return from_values, (np.asarray(x),)
 
 
+@registered("token")
 def token(x: Array) -> tuple[str, str, tuple[int, ...], str]:
     """What identifies the values: equal for equal bits, dtype and shape, in every process. An expression is evaluated:
     the same text over memory that was written to in between has other values, and Dask reads the values next."""

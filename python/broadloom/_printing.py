@@ -11,9 +11,10 @@ from itertools import product
 import numpy as np
 
 from broadloom._array import Array
+from broadloom._registry import registered
 
 
-def _corners(array: Array, edge: int) -> np.ndarray:
+def corners(array: Array, edge: int) -> np.ndarray:
     """The first and last elements along each axis, with one element of any value between them where others are left out."""
     parts: list[list[tuple[slice, slice]]] = []
     shape = []
@@ -43,11 +44,12 @@ def _layout(array: Array, separator: str, prefix: str) -> tuple[str, bool]:
     if size <= threshold or array._handle.is_evaluated or array._origin is not None:
         values = np.asarray(array)
         return np.array2string(values, separator=separator, prefix=prefix), size > threshold
-    values = _corners(array, edge)
+    values = corners(array, edge)
     text = np.array2string(values, separator=separator, prefix=prefix, threshold=0, edgeitems=edge)
     return text, True
 
 
+@registered("elements")
 def elements(array: Array) -> str:
     """The elements, as `str` of a NumPy array has them."""
     if array._handle.is_symbolic:
@@ -57,32 +59,7 @@ def elements(array: Array) -> str:
     return _layout(array, " ", "")[0]
 
 
-def nullable(values: Array, mask: Array | None) -> str:
-    """The elements of an array with nulls, the dtype, and the shape where the elements do not show it."""
-    from broadloom._nullable import with_none
-
-    options = np.get_printoptions()
-    threshold, edge = int(options["threshold"]), max(int(options["edgeitems"]), 1)
-    is_summary = (values.size or 0) > threshold
-    shown, valid = (
-        None if array is None else _corners(array, edge) if is_summary else np.asarray(array)
-        for array in (values, mask)
-    )
-    assert shown is not None
-    elements = shown.astype(object) if valid is None else with_none(shown, valid)
-    prefix = "NullableArray("
-    text = np.array2string(
-        np.asarray(elements),
-        separator=", ",
-        prefix=prefix,
-        threshold=0 if is_summary else threshold,
-        edgeitems=edge,
-        formatter={"all": lambda x: "null" if x is None else str(x)},
-    )
-    shape = f"shape={values.shape}, " if is_summary or values.size == 0 else ""
-    return f"{prefix}{text}, {shape}dtype={values.dtype})"
-
-
+@registered("representation")
 def representation(array: Array) -> str:
     """The elements, the dtype, and the shape where the elements do not show it."""
     prefix = "Array("

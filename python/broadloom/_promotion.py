@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from broadloom import _core, _tasks
 from broadloom._core import Handle
+from broadloom._registry import found
 
 Rule = Literal["strict", "numpy"]
 
@@ -44,16 +45,8 @@ def apply(op: str, *operands: Handle | bool | float) -> Handle:
             # PERF: what the standard allows has the same result by NumPy's rule, so that nobody else asks for Dask.
             if not _tasks.in_dask():
                 raise
-    from broadloom._ufuncs import NAMES, Unsupported, call
-
-    ufunc = NAMES.get(op)
-    # The engine knows which of the inputs of a traced function are numbers of Python's.
-    if ufunc is not None and not any(isinstance(x, Handle) and x.is_symbolic for x in operands):
-        try:
-            return call(ufunc, operands)[0]
-        except Unsupported:
-            pass
-    return _core.apply(op, *operands, numpy_promotion=True)
+    made: Handle = found("apply by NumPy's rule")(op, operands)
+    return made
 
 
 def _set(by_numpy: bool) -> None:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from broadloom import _core, _promotion
-from broadloom._array import Array, OverArrays, handle_of
+from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._dtypes import bool as bool_
 from broadloom._dtypes import dtype_of
+from broadloom._joining import concat
+from broadloom._operators import OverArrays, handle_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -356,8 +358,6 @@ def diff(
     if times < 0:
         raise ValueError(f"diff: n is {n}, less than 0")
     if prepend is not None or append is not None:
-        from broadloom import concat
-
         parts = [part for part in (prepend, Array._of(handle), append) if part is not None]
         handle = concat(parts, axis=at)._operand()
     extent = handle.shape[at % rank]

@@ -10,13 +10,13 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from broadloom import _tasks
 from broadloom._core import Kernel
-
-if TYPE_CHECKING:
-    from broadloom._jit import JitFunction, Traced
+from broadloom._jit import KINDS, JitFunction, class_of, jit
+from broadloom._registry import registered
+from broadloom._traces import Traced
 
 
 def kernel_of_text(text: str, options: dict[str, Any]) -> Kernel:
@@ -26,8 +26,6 @@ def kernel_of_text(text: str, options: dict[str, Any]) -> Kernel:
 
 def function_of_source(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
     """The function that was pickled by the function that it was made of."""
-    from broadloom._jit import jit
-
     return jit(function, static_argnames=static, **options)
 
 
@@ -39,8 +37,6 @@ def function_of_kernels(
     traced: list[Traced],
 ) -> JitFunction:
     """The function that was pickled by its kernels."""
-    from broadloom._jit import class_of
-
     made = class_of(static)(None, static, options, signature, name)
     made._traced = [(one, one.entry()) for one in traced]
     return made
@@ -54,6 +50,7 @@ def _found(module: str | None, name: str) -> Any:
     return found
 
 
+@registered("pickled function")
 def reduced(function: JitFunction) -> Any:
     """What a function made by `jit` is pickled as.
 
@@ -86,6 +83,7 @@ def reduced_by_value(function: JitFunction) -> Any:
     return function_of_source, (source, tuple(sorted(function._static)), function._options)
 
 
+@registered("token of function")
 def token(function: JitFunction) -> Any:
     """What identifies a function for Dask: equal for equal code and options, in every process."""
     from dask.tokenize import normalize_token
@@ -96,13 +94,12 @@ def token(function: JitFunction) -> Any:
     return normalize_token(("broadloom.jit", source, texts, sorted(function._static), function._options))
 
 
+@registered("teach cloudpickle")
 def teach_cloudpickle() -> None:
     """Has cloudpickle, by which Dask ships functions, ask `reduced_by_value`."""
     from cloudpickle import CloudPickler  # type: ignore[import-untyped]
 
-    from broadloom import _jit
-
-    for kind in _jit.KINDS:
+    for kind in KINDS:
         CloudPickler.dispatch_table[kind] = reduced_by_value
 
 

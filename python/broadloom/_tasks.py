@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from broadloom._core import Handle
+from broadloom._registry import found
 
 #: The functions of Dask by which it is known, as (module, name): a task runs; a scheduler waits in this thread, and runs
 #: tasks in it if it is the synchronous one; a function is called for its `_meta`, to learn which type and dtype it gives.
@@ -50,7 +51,7 @@ def introduce() -> None:
         _is_introduced = True
         # With another version of Dask than those it knows, arrays stay as lazy in its tasks as they are elsewhere.
         with contextlib.suppress(ImportError):
-            import broadloom.dask  # noqa: F401  (it registers itself)
+            found("introduce to Dask")()
 
 
 def _found() -> Iterator[tuple[str, str]]:
@@ -59,15 +60,15 @@ def _found() -> Iterator[tuple[str, str]]:
     while frame is not None:
         name = frame.f_code.co_name
         if name in _NAMES:
-            found = (frame.f_globals.get("__name__", ""), name)
-            if found in _FOUND:
-                yield found
+            one = (frame.f_globals.get("__name__", ""), name)
+            if one in _FOUND:
+                yield one
         frame = frame.f_back
 
 
 def in_dask() -> bool:
     """Whether this is a part of a task of Dask's, or of a call by which Dask learns what a function gives."""
-    return (_is_loaded or is_loaded()) and any(found != SCHEDULER for found in _found())
+    return (_is_loaded or is_loaded()) and any(one != SCHEDULER for one in _found())
 
 
 def is_main() -> bool:
@@ -90,9 +91,9 @@ def threads() -> int | None:
     if not (_is_loaded or is_loaded()) or is_main():
         return None
     outermost = None
-    for found in _found():
-        if found not in METAS:
-            outermost = found
+    for one in _found():
+        if one not in METAS:
+            outermost = one
     if outermost != TASK:
         return None
     from dask import config

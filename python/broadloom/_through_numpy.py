@@ -15,6 +15,7 @@ import numpy as np
 from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, one_axis, promoted
+from broadloom._registry import registered
 
 __all__ = [
     "argsort",
@@ -236,6 +237,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     return array_over(np.take_along_axis(values, numbers, axis=axis))
 
 
+@registered("matmul")
 def matmul(x1: Array, x2: Array, /) -> Array:
     """The matrix product, `x1 @ x2`. Evaluates its operands and is computed by NumPy.
 

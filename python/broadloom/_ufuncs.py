@@ -16,6 +16,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._registry import registered
 
 Number = bool | int | float
 
@@ -371,3 +372,16 @@ def call(
     if isinstance(made, Handle):
         return (converted(made, results[0]),)
     return tuple(converted(x, dtype) for x, dtype in zip(made, results, strict=True))
+
+
+@registered("apply by NumPy's rule")
+def apply_by_numpy(op: str, operands: tuple[Handle | Number, ...]) -> Handle:
+    """A function of the op table in NumPy's dtypes."""
+    ufunc = NAMES.get(op)
+    # The engine knows which of the inputs of a traced function are numbers of Python's.
+    if ufunc is not None and not any(isinstance(x, Handle) and x.is_symbolic for x in operands):
+        try:
+            return call(ufunc, operands)[0]
+        except Unsupported:
+            pass
+    return _core.apply(op, *operands, numpy_promotion=True)

@@ -12,7 +12,9 @@ import numpy as np
 
 from broadloom import _nullable
 from broadloom._array import Array, of_numpy
+from broadloom._arrow_interface import taken
 from broadloom._nullable_array import NullableArray
+from broadloom._registry import registered
 
 __all__ = ["NullableArray", "drop_null", "fill_null", "from_arrow", "if_else", "is_null", "is_valid"]
 
@@ -39,8 +41,6 @@ def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
     elif isinstance(obj, Array):
         return NullableArray(obj) if nullable else obj
     else:
-        from broadloom._arrow_interface import taken
-
         values, valid, _ = taken(obj)
         array = of_numpy(values)
         if valid is None:
@@ -51,10 +51,9 @@ def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
     return found
 
 
+@registered("without_nulls")
 def without_nulls(name: str, obj: Any, copy: bool | None = None) -> Array:
     """The values of an object of Arrow's that has no nulls; else ValueError, as if `copy` is False and one is needed."""
-    from broadloom._arrow_interface import taken
-
     if isinstance(obj, NullableArray):
         nulls, array = obj.null_count, obj.values
     else:

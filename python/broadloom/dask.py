@@ -20,10 +20,8 @@ from dask.array.optimization import optimize as optimize_arrays
 from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from broadloom._array import Array
-from broadloom._creation import asarray
-from broadloom._dtypes import dtype_of
-from broadloom._evaluation import evaluate
+from broadloom import Array, asarray, evaluate
+from broadloom._registry import registered
 
 #: Dask's functions, which have few types, and some that are not meant for their callers.
 _da: Any = dask.array
@@ -82,7 +80,7 @@ def to_numpy(x: dask.array.Array) -> dask.array.Array:
 def _over(x: dask.array.Array) -> dask.array.Array:
     if isinstance(x._meta, Array):
         return x
-    meta = asarray(np.empty((0,) * x.ndim, dtype_of(x.dtype)))
+    meta = asarray(np.empty((0,) * x.ndim, x.dtype))
     made: dask.array.Array = _da.map_blocks(asarray, x, dtype=x.dtype, meta=meta, token="broadloom")
     return made
 
@@ -171,6 +169,7 @@ def _bytes_of(x: Array) -> int:
     return int(x.nbytes or 0) + object.__sizeof__(x)
 
 
+@registered("introduce to Dask")
 def register() -> None:
     """Tells Dask of arrays of ours: they are chunks, of the size of their values, and tasks end as `optimize` says, unless
     `array_optimize` is set to something else already. It may be called again."""

@@ -14,10 +14,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from broadloom._array import Array, apply, handle_of
+from broadloom._array import Array, apply
 from broadloom._buffer import array_over
 from broadloom._manipulation import matrix_transpose
 from broadloom._operands import as_array, extents, promoted, several_axes
+from broadloom._operators import handle_of
 from broadloom._reductions import vecdot
 from broadloom._through_numpy import matmul, tensordot, values_of
 

@@ -15,10 +15,10 @@ array(3)
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from broadloom._core import evaluate, re_evaluate, validate
+from broadloom._registry import say_where
 from broadloom.numexpr import version
 from broadloom.numexpr._install import install, uninstall
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         set_vml_accuracy_mode,
         set_vml_num_threads,
     )
+    from broadloom.numexpr._versions import print_versions
     from broadloom.numexpr.necompiler import disassemble
 
 __all__ = [
@@ -86,10 +87,13 @@ _LAZY: Final = {
     "get_vml_version": "_threads",
     "ncores": "_threads",
     "nthreads": "_threads",
+    "print_versions": "_versions",
     "set_num_threads": "_threads",
     "set_vml_accuracy_mode": "_threads",
     "set_vml_num_threads": "_threads",
 }
+
+say_where({"numexpr kind": "broadloom.numexpr._translate"})
 
 for _function in (evaluate, re_evaluate, validate):
     _function.__module__ = __name__  # pickled by the name that users know
@@ -103,17 +107,3 @@ def __getattr__(name: str) -> Any:
     value = getattr(module, name) if _LAZY[name] else module
     globals()[name] = value
     return value
-
-
-def print_versions() -> None:
-    """Prints the versions of what computes."""
-    import numpy as np
-
-    from broadloom._core import engine_info
-    from broadloom.numexpr import _threads
-
-    of_engine, bits, refusal = engine_info()
-    print(f"broadloom {of_engine}, as numexpr {__version__}")
-    print(f"vectors of {bits} bits, " + (f"no compiler: {refusal}" if refusal else "with a compiler"))
-    print(f"NumPy {np.__version__}, Python {sys.version}")
-    print(f"{_threads.get_num_threads()} threads of at most {_threads.MAX_THREADS}, {_threads.ncores} cores")

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from broadloom._core import LimitError
+from broadloom._registry import found
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 
@@ -78,9 +79,8 @@ class ExpressionNode:
         """The kind of the result, if undeclared variables are double."""
         if self.astType == "constant":
             return _kinds.of_constant(self.value)
-        from broadloom.numexpr._translate import kind_of
-
-        return kind_of(self)
+        kind: str = found("numexpr kind")(self)
+        return kind
 
     @property
     def real(self) -> ExpressionNode:

@@ -15,6 +15,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._registry import registered
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS
 from broadloom.numexpr._kinds import DTYPES, INEXACT, INTEGERS, LETTERS, NUMBERS, Kind
@@ -290,6 +291,7 @@ class KeptDtypes(Translation):
         return _core.apply(op, *operands, numpy_promotion=True)
 
 
+@registered("numexpr kind")
 def kind_of(root: ExpressionNode) -> Kind:
     """The kind of an expression whose variables are double."""
     inputs = {name: Handle.input(f"v{i}", np.float64, []) for i, name in enumerate(variables(root))}

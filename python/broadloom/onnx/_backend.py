@@ -12,7 +12,7 @@ import onnx
 from onnx import ModelProto, NodeProto, defs
 from onnx.backend import base
 
-from broadloom._array import Array
+from broadloom import Array
 from broadloom._core import Kernel
 from broadloom.onnx._errors import InvalidModelError, Unsupported, UnsupportedModelError, printable
 from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded

@@ -1,0 +1,314 @@
+"""The operators of arrays, and what they take as operands.
+
+An operator is a method of one line over the op table of the engine, so that what it means stands in one place. In-place operators
+give the array another expression, and never write to memory. `Array` inherits them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+
+from broadloom import _promotion
+from broadloom._core import Handle
+from broadloom._registry import found
+
+if TYPE_CHECKING:
+    from broadloom._array import Array
+
+Number = bool | int | float
+
+
+class Operators:
+    """The operators of an array, which has a handle."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _handle: Handle
+
+        def _made(self, handle: Handle) -> Array: ...
+        def _operand(self) -> Handle: ...
+        def _replace(self, handle: Handle) -> None: ...
+
+    # Arithmetic.
+
+    def __abs__(self, /) -> Array:
+        return self._made(_promotion.apply("abs", self._operand()))
+
+    def __neg__(self, /) -> Array:
+        return self._made(_promotion.apply("negative", self._operand()))
+
+    def __pos__(self, /) -> Array:
+        return self._made(_promotion.apply("positive", self._operand()))
+
+    def __add__(self, other: Any, /) -> Array:
+        return _forward("add", self, other)
+
+    def __radd__(self, other: Any, /) -> Array:
+        return _reflected("add", self, other)
+
+    def __iadd__(self, other: Any, /) -> Self:
+        return _in_place("add", self, other)
+
+    def __sub__(self, other: Any, /) -> Array:
+        return _forward("subtract", self, other)
+
+    def __rsub__(self, other: Any, /) -> Array:
+        return _reflected("subtract", self, other)
+
+    def __isub__(self, other: Any, /) -> Self:
+        return _in_place("subtract", self, other)
+
+    def __mul__(self, other: Any, /) -> Array:
+        return _forward("multiply", self, other)
+
+    def __rmul__(self, other: Any, /) -> Array:
+        return _reflected("multiply", self, other)
+
+    def __imul__(self, other: Any, /) -> Self:
+        return _in_place("multiply", self, other)
+
+    def __truediv__(self, other: Any, /) -> Array:
+        return _forward("divide", self, other)
+
+    def __rtruediv__(self, other: Any, /) -> Array:
+        return _reflected("divide", self, other)
+
+    def __itruediv__(self, other: Any, /) -> Self:
+        return _in_place("divide", self, other)
+
+    def __floordiv__(self, other: Any, /) -> Array:
+        return _forward("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any, /) -> Array:
+        return _reflected("floor_divide", self, other)
+
+    def __ifloordiv__(self, other: Any, /) -> Self:
+        return _in_place("floor_divide", self, other)
+
+    def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
+        quotient = _forward("floor_divide", self, other)
+        return NotImplemented if quotient is NotImplemented else (quotient, _forward("remainder", self, other))
+
+    def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
+        quotient = _reflected("floor_divide", self, other)
+        return NotImplemented if quotient is NotImplemented else (quotient, _reflected("remainder", self, other))
+
+    def __mod__(self, other: Any, /) -> Array:
+        return _forward("remainder", self, other)
+
+    def __rmod__(self, other: Any, /) -> Array:
+        return _reflected("remainder", self, other)
+
+    def __imod__(self, other: Any, /) -> Self:
+        return _in_place("remainder", self, other)
+
+    def __pow__(self, other: Any, /) -> Array:
+        return _forward("pow", self, other)
+
+    def __rpow__(self, other: Any, /) -> Array:
+        return _reflected("pow", self, other)
+
+    def __ipow__(self, other: Any, /) -> Self:
+        return _in_place("pow", self, other)
+
+    def __matmul__(self, other: Any, /) -> Array:
+        handle = accepted(other)
+        return NotImplemented if handle is NotImplemented else found("matmul")(self, self._made(strong(handle)))
+
+    def __rmatmul__(self, other: Any, /) -> Array:
+        handle = accepted(other)
+        return NotImplemented if handle is NotImplemented else found("matmul")(self._made(strong(handle)), self)
+
+    def __imatmul__(self, other: Any, /) -> Self:
+        made = self.__matmul__(other)
+        return NotImplemented if made is NotImplemented else _take_over("matmul", self, made._handle)
+
+    # Bits, and the logic of bools.
+
+    def __invert__(self, /) -> Array:
+        return self._made(_promotion.apply("bitwise_invert", self._operand()))
+
+    def __and__(self, other: Any, /) -> Array:
+        return _forward("bitwise_and", self, other)
+
+    def __rand__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_and", self, other)
+
+    def __iand__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_and", self, other)
+
+    def __or__(self, other: Any, /) -> Array:
+        return _forward("bitwise_or", self, other)
+
+    def __ror__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_or", self, other)
+
+    def __ior__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_or", self, other)
+
+    def __xor__(self, other: Any, /) -> Array:
+        return _forward("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_xor", self, other)
+
+    def __ixor__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_xor", self, other)
+
+    def __lshift__(self, other: Any, /) -> Array:
+        return _forward("bitwise_left_shift", self, other)
+
+    def __rlshift__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_left_shift", self, other)
+
+    def __ilshift__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_left_shift", self, other)
+
+    def __rshift__(self, other: Any, /) -> Array:
+        return _forward("bitwise_right_shift", self, other)
+
+    def __rrshift__(self, other: Any, /) -> Array:
+        return _reflected("bitwise_right_shift", self, other)
+
+    def __irshift__(self, other: Any, /) -> Self:
+        return _in_place("bitwise_right_shift", self, other)
+
+    # Comparisons.
+
+    def __eq__(self, other: Any, /) -> Array:  # type: ignore[override]
+        return _forward("equal", self, other)
+
+    def __ne__(self, other: Any, /) -> Array:  # type: ignore[override]
+        return _forward("not_equal", self, other)
+
+    def __lt__(self, other: Any, /) -> Array:
+        return _forward("less", self, other)
+
+    def __le__(self, other: Any, /) -> Array:
+        return _forward("less_equal", self, other)
+
+    def __gt__(self, other: Any, /) -> Array:
+        return _forward("greater", self, other)
+
+    def __ge__(self, other: Any, /) -> Array:
+        return _forward("greater_equal", self, other)
+
+
+class OverArrays:
+    """A class that is made of arrays, such as those with nulls: functions of elements, reductions and conversions hand it over to
+    these methods of its own, and other functions refuse it."""
+
+    __slots__ = ()
+
+    def _apply(self, op: str, operands: tuple[Any, ...]) -> Any:
+        """A function of the op table, of operands one of which is this."""
+        raise NotImplementedError
+
+    def _reduce(self, name: str, axis: Any, keepdims: bool, **options: Any) -> Any:
+        """A reduction of this."""
+        raise NotImplementedError
+
+
+Operated = TypeVar("Operated", bound=Operators)
+
+
+# Operands.
+
+
+def lent(values: np.ndarray, copy: bool | None = None) -> tuple[Handle, np.ndarray]:
+    """A handle of the memory of a NumPy array, or of a copy, where its memory cannot be shared or a copy is asked for; and the array
+    whose memory it is.
+
+    TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
+    """
+    if copy:
+        values = np.array(values, dtype=values.dtype.newbyteorder("="), order="C")
+    try:
+        handle = Handle.from_numpy(values)
+    except ValueError:
+        if copy is False:
+            raise
+        values = values.astype(values.dtype.newbyteorder("="), order="C")
+        handle = Handle.from_numpy(values)
+    return handle, values
+
+
+def accepted(x: Any) -> Any:
+    """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
+    if isinstance(x, Operators):
+        return x._operand()
+    kind = type(x)
+    if kind is float or kind is bool:
+        return x
+    if kind is int:
+        # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
+        return x if x.bit_length() < 127 else float_of(x)
+    if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
+        return lent(np.asarray(x))[0]
+    # Complex numbers are refused by the engine, with a message of their own.
+    return x if isinstance(x, (int, float, complex)) else NotImplemented
+
+
+def float_of(x: Number) -> float:
+    """A number as a float; ValueError for an integer beyond those."""
+    try:
+        return float(x)
+    except OverflowError:
+        raise ValueError("an integer of this size cannot be represented as float64") from None
+
+
+def strong(x: Handle | Number) -> Handle:
+    """A number as an array of its own dtype, which does not give way to that of other arrays."""
+    return x if isinstance(x, Handle) else Handle.from_numpy(np.asarray(x))
+
+
+def operand(x: Any) -> Handle | Number:
+    """The operand of a function as the engine takes it; TypeError if it is no array and no number."""
+    handle: Handle | Number = accepted(x)
+    if handle is NotImplemented:
+        advice = "fill_null and drop_null" if isinstance(x, OverArrays) else "asarray"
+        raise TypeError(f"expected an array, a bool, an int or a float, not {type(x).__name__}; see {advice}")
+    return handle
+
+
+def handle_of(x: Any) -> Handle:
+    """The handle of an operand that must be an array, or is made one."""
+    return strong(operand(x))
+
+
+# What the operators do.
+
+
+def _forward(op: str, x: Operators, other: Any) -> Array:
+    handle = accepted(other)
+    if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
+        # Else `==` would compare the two objects.
+        raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
+    return NotImplemented if handle is NotImplemented else x._made(_promotion.apply(op, x._operand(), handle))
+
+
+def _reflected(op: str, x: Operators, other: Any) -> Array:
+    handle = accepted(other)
+    return NotImplemented if handle is NotImplemented else x._made(_promotion.apply(op, handle, x._operand()))
+
+
+def _in_place(op: str, x: Operated, other: Any) -> Operated:
+    handle = accepted(other)
+    return NotImplemented if handle is NotImplemented else _take_over(op, x, _promotion.apply(op, x._operand(), handle))
+
+
+def _take_over(op: str, x: Operated, made: Handle) -> Operated:
+    """The result of an in-place operator; neither dtype nor shape may change. Where promotion is NumPy's, a result is converted to
+    the array's dtype if that is of the same kind, as NumPy does it."""
+    old = x._handle
+    if made.dtype != old.dtype and _promotion.by_numpy() and np.can_cast(made.dtype, old.dtype, "same_kind"):
+        made = made.astype(old.dtype)
+    if made.dtype != old.dtype:
+        raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}")
+    if made.shape != old.shape or (made.is_symbolic and made.dims != old.dims):
+        raise ValueError(f"{op} in place: the result has the shape {made.shape}, the array {old.shape}")
+    x._replace(made)
+    return x

@@ -1,0 +1,136 @@
+"""Traces: a function called with arrays that have no values, and the kernel of what it does to them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._arguments import Form, Slot, names_of
+from broadloom._array import Array
+from broadloom._core import Entry, Handle, Kernel
+from broadloom._scalars import Recorded, Scalar, Tape
+from broadloom._structure import Piece, Structure, taken_apart
+from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tracing
+
+#: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
+Signature = tuple[tuple[Any, ...], ...]
+
+
+class Traced(NamedTuple):
+    """What a trace gave: all that is needed for an `Entry`."""
+
+    form: Form
+    signature: Signature
+    #: The shapes of the arrays, if it holds for these only.
+    shapes: tuple[tuple[int, ...], ...] | None
+    kernel: Kernel
+    sources: list[int | Recorded]
+    structure: Structure
+    captured: list[np.ndarray]
+
+    def entry(self, **options: Any) -> Entry:
+        """The entry for the table; with options, of a kernel with these instead."""
+        kernel = Kernel.parse(self.kernel.text, **options) if options else self.kernel
+        rebuild = None if self.structure.is_one_leaf else self.structure
+        return Entry(kernel, self.sources, rebuild, self.shapes is not None, self.captured)
+
+
+def shown(signature: Signature) -> str:
+    parts = [f"{part[1]}[{','.join(map(str, part[2]))}]" if part[0] == "array" else part[1] for part in signature]
+    return f"({', '.join(parts)})"
+
+
+def trace(
+    function: Callable[..., Any],
+    parameters: inspect.Signature | None,
+    form: Form,
+    signature: Signature,
+    shapes: list[tuple[int, ...]],
+    options: dict[str, Any],
+) -> Traced:
+    """Traces the function with open extents, and where it needs them, with these."""
+    if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
+        try:
+            return _trace_once(function, parameters, form, signature, None, options)
+        except ExtentNeeded:
+            pass
+        except Exception as error:
+            # With the extents, what the package refused works, or its error is one that the caller understands.
+            if isinstance(error, TracerError) or not is_own(error):
+                raise
+    return _trace_once(function, parameters, form, signature, tuple(shapes), options)
+
+
+def _trace_once(
+    function: Callable[..., Any],
+    parameters: inspect.Signature | None,
+    form: Form,
+    signature: Signature,
+    shapes: tuple[tuple[int, ...], ...] | None,
+    options: dict[str, Any],
+) -> Traced:
+    names = names_of(parameters, form)
+    tape = Tape(names)
+    inputs: list[Handle] = []
+    sources: list[int | Recorded] = []
+    given: list[Any] = []
+    fixed = iter(shapes or ())
+    for number, (name, part) in enumerate(zip(names, signature, strict=True)):
+        if part[0] == "array":
+            handle = Handle.input(name, part[1], part[2] if shapes is None else next(fixed))
+            inputs.append(handle)
+            sources.append(number)
+            given.append(Array._of(handle))
+        else:
+            given.append(tape.argument(number, name, name, part[1]))
+
+    def filled(slot: Slot) -> Any:
+        return given[slot[1]] if slot[0] == "given" else slot[1].value
+
+    outputs: list[Handle] = []
+
+    def leaf(value: Any) -> Piece:
+        if not isinstance(value, Array):
+            return ("constant", value)
+        handle = value._handle
+        if handle not in outputs:
+            outputs.append(handle)
+        return ("number" if isinstance(value, Scalar) else "leaf", outputs.index(handle))
+
+    _core.begin_trace()
+    tracing.depth += 1
+    try:
+        try:
+            result = function(*map(filled, form.positional), **{name: filled(slot) for name, slot in form.keywords})
+        except Exception as error:
+            tracer = converted(error)
+            if tracer is None:
+                raise
+            raise tracer from None
+        structure = taken_apart(result, leaf)
+        outputs = [_core.capture(handle) for handle in outputs]
+    except BaseException:
+        _core.abandon_trace()
+        raise
+    else:
+        captured = _core.end_trace()
+    finally:
+        tracing.depth -= 1
+    roots = [("result" if len(outputs) == 1 else f"result{i}", handle) for i, handle in enumerate(outputs)]
+    kernel_inputs = list(inputs)
+    for scalar in tape.scalars:
+        for handle in scalar._handle.parameter_inputs():
+            kernel_inputs.append(handle)
+            sources.append(tape.source(scalar))
+    for number, (handle, _) in enumerate(captured):
+        kernel_inputs.append(handle)
+        sources.append(len(signature) + number)
+    try:
+        kernel = Kernel(roots, kernel_inputs, **options)
+    except ValueError as error:
+        raise converted(error) or error from None
+    return Traced(form, signature, shapes, kernel, sources, structure, [values for _, values in captured])

@@ -1,0 +1,223 @@
+"""The layers of the package, as ARCHITECTURE.md has them: imports point to lower layers, and form no cycle.
+
+Every import counts, those within functions too, but not those for type checkers alone. A module that is named in a string is
+imported by name, and counts as well.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "broadloom"
+
+#: From the lowest layer to the highest; a module may import modules of its own layer and of those before it.
+LAYERS: dict[str, tuple[str, ...]] = {
+    "handles and errors": (
+        "_arguments",
+        "_core",
+        "_numpy_reductions",
+        "_promotion",
+        "_registry",
+        "_structure",
+        "_tasks",
+        "_tracing",
+        "_ufuncs",
+    ),
+    "array and dispatch": ("_array", "_evaluation", "_jit", "_methods", "_operators", "_scalars", "_traces"),
+    "functions": (
+        "_buffer",
+        "_creation",
+        "_dtypes",
+        "_elementwise",
+        "_exponential",
+        "_indexing",
+        "_inspection",
+        "_joining",
+        "_manipulation",
+        "_operands",
+        "_reductions",
+        "_through_numpy",
+        "fft",
+        "linalg",
+    ),
+    "protocols": (
+        "_arrow_interface",
+        "_dlpack",
+        "_notebook",
+        "_numpy_functions",
+        "_numpy_manipulation",
+        "_numpy_protocols",
+        "_pickling",
+        "_printing",
+        "_shipping",
+    ),
+    "arrays with nulls": (
+        "_nullable",
+        "_nullable_array",
+        "_nullable_printing",
+        "_nullable_reductions",
+        "arrow",
+    ),
+    "namespace": ("",),
+    "clients": ("dask", "numexpr", "onnx"),
+}
+
+#: What clients use of the package besides its public names: the extension module, and the registry.
+FOR_CLIENTS = {"broadloom._core", "broadloom._registry"}
+
+#: Packages that need not be installed, which may be imported within functions.
+OPTIONAL = {"cloudpickle", "dask", "tqdm"}
+
+#: The namespace names a client so that `broadloom.dask` is found, and arrays are introduced to Dask; nothing of it runs before then.
+FOUND_LATER = {("broadloom", "broadloom.dask")}
+
+MAX_LINES = 500
+
+
+class Import(NamedTuple):
+    """An import of a module: where it is written, and whether that is in a function."""
+
+    source: str
+    target: str
+    line: int
+    in_function: bool
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+NAMES = {*MODULES, "broadloom._core"}
+
+
+def is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def imported(source: str, node: ast.AST) -> Iterator[str]:
+    """The modules that a statement imports, or a string names."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"{source}:{node.lineno}: a relative import"
+        for alias in node.names:
+            module = f"{node.module}.{alias.name}"
+            yield module if module in NAMES else str(node.module)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value and node.value in NAMES:
+        # A module's own package is named as what users import its classes from (`__module__`).
+        if not source.startswith(f"{node.value}."):
+            yield node.value
+
+
+def imports(source: str, tree: ast.AST) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, in_function = waiting.pop()
+        for target in imported(source, node):
+            if target != source:
+                yield Import(source, target, getattr(node, "lineno", 0), in_function)
+        if is_for_type_checkers(node):
+            continue
+        inner = in_function or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        waiting.extend((child, inner) for child in ast.iter_child_nodes(node))
+
+
+IMPORTS = [one for name, path in MODULES.items() for one in imports(name, ast.parse(path.read_text()))]
+
+
+def components(edges: dict[str, set[str]]) -> list[set[str]]:
+    """The strongly connected components of more than one module: modules that reach each other."""
+
+    def reached(start: str) -> set[str]:
+        seen, waiting = set(), [start]
+        while waiting:
+            for target in edges.get(waiting.pop(), set()) - seen:
+                seen.add(target)
+                waiting.append(target)
+        return seen
+
+    reach = {name: reached(name) for name in edges}
+    found: list[set[str]] = []
+    for name in edges:
+        component = {other for other in reach[name] if name in reach.get(other, set())}
+        if component and component not in found:
+            found.append(component)
+    return found
+
+
+def edges(found: list[Import]) -> dict[str, set[str]]:
+    made: dict[str, set[str]] = {name: set() for name in NAMES}
+    for one in found:
+        if one.target in NAMES and (one.source, one.target) not in FOUND_LATER:
+            made[one.source].add(one.target)
+    return made
+
+
+def layer_of(module: str) -> int:
+    top = module.removeprefix("broadloom").removeprefix(".").split(".")[0]
+    found = [i for i, names in enumerate(LAYERS.values()) if top in names]
+    assert len(found) == 1, f"{module} is in {len(found)} layers"
+    return found[0]
+
+
+def test_components_are_found() -> None:
+    assert components({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}}) == [{"b", "c"}, {"d"}]
+
+
+def test_imports_are_found_wherever_they_are() -> None:
+    text = "import broadloom.fft\nif TYPE_CHECKING:\n    import broadloom.arrow\ndef f():\n    g('broadloom._jit')"
+    found = {(one.target, one.in_function) for one in imports("broadloom", ast.parse(text))}
+    assert found == {("broadloom._jit", True), ("broadloom.fft", False)}
+
+
+def test_imports_form_no_cycle() -> None:
+    assert components(edges(IMPORTS)) == []
+
+
+def test_imports_point_to_lower_layers() -> None:
+    wrong = [
+        f"{one.source}:{one.line} imports {one.target}"
+        for one in IMPORTS
+        if one.target in NAMES
+        and layer_of(one.target) > layer_of(one.source)
+        and (one.source, one.target) not in FOUND_LATER
+    ]
+    assert wrong == []
+
+
+def test_clients_import_what_users_do() -> None:
+    clients = LAYERS["clients"]
+    wrong = [
+        f"{one.source}:{one.line} imports {one.target}"
+        for one in IMPORTS
+        if (client := one.source.split(".")[1:2]) and client[0] in clients
+        if one.target.startswith("broadloom._") and one.target not in FOR_CLIENTS
+    ]
+    assert wrong == []
+
+
+def test_functions_import_optional_packages_alone() -> None:
+    inside = [one for one in IMPORTS if one.in_function]
+    wrong = [
+        f"{one.source}:{one.line} imports {one.target}" for one in inside if one.target.split(".")[0] not in OPTIONAL
+    ]
+    assert wrong == []
+    assert len(inside) <= 10
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_files_have_one_subject_each(name: str) -> None:
+    assert len(MODULES[name].read_text().splitlines()) <= MAX_LINES
+
+
+def test_every_module_has_a_layer() -> None:
+    listed = {name for names in LAYERS.values() for name in names}
+    there = {name.removeprefix("broadloom").removeprefix(".").split(".")[0] for name in NAMES}
+    assert listed == there
