@@ -33,7 +33,7 @@ from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
 from broadloom._manipulation import *
-from broadloom._promotion import set_options
+from broadloom._options import set_options
 from broadloom._reductions import *
 from broadloom._registry import found, registered, say_where
 from broadloom._through_numpy import *

@@ -17,11 +17,10 @@ Slot = tuple[Any, ...]
 
 
 class Form(NamedTuple):
-    """How a call's arguments are handed to the function: positional ones, and keywords; and the rule of promotion."""
+    """How a call's arguments are handed to the function: positional ones, and keywords."""
 
     positional: tuple[Slot, ...]
     keywords: tuple[tuple[str, Slot], ...]
-    by_numpy: bool
 
 
 def in_order(

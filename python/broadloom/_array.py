@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from broadloom import _promotion, _tasks
+from broadloom import _options
 from broadloom._core import Buffered, Handle
 from broadloom._methods import NumpyMethods
 from broadloom._operators import Number, Operators, OverArrays, lent, operand, strong
@@ -76,6 +76,10 @@ class Array(Buffered, NumpyMethods, Operators):
     def _made(self, handle: Handle) -> Array:
         """An array of an expression that this one is an operand of; of a plain class, whatever this one's is."""
         return Array._of(handle)
+
+    def promoting_by_numpy(self) -> Array:
+        """The same array, with NumPy's rule of promotion whatever `set_options` says; what is made of it has this rule, too."""
+        return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
     def _replace(self, handle: Handle) -> None:
         """Gives the array other values: what assignment and in-place operators do."""
@@ -170,7 +174,7 @@ class Array(Buffered, NumpyMethods, Operators):
         old = self._handle
         if old.is_evaluated or self._origin is not None:
             return old
-        made = _tasks.evaluated(old)
+        made = _options.evaluated(old)
         # Other threads run meanwhile: what they gave the array stays.
         if self._handle is old:
             self._handle = made
@@ -373,4 +377,4 @@ def apply(op: str, *operands: Any) -> Array:
         raise
     if not any(isinstance(x, Handle) for x in handles):
         handles = [strong(x) for x in handles]
-    return Array._of(_promotion.apply(op, *handles))
+    return Array._of(_options.apply(op, *handles))

@@ -32,16 +32,24 @@ def region(buffer: Buffer, key: tuple[Any, ...] = ()) -> np.ndarray:
     return plain[key if Ellipsis in key else (*key, Ellipsis)]
 
 
-def array_over(values: Any) -> Array:
-    """An array over a buffer, or over what a function of NumPy's returned, which may be one of its scalars."""
+def array_over(values: Any, *operands: Any) -> Array:
+    """An array over a buffer, or over what a function of NumPy's returned, which may be one of its scalars. It has the rule of
+    promotion of the operands that it was made of."""
     view = np.asarray(values).view(np.ndarray)
-    return Array._of(Handle.from_numpy(view), view)
+    return Array._of(_like(Handle.from_numpy(view), *operands), view)
+
+
+def _like(handle: Handle, *operands: Any) -> Handle:
+    """A handle of computed values with the rule of promotion of what they were computed of."""
+    handles = (x._handle if isinstance(x, Array) else x for x in operands)
+    has_rule = any(isinstance(x, Handle) and x.by_numpy for x in handles)
+    return handle.promoting_by_numpy() if has_rule else handle
 
 
 def put(array: Array, buffer: Buffer, old: Handle) -> bool:
     """Makes a buffer the memory of an array, unless its handle is not the old one any more; whether it did."""
     view = buffer.view(np.ndarray)
-    handle = Handle.from_numpy(view)
+    handle = _like(Handle.from_numpy(view), old)
     if array._handle is not old:
         return False
     # Nothing is called between these, so that neither another thread nor an interrupt comes between them.
@@ -64,7 +72,7 @@ def taken(array: Array) -> tuple[Buffer, Handle] | None:
         return None
     buffer, seen = view.base, weakref.ref(view)
     fresh = buffer.view(np.ndarray)
-    own = Handle.from_numpy(fresh)
+    own = _like(Handle.from_numpy(fresh), handle)
     if array._handle is not handle:
         return None
     # A handle that has been derived from the old one keeps the old view alive, and so does what `numpy.asarray` gave

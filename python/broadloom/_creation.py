@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _core, _tasks
+from broadloom import _core, _options
 from broadloom._array import Array, check_device, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
+from broadloom._introductions import introduce
 from broadloom._operands import has_mask
 from broadloom._operators import Number, float_of, handle_of
 from broadloom._registry import found
@@ -70,7 +71,7 @@ def asarray(
     Array([70., 20.], dtype=float64)
     """
     check_device(device)
-    _tasks.introduce()
+    introduce()
     wanted = None if dtype is None else dtype_of(dtype)
     if isinstance(obj, Array):
         return _of_array(obj, wanted, copy)
@@ -100,7 +101,7 @@ def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array
     handle = x._operand() if dtype is None or not converts else x._operand().astype(dtype)
     # Whatever memory is shared below is read now.
     if copy and not handle.is_evaluated and not handle.is_symbolic:
-        handle = _tasks.evaluated(handle)
+        handle = _options.evaluated(handle)
     return Array._of(handle)
 
 

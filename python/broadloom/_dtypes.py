@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _core, _promotion
+from broadloom import _core, _options
 from broadloom._array import Array, check_device
 from broadloom._core import Handle
 from broadloom._operators import OverArrays, handle_of
@@ -113,23 +113,26 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         raise ValueError("result_type: no dtype and no array is given")
     weak: list[Any] = []
     promoted: DType | None = None
+    by_numpy = _options.by_numpy(*(x._handle for x in arrays_and_dtypes if isinstance(x, Array)))
     for x in arrays_and_dtypes:
         if isinstance(x, (builtins.bool, int, float)) and not isinstance(x, np.generic):
             weak.append(type(x)(0))
             continue
         dtype = x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dtype_of(x)
-        promoted = dtype if promoted is None else _promote(promoted, dtype)
+        promoted = dtype if promoted is None else _promote(promoted, dtype, by_numpy)
     if promoted is None:
         kinds = [type(x) for x in weak]
         return float64 if float in kinds else int64 if int in kinds else bool
     for number in weak:
-        promoted = _promote(promoted, number)
+        promoted = _promote(promoted, number, by_numpy)
     return promoted
 
 
-def _promote(dtype: DType, other: DType | builtins.bool | float, mixed: builtins.bool = False) -> DType:
+def _promote(
+    dtype: DType, other: DType | builtins.bool | float, by_numpy: builtins.bool, mixed: builtins.bool = False
+) -> DType:
     """The dtype that two promote to; if kinds are mixed, as NumPy promotes them, or TypeError."""
-    if _promotion.by_numpy():
+    if by_numpy:
         return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
     operands = Handle.full((), True, bool), Handle.full((), 0, dtype), second
@@ -148,7 +151,7 @@ def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
     """
     source = from_.dtype if isinstance(from_, Array) else dtype_of(from_)
     target = dtype_of(to)
-    return source == target or _promote(source, target, mixed=True) == target
+    return source == target or _promote(source, target, _options.by_numpy(), mixed=True) == target
 
 
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _tasks
+from broadloom import _core, _options
 from broadloom._array import Array
 
 Progress = Callable[[int, int], object]
@@ -34,7 +34,7 @@ def evaluate(
     it. In a thread, so does an exception that another one has asked for (`PyThreadState_SetAsyncExc`). After an error, an exception
     of `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
 
-    The options: `threads` (at most so many; in a worker thread of Dask 1, unless another number is given), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
+    The options: `threads` (at most so many; in a task of Dask 1, unless another number is set), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
     bits), `int_division` ("zero", or "error": a ZeroDivisionError), `accuracy` ("fast", or "nearest": the nearest float32
     of functions such as `exp`), `contract` (True: products that are added are rounded once, with their sum), `max_bytes`
     and `max_time` (limits in bytes and in seconds, beyond which a LimitError and a TimeLimitError are raised).
@@ -55,7 +55,7 @@ def evaluate(
     if not arrays:
         raise TypeError("evaluate takes at least one array")
     if options.get("threads") is None:
-        options |= _tasks.options()
+        options |= _options.options()
     with _Watch(progress) as watch:
         if out is None:
             _evaluate(arrays, watch, options)

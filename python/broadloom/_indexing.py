@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _tasks
+from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
@@ -63,7 +63,7 @@ def getitem(array: Array, key: Any, /) -> Array:
             return Array._of(handle.slice([_in_range(key, shape[0], 0)]))
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
-        return array_over(np.asarray(array)[items])
+        return array_over(np.asarray(array)[items], array)
     view = _view(handle, items)
     return Array._of(handle, origin) if view is handle else Array._of(view)
 
@@ -220,7 +220,7 @@ def _set(array: Array, key: tuple[Any, ...], values: np.ndarray) -> None:
         if found is None:
             old = array._handle
             buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
-            _tasks.evaluate_into(old, region(buffer))
+            _options.evaluate_into(old, region(buffer))
             region(buffer)[key] = values
             if put(array, buffer, old):
                 return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 import threading
 import types
@@ -17,10 +18,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from broadloom import _core, _promotion, _tasks
+from broadloom import _core
 from broadloom._arguments import Form, Slot, Static, argument, in_order
 from broadloom._array import Array
+from broadloom._bounded import Bounded
 from broadloom._core import Entry, Handle, Kernel
+from broadloom._introductions import introduce
 from broadloom._registry import found
 from broadloom._structure import mapped
 from broadloom._traces import Signature, Traced, shown, trace
@@ -28,9 +31,6 @@ from broadloom._traces import Signature, Traced, shown, trace
 #: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
 #: waits for another thread can wait for ever.
 _PATIENCE = 10.0
-
-#: As many traces are kept, for other threads, `text` and pickling; `_core.Dispatch` keeps as many entries.
-_KEPT = 64
 
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
@@ -42,53 +42,6 @@ def _renew_locks() -> None:
 
 
 os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _follow_process() -> None:
-    # Tables that are asked without a look at Python can ask neither for the rule of promotion nor for Dask.
-    made = class_of(())
-    for function in list(_functions):
-        if type(function) is not _StaticJitFunction:
-            function.__class__ = made
-
-
-_promotion.when_changed.append(_follow_process)
-_tasks.when_loaded.append(_follow_process)
-
-
-def _teach_cloudpickle() -> None:
-    found("teach cloudpickle")()
-
-
-_tasks.when_loaded.append(_teach_cloudpickle)
-
-
-class _Variant(_core.Dispatch):
-    """The calls of a function with certain keywords and static arguments, or with so many threads."""
-
-    def __init__(self, owner: JitFunction, form: Form, threads: int | None) -> None:
-        self._owner = owner
-        self._form = form
-        self._threads = threads
-
-    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
-        return self._owner._built(self._form, signature, shapes, self._threads)
-
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        raise TypeError(f"{self._owner.__name__}() was given what is neither an array nor a number")
-
-
-class _ByNumpy(_core.Dispatch):
-    """The calls of a function under NumPy's rule of promotion, with positional arguments, none of which is static."""
-
-    def __init__(self, owner: JitFunction) -> None:
-        self._owner = weakref.proxy(owner)
-
-    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
-        return self._owner._built_plain(signature, shapes, True)  # type: ignore[no-any-return]
-
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        return self._owner._general(args, kwargs)
 
 
 class JitFunction(_core.Dispatch):
@@ -117,11 +70,14 @@ class JitFunction(_core.Dispatch):
         self._static = frozenset(static_argnames)
         self._options = options
         self._signature = signature
-        self._traced: list[tuple[Traced, Entry]] = []
-        self._variants: dict[tuple[Form, int | None], _Variant] = {}
+        #: What was traced, for other threads, `text` and pickling.
+        self._traced: Bounded[Traced, Entry] = Bounded()
+        #: The numbers of forms of calls with static arguments or keywords. None is given twice.
+        self._forms: Bounded[Form, int] = Bounded()
+        self._numbers = itertools.count(1)
         self._lock = threading.RLock()
-        #: The table itself is that of the standard's rule.
-        self._by_numpy = _ByNumpy(self)
+        if self._static:
+            self._see_all()
         _functions.add(self)
 
     def __repr__(self) -> str:
@@ -133,15 +89,29 @@ class JitFunction(_core.Dispatch):
 
     # Calls.
 
-    def _build(self, signature: Signature, shapes: list[tuple[int, ...]]) -> Entry:
-        return self._built_plain(signature, shapes, False)
-
-    def _built_plain(self, signature: Signature, shapes: list[tuple[int, ...]], by_numpy: bool) -> Entry:
-        form = Form(tuple(("given", i) for i in range(len(signature))), (), by_numpy)
-        if self._signature is not None:
+    def _build(
+        self,
+        signature: Signature,
+        shapes: list[tuple[int, ...]],
+        number: int = 0,
+        by_numpy: bool = False,
+        threads: int | None = None,
+    ) -> Entry:
+        introduce()
+        form = self._form_of(number, len(signature))
+        if number == 0 and self._signature is not None:
             # Too many arguments, or too few.
             self._bound((None,) * len(signature), {})
-        return self._built(form, signature, shapes)
+        lock = self._lock
+        held = lock.acquire(timeout=_PATIENCE)
+        try:
+            traced, entry = self._trace_of(form, by_numpy, signature, shapes)
+        finally:
+            if held:
+                lock.release()
+        if threads is None or "threads" in self._options:
+            return entry
+        return traced.entry(**self._options, threads=threads)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         given = dict(kwargs or {})
@@ -154,9 +124,12 @@ class JitFunction(_core.Dispatch):
                     f"{self.__name__} was pickled without its function: it can't be traced within another one"
                 )
             return self._function(*args, **given)
-        dispatch, values, has_ours = self._arranged(args, given)
-        made = _core.Dispatch.__call__(dispatch, *values, **({} if out is None else {"out": out}))
-        return mapped(made, _ours) if has_ours and out is None else made
+        number, values, ours = self._arranged(args, given)
+        by_numpy = any(x._handle.by_numpy for x in ours)
+        made = self._call(number, by_numpy, tuple(values), out)
+        if not ours or out is not None:
+            return made
+        return mapped(made, _numpys if by_numpy else _ours)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
         assert self._signature is not None
@@ -165,18 +138,17 @@ class JitFunction(_core.Dispatch):
         except TypeError as error:
             raise TypeError(f"{self.__name__}(): {error}") from None
 
-    def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[_core.Dispatch, list[Any], bool]:
-        """The table for a call, the arguments that are not static, and whether one of them is an `Array`."""
+    def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, list[Any], list[Array]]:
+        """The number of a call's form, the arguments that are not static, and those of them that are arrays of ours."""
         if self._signature is None:
             positional: list[tuple[str, Any]] = [("", x) for x in args]
             keywords = list(kwargs.items())
         else:
             positional, keywords = in_order(self._bound(args, kwargs), self._signature)
         values: list[Any] = []
-        has_ours = False
+        ours: list[Array] = []
 
         def slot(name: str, value: Any) -> Slot:
-            nonlocal has_ours
             if name in self._static:
                 try:
                     return ("static", Static(value))
@@ -184,64 +156,57 @@ class JitFunction(_core.Dispatch):
                     raise TypeError(
                         f"{self.__name__}: the static argument `{name}` is {type(value).__name__}, which can't be hashed"
                     ) from None
-            has_ours |= isinstance(value, Array)
+            if isinstance(value, Array):
+                ours.append(value)
             values.append(argument(self.__name__, name, value))
             return ("given", len(values) - 1)
 
         form = Form(
             tuple(slot(name, value) for name, value in positional),
             tuple((name, slot(name, value)) for name, value in keywords),
-            _promotion.by_numpy(),
         )
-        threads = None if "threads" in self._options else _tasks.threads()
-        if not self._static and not form.keywords and threads is None:
-            return self._by_numpy if form.by_numpy else self, values, has_ours
-        variant = self._variants.get((form, threads))
-        if variant is None:
-            if len(self._variants) >= _KEPT:
-                self._variants.clear()
-            variant = self._variants.setdefault((form, threads), _Variant(self, form, threads))
-        return variant, values, has_ours
+        if not self._static and not form.keywords:
+            return 0, values, ours
+        number = self._forms.get(form)
+        if number is None:
+            number = self._forms.setdefault(form, next(self._numbers))
+        return number, values, ours
+
+    def _form_of(self, number: int, arguments: int) -> Form:
+        """The form of a number; 0 is that of so many positional arguments."""
+        if number == 0:
+            return Form(tuple(("given", i) for i in range(arguments)), ())
+        for form, known in list(self._forms.items()):
+            if known == number:
+                return form
+        raise RuntimeError(f"{self.__name__}: other threads called it in too many forms at once; call it again")
 
     # Traces.
 
-    def _built(
-        self, form: Form, signature: Signature, shapes: list[tuple[int, ...]], threads: int | None = None
-    ) -> Entry:
-        _tasks.is_loaded()
-        lock = self._lock
-        held = lock.acquire(timeout=_PATIENCE)
-        try:
-            traced, entry = self._trace_of(form, signature, shapes)
-        finally:
-            if held:
-                lock.release()
-        return entry if threads is None else traced.entry(**{**self._options, "threads": threads})
-
-    def _trace_of(self, form: Form, signature: Signature, shapes: list[tuple[int, ...]]) -> tuple[Traced, Entry]:
-        forms = [form]
-        if self._function is None and form.by_numpy:
-            # What was traced by the standard's rule has the same result by NumPy's.
-            forms.append(form._replace(by_numpy=False))
-        for traced, entry in self._traced:
-            if traced.form in forms and traced.signature == signature and traced.shapes in (None, tuple(shapes)):
+    def _trace_of(
+        self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]]
+    ) -> tuple[Traced, Entry]:
+        # What was pickled and traced by the standard's rule has the same result by NumPy's.
+        rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
+        for traced, entry in list(self._traced.items()):
+            fits = traced.form == form and traced.signature == signature and traced.shapes in (None, tuple(shapes))
+            if fits and traced.by_numpy in rules:
                 return traced, entry
         if self._function is None:
-            known = "; ".join(shown(traced.signature) for traced, _ in self._traced)
+            known = "; ".join(shown(traced.signature) for traced in self._traced)
             raise TypeError(
                 f"{self.__name__} was pickled without its function, with the kernels for {known}; there is none for "
                 f"{shown(signature)}"
             )
-        made = trace(self._function, self._signature, form, signature, shapes, self._options)
-        self._traced.append((made, made.entry()))
-        del self._traced[:-_KEPT]
-        return self._traced[-1]
+        made = trace(self._function, self._signature, form, by_numpy, signature, shapes, self._options)
+        self._traced[made] = entry = made.entry()
+        return made, entry
 
     def _entry_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         if args or kwargs or not self._traced:
-            dispatch, values, _ = self._arranged(args, kwargs)
-            return _core.Dispatch.entry(dispatch, *values)
-        return self._traced[-1][1]
+            number, values, ours = self._arranged(args, kwargs)
+            return self.entry(*values, form=number, by_numpy=any(x._handle.by_numpy for x in ours))
+        return list(self._traced.values())[-1]
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """How the kernel for these arguments runs, as text; it is traced if need be. Without arguments, of the last trace.
@@ -273,41 +238,6 @@ class JitFunction(_core.Dispatch):
 
     def __dask_tokenize__(self) -> Any:
         return found("token of function")(self)
-
-
-class _NumpyJitFunction(JitFunction):
-    """What a function without static arguments is while promotion is NumPy's: its class is changed with the rule."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._by_numpy(*args, **kwargs)
-
-
-class _AskingJitFunction(JitFunction):
-    """What a function without static arguments is once Dask is in the process: in its tasks other kernels run."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        table = self._by_numpy if _promotion.is_set_to_numpy() else self
-        if _tasks.is_main():
-            try:
-                return _core.Dispatch.__call__(table, *args, **kwargs)
-            except TypeError:
-                # In a task of the synchronous scheduler, which Dask would have promote as NumPy.
-                if not _tasks.in_dask():
-                    raise
-        elif not _tasks.in_dask():
-            return _core.Dispatch.__call__(table, *args, **kwargs)
-        return self._general(args, kwargs)
-
-
-class _StaticJitFunction(JitFunction):
-    """With static arguments, which select the kernel by their values."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._general(args, kwargs)
-
-
-#: All classes of functions that `jit` makes.
-KINDS = (JitFunction, _NumpyJitFunction, _AskingJitFunction, _StaticJitFunction)
 
 
 @overload
@@ -374,9 +304,10 @@ def jit(
       `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
 
-    Dtypes promote by the rule that holds when the function is called (see `set_options`): there are kernels for each rule.
+    Dtypes promote by the rule that holds when the function is called (see `set_options`), or by NumPy's if an argument is an Array
+    that has it: there are kernels for each rule.
 
-    `threads` (in a worker thread of Dask 1, unless another number is given), `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
+    `threads` (by default what `set_options` says; in a task of Dask 1), `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
     rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width`, `max_bytes` and `max_time`
     (seconds, beyond which a run raises TimeLimitError) are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
     has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
@@ -426,17 +357,13 @@ def _made(function: Callable[..., Any], static: tuple[str, ...], options: dict[s
             raise ValueError(f"static_argnames: {name} has no parameter `{unknown[0]}`")
         if "out" in signature.parameters:
             raise ValueError(f"{name} has a parameter `out`, which is jit's own: the array that a call writes to")
-    return class_of(static)(function, static, options, signature, name)
-
-
-def class_of(static: tuple[str, ...]) -> type[JitFunction]:
-    """The class of a function that is made now, with these static arguments."""
-    if static:
-        return _StaticJitFunction
-    if _tasks.is_loaded():
-        return _AskingJitFunction
-    return _NumpyJitFunction if _promotion.is_set_to_numpy() else JitFunction
+    introduce()
+    return JitFunction(function, static, options, signature, name)
 
 
 def _ours(x: Any) -> Any:
     return Array._of(Handle.from_numpy(x), x) if isinstance(x, np.ndarray) else x
+
+
+def _numpys(x: Any) -> Any:
+    return Array._of(Handle.from_numpy(x).promoting_by_numpy(), x) if isinstance(x, np.ndarray) else x

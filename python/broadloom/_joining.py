@@ -11,7 +11,7 @@ from itertools import product
 from operator import index
 from typing import Any
 
-from broadloom import _tasks
+from broadloom import _options
 from broadloom._array import Array
 from broadloom._buffer import array_over, new_buffer, region
 from broadloom._core import Handle
@@ -53,9 +53,9 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     start = 0
     for handle, shape in zip(handles, shapes, strict=True):
         end = start + shape[axis]
-        _tasks.evaluate_into(handle, region(buffer, (*(slice(None),) * axis, slice(start, end))))
+        _options.evaluate_into(handle, region(buffer, (*(slice(None),) * axis, slice(start, end))))
         start = end
-    return array_over(buffer)
+    return array_over(buffer, *handles)
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
@@ -81,8 +81,8 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
             raise ValueError(f"stack: shapes differ: {list(first)} and, at {number}, {list(shape)}")
     buffer = new_buffer((*first[:axis], len(handles), *first[axis:]), handles[0].dtype)
     for number, handle in enumerate(handles):
-        _tasks.evaluate_into(handle, region(buffer, (*(slice(None),) * axis, number)))
-    return array_over(buffer)
+        _options.evaluate_into(handle, region(buffer, (*(slice(None),) * axis, number)))
+    return array_over(buffer, *handles)
 
 
 def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None) -> Array:
@@ -120,8 +120,8 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
     ]
     for parts in product(*along):
         part = handle.slice([source for source, _ in parts])
-        _tasks.evaluate_into(part, region(buffer, tuple(to for _, to in parts)))
-    return array_over(buffer)
+        _options.evaluate_into(part, region(buffer, tuple(to for _, to in parts)))
+    return array_over(buffer, handle)
 
 
 def _operands(name: str, arrays: Any) -> list[Handle]:

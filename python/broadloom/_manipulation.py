@@ -11,7 +11,7 @@ from operator import index
 import numpy as np
 from numpy.exceptions import AxisError
 
-from broadloom import _tasks
+from broadloom import _options
 from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
@@ -160,7 +160,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         counts = np.asarray(repeats)
         if counts.dtype.kind not in "iu":
             raise TypeError(f"repeat: the numbers of repetitions are {counts.dtype}, expected integers")
-        return array_over(np.repeat(np.asarray(array), counts.astype(np.int64), axis=axis))
+        return array_over(np.repeat(np.asarray(array), counts.astype(np.int64), axis=axis), array)
     times = index(repeats)
     if times < 0:
         raise ValueError(f"repeat: {times} repetitions")
@@ -188,7 +188,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
            [3, 4]], dtype=int64)
     """
     handle = handle_of(x).reshape(_shape("reshape", shape, inferred=True))
-    return Array._of(_tasks.evaluated(handle) if copy else handle)
+    return Array._of(_options.evaluated(handle) if copy else handle)
 
 
 def squeeze(x: Array, /, axis: Axes) -> Array:

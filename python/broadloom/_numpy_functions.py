@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from broadloom import _core, _numpy_reductions, _tasks
+from broadloom import _core, _numpy_reductions, _options
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._numpy_reductions import NO_VALUE, given, only_axis, reduction
@@ -452,7 +452,7 @@ def _full_like(
 @lazy(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Handle:
     x = array(a)
-    return x if x.is_symbolic else _tasks.evaluated(x)
+    return x if x.is_symbolic else _options.evaluated(x)
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Handle:

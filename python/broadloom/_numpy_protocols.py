@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _tasks, _ufuncs
+from broadloom import _core, _options, _ufuncs
 from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._core import Handle
@@ -38,6 +38,9 @@ _ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cum
 
 #: Functions that change their first argument.
 _CHANGING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
+
+#: So many items of a list of arguments are asked for their rule of promotion.
+_LOOKED_INTO = 1024
 
 #: Containers in arguments are looked into this deep, as deep as NumPy nests them.
 _NESTING = 64
@@ -64,7 +67,7 @@ def from_numpy(value: Any) -> Any:
         if not is_plain or value.dtype not in DTYPES:
             return value
         values = np.asarray(value)
-        return Array._of(_tasks.evaluated(_ufuncs.lend(values)) if values.base is not None else _ufuncs.lend(values))
+        return Array._of(_options.evaluated(_ufuncs.lend(values)) if values.base is not None else _ufuncs.lend(values))
     if isinstance(value, tuple | list):
         made = [from_numpy(item) for item in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
@@ -100,10 +103,10 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
         out._replace(converted(made, out.dtype))
         return out
     try:
-        _tasks.evaluate_into(converted(made, out.dtype), out)
+        _options.evaluate_into(converted(made, out.dtype), out)
     except (TypeError, ValueError):
         # A dtype that the engine has not, memory that it can't share, or an array that is read-only.
-        np.copyto(out, _tasks.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
+        np.copyto(out, _options.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
     return out
 
 
@@ -143,6 +146,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
         if method == "__call__" and "where" in kwargs:
             kwargs["out"] = (None,) * ufunc.nout  # NumPy warns of `where` without it.
         made = _by_numpy(getattr(ufunc, method), inputs, kwargs)
+        made = _with_rule(made) if _has_rule(inputs) else made
         if kwargs.get("where", True) is not True and outs:
             made = _kept_elsewhere(made, outs, kwargs["where"], casting)
     several = made if isinstance(made, tuple) else (made,)
@@ -284,7 +288,30 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 
 @registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_function__` does."""
+    """What `Array.__array_function__` does. Results have NumPy's rule of promotion if an argument has it."""
+    made = _made_by(function, types, args, kwargs)
+    is_given = made is kwargs.get("out") or any(made is x for x in args)
+    return made if is_given or not _has_rule(args) else _with_rule(made)
+
+
+def _has_rule(x: Any) -> bool:
+    """Whether NumPy's rule of promotion is that of an array among arguments, or of one in a list of them."""
+    if isinstance(x, Array):
+        return x._handle.by_numpy
+    return type(x) in (list, tuple) and any(map(_has_rule, x[:_LOOKED_INTO]))
+
+
+def _with_rule(x: Any) -> Any:
+    """A result with NumPy's rule of promotion."""
+    if isinstance(x, Array) and not x._handle.by_numpy and not x._handle.is_symbolic:
+        return x.promoting_by_numpy()
+    if isinstance(x, list | tuple) and any(isinstance(item, Array) for item in x):
+        several = map(_with_rule, x)
+        return type(x)(*several) if hasattr(x, "_fields") else type(x)(several)
+    return x
+
+
+def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for kind in types:
         if not issubclass(kind, Array | np.ndarray) and hasattr(kind, "__array_function__"):
             return NotImplemented

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _promotion
+from broadloom import _options
 from broadloom._core import Handle
 from broadloom._registry import found
 
@@ -35,13 +35,13 @@ class Operators:
     # Arithmetic.
 
     def __abs__(self, /) -> Array:
-        return self._made(_promotion.apply("abs", self._operand()))
+        return self._made(_options.apply("abs", self._operand()))
 
     def __neg__(self, /) -> Array:
-        return self._made(_promotion.apply("negative", self._operand()))
+        return self._made(_options.apply("negative", self._operand()))
 
     def __pos__(self, /) -> Array:
-        return self._made(_promotion.apply("positive", self._operand()))
+        return self._made(_options.apply("positive", self._operand()))
 
     def __add__(self, other: Any, /) -> Array:
         return _forward("add", self, other)
@@ -129,7 +129,7 @@ class Operators:
     # Bits, and the logic of bools.
 
     def __invert__(self, /) -> Array:
-        return self._made(_promotion.apply("bitwise_invert", self._operand()))
+        return self._made(_options.apply("bitwise_invert", self._operand()))
 
     def __and__(self, other: Any, /) -> Array:
         return _forward("bitwise_and", self, other)
@@ -287,24 +287,24 @@ def _forward(op: str, x: Operators, other: Any) -> Array:
     if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
         # Else `==` would compare the two objects.
         raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
-    return NotImplemented if handle is NotImplemented else x._made(_promotion.apply(op, x._operand(), handle))
+    return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
 
 
 def _reflected(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
-    return NotImplemented if handle is NotImplemented else x._made(_promotion.apply(op, handle, x._operand()))
+    return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, handle, x._operand()))
 
 
 def _in_place(op: str, x: Operated, other: Any) -> Operated:
     handle = accepted(other)
-    return NotImplemented if handle is NotImplemented else _take_over(op, x, _promotion.apply(op, x._operand(), handle))
+    return NotImplemented if handle is NotImplemented else _take_over(op, x, _options.apply(op, x._operand(), handle))
 
 
 def _take_over(op: str, x: Operated, made: Handle) -> Operated:
     """The result of an in-place operator; neither dtype nor shape may change. Where promotion is NumPy's, a result is converted to
     the array's dtype if that is of the same kind, as NumPy does it."""
     old = x._handle
-    if made.dtype != old.dtype and _promotion.by_numpy() and np.can_cast(made.dtype, old.dtype, "same_kind"):
+    if made.dtype != old.dtype and _options.by_numpy(old, made) and np.can_cast(made.dtype, old.dtype, "same_kind"):
         made = made.astype(old.dtype)
     if made.dtype != old.dtype:
         raise TypeError(f"{op} in place: the result is {made.dtype}, the array {old.dtype}")

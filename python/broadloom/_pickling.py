@@ -21,16 +21,17 @@ from broadloom._registry import registered
 _MARGIN = 150
 
 
-def from_values(values: np.ndarray) -> Array:
+def from_values(values: np.ndarray, by_numpy: bool = False) -> Array:
     """An array over memory that nobody else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
     message, and is copied where its elements are not aligned."""
-    return of_numpy(values)
+    array = of_numpy(values)
+    return array.promoting_by_numpy() if by_numpy else array
 
 
-def from_text(text: str, options: dict[str, Any]) -> Array:
+def from_text(text: str, options: dict[str, Any], by_numpy: bool = False) -> Array:
     """An array of an expression that reads no memory: what unpickling calls."""
     (values,) = Kernel.parse(text, **options).run([])
-    return from_values(values)
+    return from_values(values, by_numpy)
 
 
 @registered("pickled")
@@ -42,8 +43,8 @@ def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
         text = handle.text()
         if len(text) < (x.nbytes or 0) + _MARGIN and not Kernel.parse(text).inputs:
             accuracy, contract = _core.set_semantics()
-            return from_text, (text, {"accuracy": accuracy, "contract": contract})
-    return from_values, (np.asarray(x),)
+            return from_text, (text, {"accuracy": accuracy, "contract": contract}, handle.by_numpy)
+    return from_values, (np.asarray(x), handle.by_numpy)
 
 
 @registered("token")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broadloom import _core, _promotion
+from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._core import Handle
 from broadloom._dtypes import bool as bool_
@@ -73,7 +73,7 @@ def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: b
     wanted = None if dtype is None else dtype_of(dtype)
     # The standard leaves sums of bools open; every library that has them counts.
     counts = (x if isinstance(x, OverArrays) else handle_of(x)).dtype == bool_
-    return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=counts or _promotion.by_numpy())
+    return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=counts or _options.by_numpy())
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from broadloom import _tasks
 from broadloom._core import Kernel
-from broadloom._jit import KINDS, JitFunction, class_of, jit
+from broadloom._introductions import introduce
+from broadloom._jit import JitFunction, jit
 from broadloom._registry import registered
 from broadloom._traces import Traced
 
@@ -37,8 +37,8 @@ def function_of_kernels(
     traced: list[Traced],
 ) -> JitFunction:
     """The function that was pickled by its kernels."""
-    made = class_of(static)(None, static, options, signature, name)
-    made._traced = [(one, one.entry()) for one in traced]
+    made = JitFunction(None, static, options, signature, name)
+    made._traced.update((one, one.entry()) for one in traced)
     return made
 
 
@@ -69,7 +69,7 @@ def reduced(function: JitFunction) -> Any:
             f"{function.__name__} can't be pickled: it can't be imported by its name, and no kernel of it was traced that could be "
             f"shipped instead; define it at the top of a module, or call it before"
         )
-    traced = [one for one, _ in function._traced]
+    traced = list(function._traced)
     return function_of_kernels, (function.__name__, static, function._options, _bare(function._signature), traced)
 
 
@@ -88,9 +88,9 @@ def token(function: JitFunction) -> Any:
     """What identifies a function for Dask: equal for equal code and options, in every process."""
     from dask.tokenize import normalize_token
 
-    _tasks.is_loaded()
+    introduce()
     source = function._function
-    texts = None if source is not None else [one.kernel.text for one, _ in function._traced]
+    texts = None if source is not None else [one.kernel.text for one in function._traced]
     return normalize_token(("broadloom.jit", source, texts, sorted(function._static), function._options))
 
 
@@ -99,8 +99,7 @@ def teach_cloudpickle() -> None:
     """Has cloudpickle, by which Dask ships functions, ask `reduced_by_value`."""
     from cloudpickle import CloudPickler  # type: ignore[import-untyped]
 
-    for kind in KINDS:
-        CloudPickler.dispatch_table[kind] = reduced_by_value
+    CloudPickler.dispatch_table[JitFunction] = reduced_by_value
 
 
 def _bare(signature: inspect.Signature | None) -> inspect.Signature | None:

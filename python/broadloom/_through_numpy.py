@@ -75,9 +75,9 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     values = values_of(x)
     axis = one_axis("sort", axis, values.ndim)
     if not descending:
-        return array_over(np.sort(values, axis=axis, stable=stable))
+        return array_over(np.sort(values, axis=axis, stable=stable), x)
     # What is stable from the end is stable from the start once it is reversed.
-    return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis))
+    return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis), x)
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
@@ -92,9 +92,9 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     values = values_of(x)
     axis = one_axis("argsort", axis, values.ndim)
     if not descending:
-        return array_over(_indices(np.argsort(values, axis=axis, stable=stable)))
+        return array_over(_indices(np.argsort(values, axis=axis, stable=stable)), x)
     reverse = np.flip(np.argsort(np.flip(values, axis), axis=axis, stable=stable), axis)
-    return array_over(_indices(values.shape[axis] - 1 - reverse))
+    return array_over(_indices(values.shape[axis] - 1 - reverse), x)
 
 
 def searchsorted(
@@ -117,7 +117,7 @@ def searchsorted(
         raise ValueError(f"searchsorted: x1 has one axis, this one has {sorted_values.ndim}")
     order = None if sorter is None else _integers("searchsorted", sorter)
     found = np.searchsorted(sorted_values, values_of(x2), side=side, sorter=order)
-    return array_over(_indices(np.asarray(found)))
+    return array_over(_indices(np.asarray(found)), x1, x2)
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
@@ -132,7 +132,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     values = values_of(x)
     if values.ndim == 0:
         raise ValueError("nonzero: an array of rank 0 has no indices")
-    return tuple(array_over(_indices(found)) for found in np.nonzero(values))
+    return tuple(array_over(_indices(found), x) for found in np.nonzero(values))
 
 
 def unique_all(x: Array, /) -> UniqueAllResult:
@@ -152,7 +152,7 @@ def unique_all(x: Array, /) -> UniqueAllResult:
         values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     inverse = inverse.reshape(values.shape)
-    return UniqueAllResult(array_over(unique), *(array_over(_indices(each)) for each in (first, inverse, counts)))
+    return UniqueAllResult(array_over(unique, x), *(array_over(_indices(each), x) for each in (first, inverse, counts)))
 
 
 def unique_counts(x: Array, /) -> UniqueCountsResult:
@@ -166,7 +166,7 @@ def unique_counts(x: Array, /) -> UniqueCountsResult:
     (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
     """
     unique, counts = np.unique(values_of(x), return_counts=True, equal_nan=False)
-    return UniqueCountsResult(array_over(unique), array_over(_indices(counts)))
+    return UniqueCountsResult(array_over(unique, x), array_over(_indices(counts), x))
 
 
 def unique_inverse(x: Array, /) -> UniqueInverseResult:
@@ -182,7 +182,7 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
     """
     values = values_of(x)
     unique, inverse = np.unique(values, return_inverse=True, equal_nan=False)
-    return UniqueInverseResult(array_over(unique), array_over(_indices(inverse.reshape(values.shape))))
+    return UniqueInverseResult(array_over(unique, x), array_over(_indices(inverse.reshape(values.shape)), x))
 
 
 def unique_values(x: Array, /) -> Array:
@@ -193,7 +193,7 @@ def unique_values(x: Array, /) -> Array:
     >>> bl.unique_values(bl.asarray([3, 1, 3]))
     Array([1, 3], dtype=int64)
     """
-    return array_over(np.unique(values_of(x), equal_nan=False))
+    return array_over(np.unique(values_of(x), equal_nan=False), x)
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -215,7 +215,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     if axis is None and values.ndim != 1:
         raise ValueError(f"take: which of {values.ndim} axes?")
     axis = one_axis("take", 0 if axis is None else axis, values.ndim)
-    return array_over(np.take(values, numbers, axis=axis))
+    return array_over(np.take(values, numbers, axis=axis), x)
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
@@ -234,7 +234,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     if values.ndim != numbers.ndim:
         raise ValueError(f"take_along_axis: x has rank {values.ndim}, the indices {numbers.ndim}")
     axis = one_axis("take_along_axis", axis, values.ndim)
-    return array_over(np.take_along_axis(values, numbers, axis=axis))
+    return array_over(np.take_along_axis(values, numbers, axis=axis), x)
 
 
 @registered("matmul")
@@ -250,7 +250,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     >>> bl.matmul(bl.asarray([[1, 2], [3, 4]]), bl.asarray([1, 1]))
     Array([3, 7], dtype=int64)
     """
-    return array_over(np.matmul(*_promoted_values("matmul", x1, x2)))
+    return array_over(np.matmul(*_promoted_values("matmul", x1, x2)), x1, x2)
 
 
 def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
@@ -280,7 +280,7 @@ def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Seque
     extents_a, extents_b = [a.shape[axis] for axis in along_a], [b.shape[axis] for axis in along_b]
     if extents_a != extents_b or len(set(along_a)) != len(along_a) or len(set(along_b)) != len(along_b):
         raise ValueError(f"tensordot: axes {along_a} and {along_b}, of extents {extents_a} and {extents_b}, don't fit")
-    return array_over(np.tensordot(a, b, axes=(along_a, along_b)))
+    return array_over(np.tensordot(a, b, axes=(along_a, along_b)), x1, x2)
 
 
 def _indices(values: np.ndarray) -> np.ndarray:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _options
 from broadloom._arguments import Form, Slot, names_of
 from broadloom._array import Array
 from broadloom._core import Entry, Handle, Kernel
@@ -20,10 +21,13 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tra
 Signature = tuple[tuple[Any, ...], ...]
 
 
-class Traced(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Traced:
     """What a trace gave: all that is needed for an `Entry`."""
 
     form: Form
+    #: Whether dtypes promote by NumPy's rule.
+    by_numpy: bool
     signature: Signature
     #: The shapes of the arrays, if it holds for these only.
     shapes: tuple[tuple[int, ...], ...] | None
@@ -48,6 +52,7 @@ def trace(
     function: Callable[..., Any],
     parameters: inspect.Signature | None,
     form: Form,
+    by_numpy: bool,
     signature: Signature,
     shapes: list[tuple[int, ...]],
     options: dict[str, Any],
@@ -55,26 +60,29 @@ def trace(
     """Traces the function with open extents, and where it needs them, with these."""
     if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
         try:
-            return _trace_once(function, parameters, form, signature, None, options)
+            return _trace_once(function, parameters, form, by_numpy, signature, None, options)
         except ExtentNeeded:
             pass
         except Exception as error:
             # With the extents, what the package refused works, or its error is one that the caller understands.
             if isinstance(error, TracerError) or not is_own(error):
                 raise
-    return _trace_once(function, parameters, form, signature, tuple(shapes), options)
+    return _trace_once(function, parameters, form, by_numpy, signature, tuple(shapes), options)
 
 
 def _trace_once(
     function: Callable[..., Any],
     parameters: inspect.Signature | None,
     form: Form,
+    by_numpy: bool,
     signature: Signature,
     shapes: tuple[tuple[int, ...], ...] | None,
     options: dict[str, Any],
 ) -> Traced:
     names = names_of(parameters, form)
     tape = Tape(names)
+    # Where the rule is set, it holds in the function, too, which may set another one.
+    carries_rule = by_numpy and not _options.by_numpy()
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []
     given: list[Any] = []
@@ -84,7 +92,7 @@ def _trace_once(
             handle = Handle.input(name, part[1], part[2] if shapes is None else next(fixed))
             inputs.append(handle)
             sources.append(number)
-            given.append(Array._of(handle))
+            given.append(Array._of(handle.promoting_by_numpy() if carries_rule else handle))
         else:
             given.append(tape.argument(number, name, name, part[1]))
 
@@ -133,4 +141,4 @@ def _trace_once(
         kernel = Kernel(roots, kernel_inputs, **options)
     except ValueError as error:
         raise converted(error) or error from None
-    return Traced(form, signature, shapes, kernel, sources, structure, [values for _, values in captured])
+    return Traced(form, by_numpy, signature, shapes, kernel, sources, structure, [values for _, values in captured])

@@ -8,6 +8,8 @@ so are the types of chunks. They are set when this module is imported, or when `
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +23,7 @@ from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
 from broadloom import Array, asarray, evaluate
+from broadloom._options import of_task
 from broadloom._registry import registered
 
 #: Dask's functions, which have few types, and some that are not meant for their callers.
@@ -51,7 +54,7 @@ def from_array(x: Any, chunks: Any = "auto", **options: Any) -> dask.array.Array
     if isinstance(x, dask.array.Array):
         return _over(x)
     if isinstance(x, Array):
-        made: dask.array.Array = _da.from_array(x, chunks, **({"asarray": False} | options))
+        made: dask.array.Array = _da.from_array(x.promoting_by_numpy(), chunks, **({"asarray": False} | options))
         return made
     return _over(_da.from_array(x, chunks, **options))
 
@@ -80,9 +83,14 @@ def to_numpy(x: dask.array.Array) -> dask.array.Array:
 def _over(x: dask.array.Array) -> dask.array.Array:
     if isinstance(x._meta, Array):
         return x
-    meta = asarray(np.empty((0,) * x.ndim, x.dtype))
-    made: dask.array.Array = _da.map_blocks(asarray, x, dtype=x.dtype, meta=meta, token="broadloom")
+    meta = chunk(np.empty((0,) * x.ndim, x.dtype))
+    made: dask.array.Array = _da.map_blocks(chunk, x, dtype=x.dtype, meta=meta, token="broadloom")
     return made
+
+
+def chunk(values: Any) -> Array:
+    """A chunk of ours: an array with NumPy's rule of promotion, for which Dask's functions are written."""
+    return asarray(values).promoting_by_numpy()
 
 
 # The end of a task.
@@ -141,12 +149,30 @@ def store(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """What a task gives, with the arrays of ours in it evaluated in one pass."""
-    made = function(*args, **kwargs)
-    pending = [x for x in _arrays(made) if not x._handle.is_evaluated]
-    if pending:
-        evaluate(*pending)
+    """What a task gives, with the arrays of ours in it evaluated in one pass. It runs by NumPy's rule of promotion, and with the
+    threads that a task has."""
+    with of_task(threads_of_tasks()):
+        made = function(*args, **kwargs)
+        pending = [x for x in _arrays(made) if not x._handle.is_evaluated]
+        if pending:
+            evaluate(*pending)
     return made
+
+
+def threads_of_tasks() -> int | None:
+    """How many threads an evaluation takes at most in a task that runs in this thread; None where there is no such limit.
+
+    A worker thread is one of several that compute at the same time, so that an evaluation has that thread alone, or as many as
+    the entry `broadloom.threads` of Dask's configuration says. The thread that the application began with is no worker: in it the
+    synchronous scheduler runs tasks, one after the other.
+    """
+    if threading.get_ident() == threading.main_thread().ident:
+        # A process that was started for tasks is another's child, and has this module from its beginning.
+        process = sys.modules.get("multiprocessing.process")
+        if process is None or process.parent_process() is None:
+            return None
+    limit: int | None = dask.config.get("broadloom.threads", 1)
+    return limit
 
 
 def _arrays(made: Any) -> Iterator[Array]:

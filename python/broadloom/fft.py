@@ -117,7 +117,7 @@ def irfft(x: Array | Complex, /, *, n: int | None = None, axis: int = -1, norm: 
     >>> bl.fft.irfft(np.array([10, -2 + 2j, -2]))
     Array([1., 2., 3., 4.], dtype=float64)
     """
-    return array_over(np.fft.irfft(_values("irfft", x), n=n, axis=axis, norm=norm))
+    return array_over(np.fft.irfft(_values("irfft", x), n=n, axis=axis, norm=norm), x)
 
 
 def rfftn(
@@ -141,7 +141,7 @@ def irfftn(
     Array([[1., 1.],
            [1., 1.]], dtype=float64)
     """
-    return array_over(np.fft.irfftn(_values("irfftn", x), s=s, axes=_axes(s, axes), norm=norm))
+    return array_over(np.fft.irfftn(_values("irfftn", x), s=s, axes=_axes(s, axes), norm=norm), x)
 
 
 def hfft(x: Array | Complex, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -150,7 +150,7 @@ def hfft(x: Array | Complex, /, *, n: int | None = None, axis: int = -1, norm: N
     >>> bl.fft.hfft(np.array([1 + 0j, 2, 3]))
     Array([ 8., -2.,  0., -2.], dtype=float64)
     """
-    return array_over(np.fft.hfft(_values("hfft", x), n=n, axis=axis, norm=norm))
+    return array_over(np.fft.hfft(_values("hfft", x), n=n, axis=axis, norm=norm), x)
 
 
 def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Complex:

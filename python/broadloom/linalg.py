@@ -109,7 +109,7 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
         raise ValueError(f"cross: vectors have 3 elements, these {a.shape[place]} and {b.shape[place]}")
     if promoted("cross", [a.dtype, b.dtype]) == np.bool_:
         raise TypeError("cross: the arrays are bool, expected numbers")
-    return array_over(np.linalg.cross(a, b, axis=place))
+    return array_over(np.linalg.cross(a, b, axis=place), x1, x2)
 
 
 def det(x: Array, /) -> Array:
@@ -132,7 +132,7 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     >>> bl.linalg.diagonal(bl.asarray([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int64)
     """
-    return array_over(np.linalg.diagonal(_matrices("diagonal", x), offset=index(offset)))
+    return array_over(np.linalg.diagonal(_matrices("diagonal", x), offset=index(offset)), x)
 
 
 def eigh(x: Array, /) -> EighResult:
@@ -208,7 +208,7 @@ def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
     """
     tolerance = _tolerance(rtol, x)
     ranks = np.linalg.matrix_rank(_computable(_matrices("matrix_rank", x)), rtol=tolerance)
-    return array_over(np.asarray(ranks).astype(np.int64, copy=False))
+    return array_over(np.asarray(ranks).astype(np.int64, copy=False), x)
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
@@ -363,7 +363,8 @@ def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...
     given = [values_of(x) for x in operands]
     results = function(*map(_computable, given))
     is_half = all(values.dtype == np.float16 for values in given)
-    return tuple(array_over(np.asarray(result).astype(np.float16) if is_half else result) for result in results)
+    made = (np.asarray(result).astype(np.float16) if is_half else result for result in results)
+    return tuple(array_over(result, *operands) for result in made)
 
 
 def _through(function: Callable[..., Any], *operands: Array) -> Array:

@@ -4,6 +4,7 @@
 //! built for it, and runs it; only a signature that it has not seen goes to Python, which builds a kernel. Short inputs are
 //! copied, so that the kernel may be given slices, whose run is the shortest.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::{Call, In, Literal, Out};
@@ -20,8 +21,10 @@ use crate::error::OrRaise;
 use crate::handle::number;
 use crate::kernel::{Results, given_results, results, writeable};
 use crate::memory::{NumpyMemory, changed};
+use crate::options::{Context, current};
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
+use crate::table::Table;
 
 /// Dtypes, ranks and patterns of extents as bytes, which are compared.
 pub type Signature = SmallVec<[u8; 32]>;
@@ -99,8 +102,27 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
+/// What a call asks for beside its arguments: the form of static arguments and keywords, which Python numbers, 0 for none of them;
+/// the rule of promotion; and the number of threads.
+#[derive(Clone, Copy)]
+struct Asked {
+    form: u32,
+    context: Context,
+}
+
+impl Asked {
+    /// The same as one number, 0 for the usual call.
+    #[inline]
+    fn tag(self) -> u64 {
+        let threads = self.context.threads.map_or(0, |threads| threads.min(1 << 30) as u64);
+        u64::from(self.form) << 32 | threads << 1 | u64::from(self.context.by_numpy)
+    }
+}
+
 /// An entry in its table.
 pub struct Known {
+    /// What calls ask for beside their arguments.
+    tag: u64,
     signature: Signature,
     /// Of an entry that holds for these extents only.
     shapes: Option<Shapes>,
@@ -109,51 +131,82 @@ pub struct Known {
     last: Mutex<Option<(Shapes, Call)>>,
 }
 
-/// As many entries are kept as these at most; the oldest goes first.
-const ENTRIES: usize = 64;
-
 /// A function that runs kernels on NumPy's arrays: a base class, whose subclasses have
 /// `_build(signature, shapes) -> Entry` for signatures that are new, and `_general(args, kwargs)` for calls on other arguments.
+/// `_build` is also given the form, the rule of promotion and the number of threads of a call, if one of them is not the usual one.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
-    known: Mutex<Vec<Arc<Known>>>,
+    known: Table<Known>,
+    /// No call is answered before `_general` has seen it.
+    is_general: AtomicBool,
     /// For calls like the last ones.
     repeats: Repeats,
 }
 
 impl Dispatch {
     /// The entry for arguments, which is built if there is none, and their shapes.
-    fn known<'py>(slf: &Bound<'py, Self>, arguments: &[Argument<'py>]) -> PyResult<(Arc<Known>, Shapes)> {
+    fn known<'py>(
+        slf: &Bound<'py, Self>,
+        asked: Asked,
+        arguments: &[Argument<'py>],
+    ) -> PyResult<(Arc<Known>, Shapes)> {
         let (py, this) = (slf.py(), slf.get());
         let (signature, shapes) = signature(arguments);
-        if let Some(known) = this.find(&signature, &shapes) {
+        let tag = asked.tag();
+        let fits = |known: &Known| {
+            known.tag == tag
+                && known.signature == signature
+                && known.shapes.as_ref().is_none_or(|of| *of == shapes)
+        };
+        if let Some(known) = this.known.find(fits) {
             return Ok((known, shapes));
         }
         let described = described(py, &signature, arguments)?;
         let of_arrays = shapes_of(arguments).map(|shape| PyTuple::new(py, shape));
         let extents = PyList::new(py, of_arrays.collect::<PyResult<Vec<_>>>()?)?;
-        let entry = slf.call_method1("_build", (described, extents))?.cast_into::<Entry>()?.unbind();
-        let of_entry = entry.get().is_by_shape().then(|| shapes.clone());
-        Ok((this.insert(Known::new(signature, of_entry, entry)), shapes))
-    }
-
-    fn find(&self, signature: &Signature, shapes: &Shapes) -> Option<Arc<Known>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |known: &&Arc<Known>| {
-            known.signature == *signature && known.shapes.as_ref().is_none_or(|of| of == shapes)
+        let Context { by_numpy, threads } = asked.context;
+        let built = match tag {
+            0 => slf.call_method1("_build", (described, extents))?,
+            _ => slf.call_method1("_build", (described, extents, asked.form, by_numpy, threads))?,
         };
-        known.iter().rev().find(fits).cloned()
+        let entry = built.cast_into::<Entry>()?.unbind();
+        let of_entry = entry.get().is_by_shape().then(|| shapes.clone());
+        Ok((this.known.insert(Known::new(tag, signature, of_entry, entry)), shapes))
     }
 
-    fn insert(&self, made: Known) -> Arc<Known> {
-        let made = Arc::new(made);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let oldest = (known.len() >= ENTRIES).then(|| known.remove(0));
-        known.push(made.clone());
-        drop(known);
-        // What it holds of Python's may run functions when it goes.
-        drop(oldest);
-        made
+    /// Runs a call, or has `general` answer it, where an argument is neither an array of NumPy's own class nor a number.
+    #[inline]
+    fn called<'py>(
+        slf: &Bound<'py, Self>,
+        asked: Asked,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+        general: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, tag) = (slf.py(), asked.tag());
+        let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> = args.iter_borrowed().collect();
+        if let Some(made) = slf.get().repeats.run(py, &objects, out, tag) {
+            return made;
+        }
+        let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
+        for object in &objects {
+            match Argument::of(object)? {
+                Some(argument) => arguments.push(argument),
+                None => return general(),
+            }
+        }
+        let (known, mut shapes) = Dispatch::known(slf, asked, &arguments)?;
+        for captured in known.entry.get().captured() {
+            let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
+            let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
+            shapes.extend_from_slice(&memory.shape);
+            arguments.push(Argument::Array(array, memory));
+        }
+        let (made, call) = known.results(py, &arguments, &shapes, args, out)?;
+        if out.is_none_or(|out| out.is_none() || made.len() == 1) {
+            slf.get().repeats.keep(py, &known.entry, &call, &objects, &arguments, tag)?;
+        }
+        known.entry.get().rebuilt(py, made)
     }
 }
 
@@ -162,7 +215,7 @@ impl Dispatch {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Dispatch {
-        Dispatch { known: Mutex::default(), repeats: Repeats::default() }
+        Dispatch { known: Table::default(), is_general: AtomicBool::new(false), repeats: Repeats::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -172,55 +225,63 @@ impl Dispatch {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> = args.iter_borrowed().collect();
+        let general = || slf.call_method1("_general", (args, kwargs));
+        if slf.get().is_general.load(Ordering::Relaxed) {
+            return general();
+        }
         let mut out = None;
         if let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
             out = kwargs.get_item(intern!(py, "out"))?;
             if out.is_none() || kwargs.len() > 1 {
-                return slf.call_method1("_general", (args, kwargs));
+                return general();
             }
         }
-        if let Some(made) = slf.get().repeats.run(py, &objects, out.as_ref(), 0) {
-            return made;
-        }
-        let general = || slf.call_method1("_general", (args, kwargs));
-        let mut arguments: SmallVec<[Argument<'py>; 4]> = SmallVec::new();
-        for object in &objects {
-            match Argument::of(object)? {
-                Some(argument) => arguments.push(argument),
-                None => return general(),
-            }
-        }
-        let (known, mut shapes) = Dispatch::known(slf, &arguments)?;
-        for captured in known.entry.get().captured() {
-            let array = captured.bind(py).cast::<PyUntypedArray>()?.clone();
-            let memory = NumpyMemory::of(&array).map_err(|why| why.exception(&array))?;
-            shapes.extend_from_slice(&memory.shape);
-            arguments.push(Argument::Array(array, memory));
-        }
-        let (made, call) = known.results(py, &arguments, &shapes, args, out.as_ref())?;
-        if out.as_ref().is_none_or(|out| out.is_none() || made.len() == 1) {
-            slf.get().repeats.keep(py, &known.entry, &call, &objects, &arguments, 0)?;
-        }
-        known.entry.get().rebuilt(py, made)
+        Dispatch::called(slf, Asked { form: 0, context: current(py)? }, args, out.as_ref(), general)
+    }
+
+    /// Has `_general` see every call first, as that of a function with static arguments.
+    fn _see_all(&self) {
+        self.is_general.store(true, Ordering::Relaxed);
+    }
+
+    /// A call of a form, with the arguments that a kernel has; by NumPy's rule, if that is asked for or holds here.
+    #[pyo3(signature = (form, by_numpy, args, out = None))]
+    fn _call<'py>(
+        slf: &Bound<'py, Self>,
+        form: u32,
+        by_numpy: bool,
+        args: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asked = Asked { form, context: with_rule(by_numpy, current(slf.py())?) };
+        Dispatch::called(slf, asked, args, out, || Err(PyTypeError::new_err(NOT_OURS)))
     }
 
     /// The entry for these arguments, which is built if there is none; nothing is run.
-    #[pyo3(signature = (*args))]
-    fn entry<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> PyResult<Py<Entry>> {
-        let arguments = args.iter().map(|object| {
-            let wrong = || PyTypeError::new_err("expected arrays of NumPy's and numbers");
-            Argument::of(&object)?.ok_or_else(wrong)
-        });
+    #[pyo3(signature = (*args, form = 0, by_numpy = false))]
+    fn entry<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        form: u32,
+        by_numpy: bool,
+    ) -> PyResult<Py<Entry>> {
+        let arguments =
+            args.iter().map(|object| Argument::of(&object)?.ok_or_else(|| PyTypeError::new_err(NOT_OURS)));
         let arguments = arguments.collect::<PyResult<SmallVec<[Argument<'py>; 4]>>>()?;
-        Ok(Dispatch::known(slf, &arguments)?.0.entry.clone_ref(slf.py()))
+        let asked = Asked { form, context: with_rule(by_numpy, current(slf.py())?) };
+        Ok(Dispatch::known(slf, asked, &arguments)?.0.entry.clone_ref(slf.py()))
     }
 
     /// The entries that were built, the oldest first.
     fn entries(&self, py: Python<'_>) -> Vec<Py<Entry>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().map(|known| known.entry.clone_ref(py)).collect()
+        self.known.all().iter().map(|known| known.entry.clone_ref(py)).collect()
     }
+}
+
+const NOT_OURS: &str = "expected arrays of NumPy's and numbers";
+
+fn with_rule(by_numpy: bool, context: Context) -> Context {
+    Context { by_numpy: by_numpy || context.by_numpy, ..context }
 }
 
 /// Inputs up to so many bytes in all are copied.
@@ -239,8 +300,8 @@ enum Given<'m> {
 
 impl Known {
     /// An entry for arguments of a signature.
-    pub fn new(signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
-        Known { signature, shapes, entry, last: Mutex::default() }
+    pub fn new(tag: u64, signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
+        Known { tag, signature, shapes, entry, last: Mutex::default() }
     }
 
     /// The entry.

@@ -13,7 +13,7 @@ use crate::dtype;
 use crate::error::OrRaise;
 use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
-use crate::options::of_evaluation;
+use crate::options::{current, of_evaluation};
 use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
@@ -25,22 +25,24 @@ pub struct Handle {
     array: Array<'static>,
     work: Work,
     origin: Origin,
+    /// Its operators promote by NumPy's rule, whatever is set; what is made of it has this rule too.
+    by_numpy: bool,
 }
 
 impl Handle {
     /// A handle of an array in no memory.
     fn generated(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: Origin::Generated }
+        Handle { array, work: Work::default(), origin: Origin::Generated, by_numpy: false }
     }
 
     /// A handle of an array in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: Origin::Memory(None) }
+        Handle { array, work: Work::default(), origin: Origin::Memory(None), by_numpy: false }
     }
 
     /// A handle of an input of kernels.
     pub fn input_of(array: Array<'static>) -> Handle {
-        Handle { array, work: Work::default(), origin: Origin::Traced }
+        Handle { array, work: Work::default(), origin: Origin::Traced, by_numpy: false }
     }
 
     /// The array; of a parameter, the input of the dtype that it has alone.
@@ -73,7 +75,7 @@ impl Handle {
             let _ = parameter.alone();
         }
         let origin = self.origin.joined(&self.origin);
-        Handle { array, work: self.work.then(), origin }
+        Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
     }
 
     /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
@@ -124,29 +126,57 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
 /// An operand: a handle or a number.
 fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
-        let Handle { array, work, origin } = handle.get().clone();
-        return Ok(Operand { array, is_number: false, work, origin });
+        let Handle { array, work, origin, by_numpy } = handle.get().clone();
+        return Ok(Operand { array, is_number: false, work, origin, by_numpy });
     }
     let array = Array::scalar(number(object)?);
-    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated })
+    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated, by_numpy: false })
 }
 
 /// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
 #[pyfunction]
 #[pyo3(signature = (op, *operands, numpy_promotion = false))]
 pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
+    let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
+    applied(op, operands_of(operands)?, mode)
+}
+
+/// A function of the op table, of handles and numbers, by the standard's rule; None where NumPy's rule holds, which Python applies.
+#[pyfunction]
+#[pyo3(signature = (op, *operands))]
+pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Option<Handle>> {
+    let given = operands_of(operands)?;
+    if given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy {
+        return Ok(None);
+    }
+    applied(op, given, Promotion::Strict).map(Some)
+}
+
+/// Whether NumPy's rule of promotion holds for operators of these handles: one of them has it, or it is set.
+#[pyfunction]
+#[pyo3(signature = (*handles))]
+pub fn by_numpy(py: Python<'_>, handles: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    let has_rule =
+        |object: Bound<'_, PyAny>| object.cast_exact::<Handle>().is_ok_and(|handle| handle.get().by_numpy);
+    Ok(current(py)?.by_numpy || handles.iter().any(has_rule))
+}
+
+fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>> {
+    operands.iter().map(|given| operand(&given)).collect()
+}
+
+fn applied(op: &str, given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
     let op =
         Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
-    let given = operands.iter().map(|given| operand(&given)).collect::<PyResult<SmallVec<[Operand; 3]>>>()?;
+    let by_numpy = given.iter().any(|operand| operand.by_numpy);
     let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
     let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
-    let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
     let (array, is_traced) = with_promotion(mode, || {
         let (arrays, is_traced) = origin::operands(Some(op), given)?;
         Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
     })?;
     let origin = if is_traced { Origin::Traced } else { origin };
-    Ok(Handle { array, work: work.then(), origin })
+    Ok(Handle { array, work: work.then(), origin, by_numpy })
 }
 
 /// Several handles evaluated in one pass.
@@ -160,11 +190,13 @@ pub fn evaluate_many(
 ) -> PyResult<Vec<Handle>> {
     let options = of_evaluation(options)?;
     let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
+    let rules: Vec<bool> = handles.iter().map(|handle| handle.by_numpy).collect();
     handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
     drop(handles);
     let roots: Vec<&Array<'_>> = arrays.iter().collect();
     let made = compute(py, progress, |control| broadloom::eval_many_watched(&roots, &options, control))?;
-    Ok(made.into_iter().map(Handle::of_memory).collect())
+    let with_rule = |(array, by_numpy)| Handle { by_numpy, ..Handle::of_memory(array) };
+    Ok(made.into_iter().zip(rules).map(with_rule).collect())
 }
 
 /// The names of the inputs of kernels that handles depend on, each once.
@@ -195,7 +227,7 @@ impl Handle {
         let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
         match origin::is_tracing() {
             true => origin::captured(made, of).map(Handle::input_of),
-            false => Ok(Handle { array: made, work: Work::default(), origin: of }),
+            false => Ok(Handle { array: made, work: Work::default(), origin: of, by_numpy: false }),
         }
     }
 
@@ -229,7 +261,12 @@ impl Handle {
         };
         let alone = Array::input(name, sample.default_dtype(), &[]).or_raise()?;
         let parameter = Arc::new(Parameter::new(name.to_owned(), sample));
-        Ok(Handle { array: alone, work: Work::default(), origin: Origin::Parameter(parameter) })
+        Ok(Handle {
+            array: alone,
+            work: Work::default(),
+            origin: Origin::Parameter(parameter),
+            by_numpy: false,
+        })
     }
 
     /// The inputs that a parameter has become, one for each dtype.
@@ -328,6 +365,18 @@ impl Handle {
         }
     }
 
+    /// Whether its operators promote by NumPy's rule, whatever is set.
+    #[getter]
+    #[pyo3(name = "by_numpy")]
+    fn promotes_by_numpy(&self) -> bool {
+        self.by_numpy
+    }
+
+    /// The same values, with NumPy's rule of promotion.
+    fn promoting_by_numpy(&self) -> Handle {
+        Handle { by_numpy: true, ..self.clone() }
+    }
+
     /// Whether it depends on an input of kernels, and has no values.
     #[getter]
     fn is_symbolic(&self) -> bool {
@@ -369,7 +418,7 @@ impl Handle {
         numpy_promotion: bool,
     ) -> PyResult<Handle> {
         let (x, over) = (&self.array, over(axes, keepdims, dtype)?);
-        let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
+        let mode = if numpy_promotion || self.by_numpy { Promotion::NumPy } else { Promotion::Strict };
         let made = with_promotion(mode, || match name {
             "sum" => Some(x.sum(over)),
             "prod" => Some(x.prod(over)),
@@ -422,15 +471,16 @@ impl Handle {
 
     /// The products of two arrays' elements, added up along an axis.
     fn vecdot(&self, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
-        let Handle { array, work, origin } = self.clone();
-        let given = Operand { array, is_number: false, work, origin };
+        let Handle { array, work, origin, by_numpy } = self.clone();
+        let given = Operand { array, is_number: false, work, origin, by_numpy };
         let other = operand(other)?;
+        let by_numpy = by_numpy || other.by_numpy;
         let before = self.work.or(other.work);
         let origin = self.origin.joined(&other.origin);
         let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
         let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
         let origin = if is_traced { Origin::Traced } else { origin };
-        Ok(Handle { array, work: before.then(), origin })
+        Ok(Handle { array, work: before.then(), origin, by_numpy })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
@@ -483,7 +533,8 @@ impl Handle {
         progress: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Handle> {
-        self.evaluated(py, progress, options).map(Handle::of_memory)
+        let made = self.evaluated(py, progress, options)?;
+        Ok(Handle { by_numpy: self.by_numpy, ..Handle::of_memory(made) })
     }
 
     /// Computes into an array of NumPy's of the same shape and dtype.

@@ -20,6 +20,7 @@ mod options;
 mod origin;
 mod repeat;
 mod run;
+mod table;
 mod trace;
 mod work;
 
@@ -42,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use super::error::{CancelledError, LimitError, TextError, TimeLimitError};
     #[pymodule_export]
-    use super::handle::{Handle, apply, evaluate_many, input_names};
+    use super::handle::{Handle, apply, by_numpy, evaluate_many, input_names, promoted};
     #[pymodule_export]
     use super::kernel::Kernel;
     #[pymodule_export]
@@ -50,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
     #[pymodule_export]
-    use super::options::{engine_info, set_semantics};
+    use super::options::{Context, engine_info, set_context_variable, set_promotion, set_semantics};
     #[pymodule_export]
     use super::trace::{abandon_trace, begin_trace, capture, end_trace};
 }

@@ -6,12 +6,77 @@ use std::time::Duration;
 
 use broadloom::{Engine, Executor, Options, VectorWidth};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 /// What evaluations of arrays mean without keywords that say so: the process's.
 static NEAREST: AtomicBool = AtomicBool::new(false);
 static CONTRACT: AtomicBool = AtomicBool::new(false);
+
+/// Whether operators promote by NumPy's rule where their operands don't say: the process's.
+static BY_NUMPY: AtomicBool = AtomicBool::new(false);
+
+/// Whether options were ever made for a context. Until then no call asks for them.
+static HAS_CONTEXTS: AtomicBool = AtomicBool::new(false);
+
+/// The context variable of Python's that has the options of the context at hand.
+static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// The options of a context (`contextvars`): of a task, or of a block of `set_options`, and what runs in copies of their context.
+#[pyclass(frozen, get_all, module = "broadloom._core")]
+#[derive(Clone, Copy, Default)]
+pub struct Context {
+    /// Operators promote by NumPy's rule, whatever the process's is.
+    pub by_numpy: bool,
+    /// The most threads of an evaluation that is not given another number.
+    pub threads: Option<usize>,
+}
+
+#[pymethods]
+impl Context {
+    #[new]
+    #[pyo3(signature = (by_numpy = false, threads = None))]
+    fn new(by_numpy: bool, threads: Option<usize>) -> PyResult<Context> {
+        if threads == Some(0) {
+            return Err(PyValueError::new_err("threads is 0, expected a number of threads from 1 on"));
+        }
+        HAS_CONTEXTS.store(true, Ordering::Relaxed);
+        Ok(Context { by_numpy, threads })
+    }
+}
+
+/// Says which context variable has a `Context` or None.
+#[pyfunction]
+pub fn set_context_variable(py: Python<'_>, variable: Py<PyAny>) {
+    // A module that is imported again has the variable that it had.
+    let _ = VARIABLE.set(py, variable);
+}
+
+/// The options that hold here: those of the context, and the process's rule of promotion.
+#[inline]
+pub fn current(py: Python<'_>) -> PyResult<Context> {
+    let by_numpy = BY_NUMPY.load(Ordering::Relaxed);
+    if !HAS_CONTEXTS.load(Ordering::Relaxed) {
+        return Ok(Context { by_numpy, threads: None });
+    }
+    let Some(variable) = VARIABLE.get(py) else { return Ok(Context { by_numpy, threads: None }) };
+    let value = variable.bind(py).call_method0(intern!(py, "get"))?;
+    let of_context =
+        value.cast_exact::<Context>().map_or_else(|_| Context::default(), |context| *context.get());
+    Ok(Context { by_numpy: by_numpy || of_context.by_numpy, ..of_context })
+}
+
+/// Sets the process's rule of promotion, and gives what it was.
+#[pyfunction]
+#[pyo3(signature = (by_numpy = None))]
+pub fn set_promotion(by_numpy: Option<bool>) -> bool {
+    match by_numpy {
+        Some(to) => BY_NUMPY.swap(to, Ordering::Relaxed),
+        None => BY_NUMPY.load(Ordering::Relaxed),
+    }
+}
 
 /// Sets what evaluations of arrays mean that are not told by keywords, and gives what it was: accuracy, and contraction.
 #[pyfunction]

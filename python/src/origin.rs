@@ -98,6 +98,8 @@ pub struct Operand {
     pub is_number: bool,
     pub work: Work,
     pub origin: Origin,
+    /// It promotes by NumPy's rule.
+    pub by_numpy: bool,
 }
 
 /// Operands, and whether they are traced.

@@ -78,7 +78,7 @@ struct Repeat {
     /// The entry that it is of.
     entry: Py<Entry>,
     /// What else a call has to have in common, of [`Repeats::run`].
-    tag: u32,
+    tag: u64,
 }
 
 /// As many kinds of calls are repeated.
@@ -104,7 +104,7 @@ impl Repeats {
         py: Python<'py>,
         objects: &[Borrowed<'_, 'py, PyAny>],
         out: Option<&Bound<'py, PyAny>>,
-        tag: u32,
+        tag: u64,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let kept = self.0.try_lock().ok()?;
         let fits = |repeat: &&Arc<Repeat>| {
@@ -134,7 +134,7 @@ impl Repeats {
         call: &Call,
         objects: &[Borrowed<'_, '_, PyAny>],
         arguments: &[Argument<'_>],
-        tag: u32,
+        tag: u64,
     ) -> PyResult<()> {
         let Some(mut repeat) = Repeat::new(py, entry, call, objects, arguments)? else { return Ok(()) };
         repeat.tag = tag;

@@ -19,12 +19,13 @@ PACKAGE = Path(__file__).parents[1] / "broadloom"
 LAYERS: dict[str, tuple[str, ...]] = {
     "handles and errors": (
         "_arguments",
+        "_bounded",
         "_core",
+        "_introductions",
         "_numpy_reductions",
-        "_promotion",
+        "_options",
         "_registry",
         "_structure",
-        "_tasks",
         "_tracing",
         "_ufuncs",
     ),
@@ -67,8 +68,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "clients": ("dask", "numexpr", "onnx"),
 }
 
-#: What clients use of the package besides its public names: the extension module, and the registry.
-FOR_CLIENTS = {"broadloom._core", "broadloom._registry"}
+#: What clients use of the package besides its public names: the extension module, the registry, what holds in a task, and bounded
+#: tables.
+FOR_CLIENTS = {"broadloom._bounded", "broadloom._core", "broadloom._options", "broadloom._registry"}
 
 #: Packages that need not be installed, which may be imported within functions.
 OPTIONAL = {"cloudpickle", "dask", "tqdm"}

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import broadloom as bl
-from broadloom import _core
+from broadloom import _core, _options
 
 VALUES = np.random.default_rng(3).standard_normal((60, 40))
 
@@ -69,27 +76,20 @@ def test_the_namespace_has_numpys_other_functions() -> None:
         assert not hasattr(bl, name)
 
 
-def test_a_block_of_options_acts_when_it_is_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_act_when_they_are_called_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What the caller does with the result of the call is of no matter: no frame is read.
+    monkeypatch.delattr("sys._getframe")
     x = bl.asarray(np.array([1, 2]))
-    entered = []
-
-    def interrupted(self: Any) -> None:
-        # As an interrupt that comes between the call and the block.
-        entered.append(_core.set_semantics())
+    made = bl.set_options(promotion="numpy", contract=True)
+    assert (x * 2.5).tolist() == [2.5, 5.0] and _core.set_semantics()[1]
+    with made:
+        assert (x * 2.5).tolist() == [2.5, 5.0]
+    for _ in range(2):
         with pytest.raises(TypeError):
             x * 2.5
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(bl.set_options, "__enter__", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            with bl.set_options(promotion="numpy", accuracy="nearest", contract=True):
-                pytest.fail("entered")
-        with pytest.raises(KeyboardInterrupt), bl.set_options(promotion="numpy") as _, bl.set_options():
-            pytest.fail("entered")
-    assert entered == [("fast", False)] * 2 == [_core.set_semantics()] * 2
-    with pytest.raises(TypeError):
-        x * 2.5
+        assert _core.set_semantics() == ("fast", False)
+        with made:
+            assert (x * 2.5).tolist() == [2.5, 5.0] and _core.set_semantics()[1]
 
 
 def test_options_are_given_back_however_a_block_is_entered() -> None:
@@ -113,3 +113,117 @@ def test_options_are_given_back_however_a_block_is_entered() -> None:
     assert _core.set_semantics() == ("fast", False)
     with pytest.raises(TypeError):
         x * 2.5
+
+
+# Arrays that have a rule of their own.
+
+
+def with_numpys_rule(values: Any) -> Any:
+    return bl.asarray(np.array(values)).promoting_by_numpy()
+
+
+MADE: dict[str, Any] = {
+    "an operator": lambda x: x + 1,
+    "a reflected operator": lambda x: 1 - x,
+    "an operator with another array": lambda x: bl.asarray(np.array([3, 4])) + x,
+    "a function": bl.abs,
+    "a conversion": lambda x: bl.astype(x, bl.int32),
+    "an index": lambda x: x[::-1],
+    "a reduction": lambda x: bl.sum(x, keepdims=True),
+    "a view": lambda x: bl.reshape(x, (2, 1)),
+    "evaluation": lambda x: bl.evaluate(x + 1),
+    "a function of NumPy's": lambda x: np.add(x, 1),
+    "a copy": lambda x: x.copy(),
+    "pickling": lambda x: pickle.loads(pickle.dumps(x)),
+    "pickling as a text": lambda x: pickle.loads(pickle.dumps(bl.arange(10**6).promoting_by_numpy())),
+    "a function that computes at once": lambda x: bl.sort(x),
+    "concatenation": lambda x: bl.concat([x, x]),
+    "a function by NumPy": lambda x: np.partition(x, 1),
+    "a jitted function": lambda x: bl.jit(lambda y: y + 1)(x),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_of_an_array_has_its_rule(name: str) -> None:
+    x = with_numpys_rule([1, 2])
+    made = MADE[name](x)
+    assert (made * 2.5).dtype == np.float64
+    with bl.set_options(promotion="strict"):
+        assert (made * 2.5).dtype == np.float64
+    with pytest.raises(TypeError, match="astype"):
+        bl.asarray(np.array([1, 2])) * 2.5
+
+
+def test_an_array_keeps_its_rule_as_its_elements_are_set() -> None:
+    x = with_numpys_rule([1, 2, 3])
+    for value in (5, 6):
+        x[0] = value
+        x += 1
+        assert (x * 2.5).tolist() == [2.5 * (value + 1), 7.5 + (value - 5) * 2.5, 10 + (value - 5) * 2.5]
+
+
+def test_dtypes_are_those_of_the_rule_of_the_arrays() -> None:
+    x = with_numpys_rule([1, 2])
+    assert bl.result_type(x, bl.float32) == np.float64
+    assert bl.exp(x).dtype == np.float64 and bl.sum(x > 1).item() == 1
+    assert bl.where(x > 1, x, 0.5).tolist() == [0.5, 2]
+    f = bl.jit(lambda y, c=2.5: y * c)
+    assert f(x).tolist() == f(x, c=2.5).tolist() == [2.5, 5.0]
+    with pytest.raises(TypeError):
+        f(np.array([1, 2]))
+    with pytest.raises(TypeError):
+        bl.result_type(bl.int64, bl.float32)
+
+
+# Threads.
+
+
+def test_threads_are_those_of_the_context() -> None:
+    def asked() -> int | None:
+        return _options.threads()
+
+    assert asked() is None
+    with bl.set_options(threads=3):
+        assert asked() == 3
+        with bl.set_options(threads=1):
+            assert asked() == 1
+        copy = contextvars.copy_context()
+        with ThreadPoolExecutor(1) as pool:
+            # A thread has a context of its own, unless it runs in a copy of another.
+            assert [pool.submit(asked).result(), pool.submit(copy.run, asked).result()] == [None, 3]
+    assert asked() is None
+    with pytest.raises(ValueError, match="threads is 0"):
+        bl.set_options(threads=0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as Linux lists them")
+def test_no_more_threads_are_started_than_the_context_allows() -> None:
+    program = """
+import os, sys
+import numpy as np
+import broadloom as bl
+
+x = np.ones(4_000_000)
+f = bl.jit(lambda x: bl.exp(x) * 2 + 1)
+with bl.set_options(threads=int(sys.argv[1])):
+    before = len(os.listdir("/proc/self/task"))
+    f(x), f(x=x), bl.evaluate(bl.asarray(x) * 2 + 1)
+    print(len(os.listdir("/proc/self/task")) - before)
+"""
+    environment = os.environ | {"RAYON_NUM_THREADS": "4"}
+    made = [
+        subprocess.run(
+            [sys.executable, "-c", program, threads], capture_output=True, text=True, check=True, env=environment
+        ).stdout
+        for threads in ("1", "2")
+    ]
+    assert made == ["0\n", "1\n"]
+
+
+def test_a_jitted_function_has_one_class() -> None:
+    f = bl.jit(lambda x: x * 2.5)
+    of = {type(f), type(bl.jit(lambda x, n: x, static_argnames="n"))}
+    with bl.set_options(promotion="numpy"):
+        of |= {type(f), type(bl.jit(lambda x: x))}
+        assert f(np.array([1, 2])).tolist() == [2.5, 5.0]
+    assert len(of) == 1

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 import broadloom.numexpr._threads  # noqa: F401  (sets how many threads there are)
+from broadloom._bounded import Bounded
 from broadloom._core import Entry, Handle, Kernel, Plan
 from broadloom.numexpr import _kinds, _nodes, _text
 from broadloom.numexpr._kinds import DTYPES, Kind
@@ -28,12 +29,12 @@ CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...
     "unsafe",
 )
 
-#: Plans that are kept of each sort; on overflow the older half goes.
+#: Plans that are kept of each sort.
 MAX_PLANS: Final = 256
 
 #: The plans of texts that are evaluated with default options, which the extension module looks up.
-PLANS: Final[dict[str, Plan]] = {}
-_WITH_OPTIONS: Final[dict[tuple[Any, ...], Plan]] = {}
+PLANS: Final[Bounded[str, Plan]] = Bounded(MAX_PLANS)
+_WITH_OPTIONS: Final[Bounded[tuple[Any, ...], Plan]] = Bounded(MAX_PLANS)
 
 _SCALARS: Final = {"bool": np.dtype(np.bool_), "int": np.dtype(np.int64), "float": np.dtype(np.float64)}
 
@@ -53,17 +54,10 @@ def plan(ex: str, sanitize: bool | None, keep_dtypes: bool, disable_cache: bool,
     made = Plan(names, Builder(root, names, translation), _nodes.is_elementwise(root))
     if not disable_cache:
         if is_default:
-            _keep(PLANS, ex, made)
+            PLANS[ex] = made
         else:
-            _keep(_WITH_OPTIONS, key, made)
+            _WITH_OPTIONS[key] = made
     return made
-
-
-def _keep(plans: dict[Any, Plan], key: Any, made: Plan) -> None:
-    if len(plans) >= MAX_PLANS:
-        for old in list(plans)[: MAX_PLANS // 2]:
-            plans.pop(old, None)
-    plans[key] = made
 
 
 def optimization_of(options: dict[str, Any]) -> str:

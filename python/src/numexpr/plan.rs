@@ -1,7 +1,7 @@
 //! What a text computes, for each pattern of dtypes and ranks that its variables had.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::Literal;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -19,6 +19,7 @@ use crate::dtype;
 use crate::entry::{Argument, Entry};
 use crate::memory::{self, Axes, NumpyMemory};
 use crate::repeat::Repeats;
+use crate::table::Table;
 
 /// How many threads kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
@@ -66,9 +67,6 @@ enum What {
     Constant(Py<PyAny>),
 }
 
-/// As many patterns of a plan are kept as these at most; the oldest goes first.
-const PATTERNS: usize = 64;
-
 /// What a text computes. `build(signature, out, threads)` gives, for a pattern of arguments, an `Entry` (or an array,
 /// where there are no variables) and a bit for each rule of casting that allows it; `refuse(signature, casting, out)` raises.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -76,7 +74,7 @@ pub struct Plan {
     names: Vec<Py<PyString>>,
     builder: Py<PyAny>,
     is_elementwise: bool,
-    built: Mutex<Vec<Arc<Built>>>,
+    built: Table<Built>,
     /// For calls like the last ones.
     repeats: Repeats,
 }
@@ -121,10 +119,7 @@ impl Plan {
         key.push(target.map_or(255, |dtype| dtype as u8));
         let threads = THREADS.load(Ordering::Relaxed);
         key.push(threads);
-        let known = {
-            let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-            built.iter().rev().find(|built| built.key == key).cloned()
-        };
+        let known = self.built.find(|built| built.key == key);
         let target = || target.map(|dtype| dtype::numpy(py, dtype)).transpose();
         let built = match known {
             Some(built) => built,
@@ -136,17 +131,10 @@ impl Plan {
                 let made = self.builder.bind(py).call_method1("build", (pattern, target()?, threads))?;
                 let (what, allowed) = made.extract::<(Bound<'py, PyAny>, u8)>()?;
                 let what = match what.cast_into::<Entry>() {
-                    Ok(entry) => What::Kernel(Box::new(Known::new(key.clone(), None, entry.unbind()))),
+                    Ok(entry) => What::Kernel(Box::new(Known::new(0, key.clone(), None, entry.unbind()))),
                     Err(other) => What::Constant(other.into_inner().unbind()),
                 };
-                let made = Arc::new(Built { key, what, allowed });
-                let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-                let oldest = (built.len() >= PATTERNS).then(|| built.remove(0));
-                built.push(made.clone());
-                drop(built);
-                // What it holds of Python's may run functions when it goes.
-                drop(oldest);
-                made
+                self.built.insert(Built { key, what, allowed })
             }
         };
         if built.allowed & (1 << rule) == 0 {
@@ -168,7 +156,7 @@ impl Plan {
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
             values.iter().map(Bound::as_borrowed).collect();
         // What a call asks for beside its values.
-        let tag = (rule as u32) << 16 | (order as u32) << 8 | u32::from(THREADS.load(Ordering::Relaxed));
+        let tag = (rule as u64) << 16 | (order as u64) << 8 | u64::from(THREADS.load(Ordering::Relaxed));
         if let Some(made) = self.repeats.run(py, &objects, out, tag) {
             return made;
         }
@@ -251,7 +239,7 @@ impl Plan {
     /// `names` are those of the variables, in the order of the kernels' inputs.
     #[new]
     fn new(names: Vec<Py<PyString>>, builder: Py<PyAny>, is_elementwise: bool) -> Plan {
-        Plan { names, builder, is_elementwise, built: Mutex::default(), repeats: Repeats::default() }
+        Plan { names, builder, is_elementwise, built: Table::default(), repeats: Repeats::default() }
     }
 
     /// Runs on values in the order of the names.

@@ -60,7 +60,7 @@ COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
 @pytest.mark.parametrize("name", COMPUTATIONS)
 def test_dask_computes_on_chunks_of_ours(name: str, scheduler: str) -> None:
-    ours = da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False)
+    ours = bl.dask.from_array(bl.asarray(VALUES), chunks=(20, 20))
     theirs = da.from_array(VALUES, chunks=(20, 20))
     built = COMPUTATIONS[name](ours, da)
     made = built.compute(scheduler=scheduler)
@@ -69,6 +69,13 @@ def test_dask_computes_on_chunks_of_ours(name: str, scheduler: str) -> None:
     # Of a mask's result Dask notes no type.
     assert isinstance(built._meta, bl.Array) or name == "mask"
     assert_close(made, COMPUTATIONS[name](theirs, da).compute(scheduler="sync"))
+
+
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_dask_computes_on_arrays_that_it_took_itself(name: str) -> None:
+    ours = da.from_array(bl.asarray(VALUES), chunks=(20, 20), asarray=False)
+    theirs = da.from_array(VALUES, chunks=(20, 20))
+    assert_close(COMPUTATIONS[name](ours, da).compute(), COMPUTATIONS[name](theirs, da).compute())
 
 
 def test_dask_names_arrays_by_their_values() -> None:

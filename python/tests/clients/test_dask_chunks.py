@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import broadloom as bl
-from broadloom import _core, _promotion, _tasks
+from broadloom import _core, _options
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -33,7 +33,7 @@ Evaluation = tuple[list[int], int | None, threading.Thread]
 def evaluations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Evaluation]]:
     """Every evaluation of what `chain` builds, as it is asked of the engine."""
     seen: list[Evaluation] = []
-    evaluated, evaluate_into, evaluate_many = _tasks.evaluated, _tasks.evaluate_into, _core.evaluate_many
+    evaluated, evaluate_into, evaluate_many = _options.evaluated, _options.evaluate_into, _core.evaluate_many
 
     def note(handles: list[Any], threads: int | None) -> None:
         # Nothing but the chain has an absolute value; what Dask learns types from has no elements.
@@ -41,25 +41,25 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Evaluation]]:
             seen.append(([handle.depth for handle in handles], threads, threading.current_thread()))
 
     def one(handle: Any) -> Any:
-        note([handle], _tasks.threads())
+        note([handle], _options.threads())
         return evaluated(handle)
 
     def into(handle: Any, out: Any) -> None:
-        note([handle], _tasks.threads())
+        note([handle], _options.threads())
         evaluate_into(handle, out)
 
     def many(handles: list[Any], *args: Any, **options: Any) -> Any:
         note(handles, options.get("threads"))
         return evaluate_many(handles, *args, **options)
 
-    monkeypatch.setattr(_tasks, "evaluated", one)
-    monkeypatch.setattr(_tasks, "evaluate_into", into)
+    monkeypatch.setattr(_options, "evaluated", one)
+    monkeypatch.setattr(_options, "evaluate_into", into)
     monkeypatch.setattr(_core, "evaluate_many", many)
     yield seen
 
 
 def chunks(values: np.ndarray = VALUES, size: int = 200) -> da.Array:
-    return da.from_array(values, chunks=(size, size)).map_blocks(bl.asarray)
+    return bl.dask.from_array(values, chunks=(size, size))
 
 
 def chain(x: Any) -> Any:
@@ -222,7 +222,7 @@ def test_names_of_tasks_say_what_they_do() -> None:
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
 def test_tasks_promote_as_numpy(scheduler: str) -> None:
     x, theirs = chunks(COUNTS, 20), da.from_array(COUNTS, chunks=20)
-    assert not _promotion.by_numpy()
+    assert not _options.by_numpy()
     for built in (
         lambda x: x * 2.5,
         lambda x: np.exp(x / 4000),
@@ -240,6 +240,13 @@ def test_tasks_promote_as_numpy(scheduler: str) -> None:
         bl.asarray(COUNTS) * 2.5
     with pytest.raises(TypeError, match="astype"):
         bl.jit(lambda x: x * 0.5)(COUNTS)
+
+
+def test_tasks_promote_as_numpy_whatever_made_their_chunks() -> None:
+    x = da.from_array(COUNTS, chunks=20).map_blocks(bl.asarray)
+    made = (x * 2.5 + (x > 9)).compute()
+    assert isinstance(made, bl.Array) and made.dtype == np.float64
+    np.testing.assert_array_equal(np.asarray(made), COUNTS * 2.5 + (COUNTS > 9))
 
 
 # Threads.
@@ -318,6 +325,20 @@ def test_no_threads_are_started_beside_those_of_dask() -> None:
 
 
 # Functions made by `jit`.
+
+
+def test_a_jitted_function_keeps_its_class() -> None:
+    program = """
+import numpy as np, broadloom as bl
+f = bl.jit(lambda x: x * 2)
+kind = type(f)
+import dask.array as da
+f(np.ones(3))
+d = da.from_array(np.ones(4), chunks=2).map_blocks(f)
+assert d.compute().tolist() == [2.0] * 4
+assert type(f) is kind is type(bl.jit(lambda x: x))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_jitted_functions_are_those_of_blocks() -> None:

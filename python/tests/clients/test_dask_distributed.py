@@ -108,21 +108,22 @@ def test_workers_evaluate_with_one_thread(client: Any) -> None:
     def asked(x: Any) -> tuple[Any, str]:
         import threading
 
-        from broadloom import _tasks
+        from broadloom import _options
 
-        return _tasks.threads(), threading.current_thread().name
+        return _options.threads(), threading.current_thread().name
 
-    threads, name = client.submit(asked, 1, pure=False).result()
+    threads, name = client.submit(bl.dask.run, asked, 1, pure=False).result()
     assert threads == 1 and "MainThread" not in name
 
 
 def threads_of_a_task(block: Any) -> Any:
-    from broadloom import _tasks
+    from broadloom import _options
 
-    return np.array([_tasks.threads() or 0])
+    return np.array([_options.threads() or 0])
 
 
 def test_the_multiprocessing_scheduler_has_one_thread_for_each_process() -> None:
+    bl.dask.register()
     x = da.from_array(np.ones(4), chunks=2).map_blocks(threads_of_a_task, dtype=int, chunks=(1,))
     assert x.compute(scheduler="processes", num_workers=1).tolist() == [1, 1]
 

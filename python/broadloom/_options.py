@@ -1,0 +1,154 @@
+"""What holds for expressions and their evaluation: the rule of promotion, the number of threads, accuracy and contraction.
+
+The rule of promotion of an expression is the rule of its arrays: **NumPy's, if one of the arrays has it, or if it is set; else the
+standard's.** An array has NumPy's rule if it was made with it, as chunks of Dask's are, or of an array that has it.
+
+Rule, accuracy and contraction are set for the process, since libraries call from threads of their own. Threads are set for a
+context (`contextvars`), and so hold in what runs in a copy of it; so is NumPy's rule, for a task of Dask's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any, Literal
+
+import numpy as np
+
+from broadloom import _core
+from broadloom._core import Context, Handle
+from broadloom._registry import found
+
+Rule = Literal["strict", "numpy"]
+
+_context: ContextVar[Context | None] = ContextVar("broadloom", default=None)
+_core.set_context_variable(_context)
+
+by_numpy = _core.by_numpy
+
+
+def apply(op: str, *operands: Handle | bool | float) -> Handle:
+    """A function of the op table, under the rule of promotion of its operands."""
+    made = _core.promoted(op, *operands)
+    if made is None:
+        made = found("apply by NumPy's rule")(op, operands)
+    return made
+
+
+def threads() -> int | None:
+    """How many threads an evaluation takes at most that is not given a number; None where there is no such limit."""
+    context = _context.get()
+    return None if context is None else context.threads
+
+
+@contextlib.contextmanager
+def of_task(threads: int | None) -> Iterator[None]:
+    """What holds in a task that another library runs: NumPy's rule of promotion, and so many threads at most, or no limit."""
+    token = _context.set(Context(True, threads))
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def options() -> dict[str, Any]:
+    """The options of an evaluation."""
+    limit = threads()
+    return {} if limit is None else {"threads": limit}
+
+
+def evaluated(handle: Handle) -> Handle:
+    """The handle of the values in memory."""
+    return handle.evaluate(**options())
+
+
+def evaluate_into(handle: Handle, out: np.ndarray) -> None:
+    """Computes the values straight into an array of NumPy's."""
+    handle.evaluate_into(out, **options())
+
+
+#: What `set_options` sets: the rule of promotion; accuracy and contraction; what is set for the context.
+Settings = tuple[bool, tuple[Any, bool], Context | None]
+
+
+def _settings() -> Settings:
+    return _core.set_promotion(), _core.set_semantics(), _context.get()
+
+
+class set_options:  # noqa: N801  a function to its callers, and a context
+    """Sets how dtypes promote, what evaluations of arrays mean, and how many threads they take: from now on, or after `with` to the
+    end of the block. What is not given stays as it is.
+
+    `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
+    floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
+    NumPy's, for operators and for the functions of this namespace: `int64 * 2.5` is float64, bools are added up.
+    Libraries that were written for NumPy's arrays, such as xarray, expect it. Arrays that are chunks of Dask's have NumPy's rule
+    whatever is set, and so has what is made of them.
+
+    `accuracy` ("fast" or "nearest") and `contract` (whether products that are added are rounded once, with their sum) are
+    options of every evaluation of arrays that is not given its own. Functions made by `jit`, and numexpr's, have their own.
+
+    These are set for the whole process. `threads`, the most threads of an evaluation and of a call of a function made by `jit`, is set
+    for the context at hand, as variables of `contextvars` are: for this thread, and for what runs in a copy of its context.
+
+    Raises ValueError for another rule or accuracy, and for no threads.
+
+    >>> import numpy as np, broadloom as bl
+    >>> x = bl.asarray(np.array([1, 2]))
+    >>> with bl.set_options(promotion="numpy"):
+    ...     (x * 2.5).tolist()
+    [2.5, 5.0]
+    >>> y = bl.asarray(np.array([0.1, 3.0]))
+    >>> with bl.set_options(contract=True):
+    ...     (y * y - y * y).tolist()
+    [-8.326672684688674e-19, 0.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        promotion: Rule | None = None,
+        accuracy: Literal["fast", "nearest"] | None = None,
+        contract: bool | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if promotion not in ("strict", "numpy", None):
+            raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")
+        if accuracy not in ("fast", "nearest", None):
+            raise ValueError(f'accuracy is "{accuracy}", expected "fast" or "nearest"')
+        if threads is not None:
+            Context(False, threads)
+        self._wanted = (promotion, accuracy, contract, threads)
+        #: What holds outside of each block that was entered; for the first one what held before the call.
+        self._outside: list[Settings] = []
+        self._before: Settings | None = _settings()
+        self._act()
+
+    def _act(self) -> None:
+        promotion, accuracy, contract, threads = self._wanted
+        _core.set_semantics(accuracy, contract)
+        if promotion is not None:
+            _core.set_promotion(promotion == "numpy")
+        if threads is not None:
+            context = _context.get()
+            _context.set(Context(context is not None and context.by_numpy, threads))
+
+    def __enter__(self) -> None:
+        if self._before is not None:
+            self._outside.append(self._before)
+            self._before = None
+            return
+        self._outside.append(_settings())
+        try:
+            self._act()
+        except BaseException:
+            # The handler of a signal has raised, and Python does not call `__exit__` of a block that was not entered.
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: Any) -> None:
+        promotion, semantics, context = self._outside.pop()
+        _core.set_semantics(*semantics)
+        _core.set_promotion(promotion)
+        _context.set(context)
