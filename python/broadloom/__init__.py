@@ -13,6 +13,7 @@ from broadloom import (
     _dlpack,
     _dtypes,
     _elementwise,
+    _errors,
     _exponential,
     _joining,
     _manipulation,
@@ -22,11 +23,12 @@ from broadloom import (
     linalg,
 )
 from broadloom._array import Array
-from broadloom._core import CancelledError, Kernel, LimitError, TextError, TimeLimitError
+from broadloom._core import Kernel
 from broadloom._creation import *
 from broadloom._dlpack import *
 from broadloom._dtypes import *
 from broadloom._elementwise import *
+from broadloom._errors import *
 from broadloom._evaluation import evaluate
 from broadloom._exponential import *
 from broadloom._inspection import __array_namespace_info__
@@ -56,12 +58,8 @@ pi = 3.141592653589793
 
 __all__ = [
     "Array",
-    "CancelledError",
     "Explanation",
     "Kernel",
-    "LimitError",
-    "TextError",
-    "TimeLimitError",
     "TracerError",
     "__array_api_version__",
     "__array_namespace_info__",
@@ -84,6 +82,7 @@ __all__ += _creation.__all__
 __all__ += _dlpack.__all__
 __all__ += _dtypes.__all__
 __all__ += _elementwise.__all__
+__all__ += _errors.__all__
 __all__ += _exponential.__all__
 __all__ += _joining.__all__
 __all__ += _manipulation.__all__

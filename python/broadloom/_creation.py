@@ -18,6 +18,7 @@ from broadloom import _core, _options
 from broadloom._array import Array, check_device, of_numpy
 from broadloom._core import Handle
 from broadloom._dtypes import dtype_of
+from broadloom._errors import LimitError
 from broadloom._introductions import introduce
 from broadloom._operands import has_mask
 from broadloom._operators import Number, float_of, handle_of
@@ -317,7 +318,7 @@ def _integer_range(values: range, dtype: np.dtype[Any]) -> Handle:
     if not values:
         return Handle.full([0], 0, dtype)
     if abs(values.stop - values.start) // abs(values.step) >= np.iinfo(np.int64).max:
-        raise _core.LimitError("arange: there are more elements than memory can address")
+        raise LimitError("arange: there are more elements than memory can address")
     if dtype.kind == "b":
         raise TypeError("arange: bool has no numbers; give another dtype")
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max

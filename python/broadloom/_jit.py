@@ -322,7 +322,7 @@ def jit(
     >>> scaled(np.array([1, 2], "i1"), 1000, factor=1)
     Traceback (most recent call last):
     ...
-    ValueError: 1000 cannot be represented as int8
+    broadloom.LiteralError: 1000 cannot be represented as int8
     """
     named = {
         "threads": threads,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,20 +20,30 @@ from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tra
 Signature = tuple[tuple[Any, ...], ...]
 
 
-@dataclass(frozen=True, eq=False)
 class Traced:
     """What a trace gave: all that is needed for an `Entry`."""
 
-    form: Form
-    #: Whether dtypes promote by NumPy's rule.
-    by_numpy: bool
-    signature: Signature
-    #: The shapes of the arrays, if it holds for these only.
-    shapes: tuple[tuple[int, ...], ...] | None
-    kernel: Kernel
-    sources: list[int | Recorded]
-    structure: Structure
-    captured: list[np.ndarray]
+    def __init__(
+        self,
+        form: Form,
+        by_numpy: bool,
+        signature: Signature,
+        shapes: tuple[tuple[int, ...], ...] | None,
+        kernel: Kernel,
+        sources: list[int | Recorded],
+        structure: Structure,
+        captured: list[np.ndarray],
+    ) -> None:
+        self.form = form
+        #: Whether dtypes promote by NumPy's rule.
+        self.by_numpy = by_numpy
+        self.signature = signature
+        #: The shapes of the arrays, if it holds for these only.
+        self.shapes = shapes
+        self.kernel = kernel
+        self.sources = sources
+        self.structure = structure
+        self.captured = captured
 
     def entry(self, **options: Any) -> Entry:
         """The entry for the table; with options, of a kernel with these instead."""

@@ -15,12 +15,9 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from broadloom._core import Handle
+from broadloom._errors import NoValuesError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-#: What errors of the engine say where an input of kernels would have to have values.
-_NO_VALUES = ("is an input of kernels: it has no values", "the value of a traced array is not known")
-
 
 #: What is asked of a traced array by a method of its own, and not by a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
@@ -120,7 +117,7 @@ def refuse(what: str, *, scalar: str | None = None) -> NoReturn:
 
 def converted(error: Exception) -> TracerError | None:
     """The TracerError that an error of the engine stands for, which found that a traced array has no values; else None."""
-    if not isinstance(error, ValueError) or not any(text in str(error) for text in _NO_VALUES):
+    if not isinstance(error, NoValuesError):
         return None
     place, called = error.__traceback__, ""
     at: TracebackType | None = place

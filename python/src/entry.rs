@@ -7,9 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
 
-use crate::handle::number;
 use crate::kernel::{Kernel, Results};
 use crate::memory::NumpyMemory;
+use crate::operations::number;
 
 /// An argument of a call.
 pub enum Argument<'py> {

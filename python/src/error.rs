@@ -1,41 +1,108 @@
-//! Errors as Python's exceptions, of the types that Python programmers expect, with broadloom's messages.
+//! Errors as Python's exceptions: a class for each kind of error, in `broadloom._errors`, with broadloom's messages and, as attributes,
+//! what the error is about.
 
 use broadloom::text::TextError as RustTextError;
-use broadloom::{Error, ErrorKind};
-use pyo3::create_exception;
-use pyo3::exceptions::{
-    PyMemoryError, PyOSError, PyRuntimeError, PySyntaxError, PyTimeoutError, PyTypeError, PyValueError,
-    PyZeroDivisionError,
-};
+use broadloom::{Array, Error, ErrorKind};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyModule, PyTuple};
 
-create_exception!(broadloom, LimitError, PyMemoryError, "A limit was exceeded, or memory refused.");
-create_exception!(broadloom, CancelledError, PyRuntimeError, "An evaluation was cancelled.");
-create_exception!(broadloom, TimeLimitError, PyTimeoutError, "An evaluation took longer than `max_time`.");
-create_exception!(
-    broadloom,
-    TextError,
-    PySyntaxError,
-    "A text in broadloom's language is wrong; `lineno`, `offset` and `text` say where."
-);
+use crate::dtype;
 
-/// The exception of an error.
-pub fn exception(error: &Error) -> PyErr {
-    let message = error.to_string();
-    match error.kind() {
-        ErrorKind::DType | ErrorKind::Arity => PyTypeError::new_err(message),
-        ErrorKind::ZeroDivision => PyZeroDivisionError::new_err(message),
-        ErrorKind::Limit => LimitError::new_err(message),
-        ErrorKind::Cancelled => CancelledError::new_err(message),
-        ErrorKind::TimeLimit => TimeLimitError::new_err(message),
-        ErrorKind::Io => PyOSError::new_err(message),
-        ErrorKind::Internal | ErrorKind::Host => PyRuntimeError::new_err(message),
-        _ => PyValueError::new_err(message),
+/// The class of a name.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || py.import("broadloom._errors").map(Bound::unbind))?;
+    module.bind(py).getattr(name)
+}
+
+/// The name of the class of a kind.
+fn class_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::DType => "DTypeError",
+        ErrorKind::Arity => "ArityError",
+        ErrorKind::Shape => "ShapeError",
+        ErrorKind::Literal => "LiteralError",
+        ErrorKind::Name => "UnknownNameError",
+        ErrorKind::Syntax => "TextError",
+        ErrorKind::ZeroDivision => "DivisionError",
+        ErrorKind::Limit => "LimitError",
+        ErrorKind::Memory => "LayoutError",
+        ErrorKind::Host => "HostError",
+        ErrorKind::Cancelled => "CancelledError",
+        ErrorKind::TimeLimit => "TimeLimitError",
+        ErrorKind::Io => "FileError",
+        // A kind that has no class yet is our mistake, too.
+        _ => "InternalError",
     }
 }
 
-/// The exception of an error in a text, with its place as [`SyntaxError`](PySyntaxError) has it: lines and columns from 1, in
-/// characters.
+/// What an error is about, beside what it says itself.
+#[derive(Default)]
+pub struct About<'a, 'b> {
+    /// The function or reduction.
+    pub operation: Option<&'a str>,
+    /// The operands.
+    pub operands: &'a [Array<'b>],
+    /// The axes that were asked for.
+    pub axes: Option<&'a [isize]>,
+}
+
+/// The exception of an error.
+pub fn exception(error: &Error) -> PyErr {
+    exception_about(error, &About::default())
+}
+
+/// The exception of an error, and what it is about.
+pub fn exception_about(error: &Error, about: &About<'_, '_>) -> PyErr {
+    Python::attach(|py| made(py, error, about).unwrap_or_else(|failed| failed))
+}
+
+fn made(py: Python<'_>, error: &Error, about: &About<'_, '_>) -> PyResult<PyErr> {
+    let value = class(py, class_of(error.kind()))?.call1((error.to_string(),))?;
+    if let Some(help) = error.help() {
+        value.setattr("help", help)?;
+    }
+    if let (Some(line), Some(column)) = (error.line(), error.column()) {
+        value.setattr("place", (line, column))?;
+    }
+    if let Some(operation) = about.operation {
+        value.setattr("operation", operation)?;
+    }
+    if !about.operands.is_empty() {
+        let operands = about.operands.iter().map(|operand| described(py, operand));
+        value.setattr("operands", PyTuple::new(py, operands.collect::<PyResult<Vec<_>>>()?)?)?;
+    }
+    match about.axes {
+        Some([axis]) => value.setattr("axis", axis)?,
+        Some(axes) => value.setattr("axis", PyTuple::new(py, axes)?)?,
+        None => {}
+    }
+    Ok(PyErr::from_value(value))
+}
+
+/// The dtype and the shape of an operand.
+fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let shape = match array.dims() {
+        None => PyTuple::new(py, array.shape())?,
+        Some(dims) => {
+            let dims = dims.iter().map(|dim| match dim {
+                broadloom::Dim::Fixed(extent) => Ok(extent.into_pyobject(py)?.into_any()),
+                name => Ok(name.to_string().into_pyobject(py)?.into_any()),
+            });
+            PyTuple::new(py, dims.collect::<PyResult<Vec<_>>>()?)?
+        }
+    };
+    Ok((dtype::numpy(py, array.dtype())?, shape).into_pyobject(py)?.into_any())
+}
+
+/// The exception of asking for the values of an input of kernels.
+pub fn no_values(py: Python<'_>, message: &str) -> PyErr {
+    let value = class(py, "NoValuesError").and_then(|class| class.call1((message,)));
+    value.map_or_else(|failed| failed, PyErr::from_value)
+}
+
+/// The exception of an error in a text, with its place as `SyntaxError` has it: lines and columns from 1, in characters.
 pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
     let message = match &error.help {
         Some(help) => format!("{}; {help}", error.message),
@@ -48,17 +115,35 @@ pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
     };
     let ((line, column), (end_line, end_column)) = (place(error.span.start), place(error.span.end));
     let shown = text.lines().nth(line - 1).unwrap_or("").to_owned();
-    TextError::new_err((message, ("<expression>", line, column, shown, end_line, end_column)))
+    Python::attach(|py| {
+        let made = || {
+            let place = ("<expression>", line, column, shown, end_line, end_column);
+            let value = class(py, "TextError")?.call1((message, place))?;
+            value.setattr("place", (line, column))?;
+            if let Some(help) = &error.help {
+                value.setattr("help", help)?;
+            }
+            Ok::<_, PyErr>(PyErr::from_value(value))
+        };
+        made().unwrap_or_else(|failed| failed)
+    })
 }
 
 /// `?` for results of broadloom.
 pub trait OrRaise<T> {
     /// The value, or the exception.
     fn or_raise(self) -> PyResult<T>;
+
+    /// The value, or the exception, which says what it is about.
+    fn or_raise_about(self, about: &About<'_, '_>) -> PyResult<T>;
 }
 
 impl<T> OrRaise<T> for Result<T, Error> {
     fn or_raise(self) -> PyResult<T> {
         self.map_err(|error| exception(&error))
+    }
+
+    fn or_raise_about(self, about: &About<'_, '_>) -> PyResult<T> {
+        self.map_err(|error| exception_about(&error, about))
     }
 }

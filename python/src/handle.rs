@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use broadloom::{Array, Dim, Literal, Op, Over, Promotion, Range, with_promotion};
+use broadloom::{Array, Dim, Literal, Over, Promotion, Range, with_promotion};
 use numpy::{PyArrayDescr, PyUntypedArray};
-use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyDict, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 use crate::dtype;
-use crate::error::OrRaise;
+use crate::error::{About, OrRaise, no_values};
 use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
-use crate::options::{current, of_evaluation};
+use crate::operations::{number, operand};
+use crate::options::of_evaluation;
 use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
@@ -38,6 +39,27 @@ impl Handle {
     /// A handle of an array in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
         Handle { array, work: Work::default(), origin: Origin::Memory(None), by_numpy: false }
+    }
+
+    /// The handle of values in memory of ours, with a rule of promotion.
+    pub fn evaluated_to(array: Array<'static>, by_numpy: bool) -> Handle {
+        Handle { by_numpy, ..Handle::of_memory(array) }
+    }
+
+    /// The handle of an operation's result.
+    pub fn made(array: Array<'static>, work: Work, origin: Origin, by_numpy: bool) -> Handle {
+        Handle { array, work, origin, by_numpy }
+    }
+
+    /// This as an operand.
+    pub fn operand(&self) -> Operand {
+        let Handle { array, work, origin, by_numpy } = self.clone();
+        Operand { array, is_number: false, work, origin, by_numpy }
+    }
+
+    /// Whether operators of it promote by NumPy's rule, whatever is set.
+    pub fn has_numpys_rule(&self) -> bool {
+        self.by_numpy
     }
 
     /// A handle of an input of kernels.
@@ -78,8 +100,24 @@ impl Handle {
         Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
     }
 
+    /// What an error of an operation on this is about.
+    fn about<'a>(&'a self, operation: &'a str, axes: Option<&'a [isize]>) -> About<'a, 'static> {
+        About { operation: Some(operation), operands: std::slice::from_ref(&self.array), axes }
+    }
+
+    /// An exception if it depends on an input of kernels, and so has no values.
+    pub fn check_values(&self, py: Python<'_>) -> PyResult<()> {
+        match self.origin.is_traced() {
+            true => Err(no_values(
+                py,
+                "the array depends on an input of kernels, and has no values before a kernel runs",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
-    fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
+    pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin {
             Origin::Memory(_) => memory::check_lenders(py, &self.array),
             _ => Ok(()),
@@ -93,118 +131,10 @@ impl Handle {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Array<'static>> {
         let options = of_evaluation(options)?;
+        self.check_values(py)?;
         self.check_lenders(py)?;
         compute(py, progress, |control| self.array.eval_watched(&options, control))
     }
-}
-
-/// A number of Python's: bool, int or float.
-pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
-    if let Ok(value) = object.cast::<PyBool>() {
-        return Ok(Literal::Bool(value.is_true()));
-    }
-    if let Ok(value) = object.cast::<PyFloat>() {
-        return Ok(Literal::Float(value.value()));
-    }
-    if object.cast::<PyInt>().is_ok() {
-        // PERF: an i128 is put together of several objects of Python's.
-        if let Ok(value) = object.extract::<i64>() {
-            return Ok(Literal::Int(i128::from(value)));
-        }
-        let value = object.extract::<i128>();
-        return value
-            .map(Literal::Int)
-            .map_err(|_| PyOverflowError::new_err("the integer is beyond what any dtype holds"));
-    }
-    let kind = object.get_type().name()?;
-    if kind == "complex" {
-        return Err(PyNotImplementedError::new_err("there are no complex numbers in broadloom"));
-    }
-    Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
-}
-
-/// An operand: a handle or a number.
-fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
-    if let Ok(handle) = object.cast_exact::<Handle>() {
-        let Handle { array, work, origin, by_numpy } = handle.get().clone();
-        return Ok(Operand { array, is_number: false, work, origin, by_numpy });
-    }
-    let array = Array::scalar(number(object)?);
-    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated, by_numpy: false })
-}
-
-/// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
-#[pyfunction]
-#[pyo3(signature = (op, *operands, numpy_promotion = false))]
-pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
-    let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
-    applied(op, operands_of(operands)?, mode)
-}
-
-/// A function of the op table, of handles and numbers, by the standard's rule; None where NumPy's rule holds, which Python applies.
-#[pyfunction]
-#[pyo3(signature = (op, *operands))]
-pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Option<Handle>> {
-    let given = operands_of(operands)?;
-    if given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy {
-        return Ok(None);
-    }
-    applied(op, given, Promotion::Strict).map(Some)
-}
-
-/// Whether NumPy's rule of promotion holds for operators of these handles: one of them has it, or it is set.
-#[pyfunction]
-#[pyo3(signature = (*handles))]
-pub fn by_numpy(py: Python<'_>, handles: &Bound<'_, PyTuple>) -> PyResult<bool> {
-    let has_rule =
-        |object: Bound<'_, PyAny>| object.cast_exact::<Handle>().is_ok_and(|handle| handle.get().by_numpy);
-    Ok(current(py)?.by_numpy || handles.iter().any(has_rule))
-}
-
-fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>> {
-    operands.iter().map(|given| operand(&given)).collect()
-}
-
-fn applied(op: &str, given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
-    let op =
-        Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
-    let by_numpy = given.iter().any(|operand| operand.by_numpy);
-    let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
-    let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
-    let (array, is_traced) = with_promotion(mode, || {
-        let (arrays, is_traced) = origin::operands(Some(op), given)?;
-        Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise()?, is_traced))
-    })?;
-    let origin = if is_traced { Origin::Traced } else { origin };
-    Ok(Handle { array, work: work.then(), origin, by_numpy })
-}
-
-/// Several handles evaluated in one pass.
-#[pyfunction]
-#[pyo3(signature = (handles, progress = None, **options))]
-pub fn evaluate_many(
-    py: Python<'_>,
-    handles: Vec<PyRef<'_, Handle>>,
-    progress: Option<&Bound<'_, PyAny>>,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Vec<Handle>> {
-    let options = of_evaluation(options)?;
-    let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.array.clone()).collect();
-    let rules: Vec<bool> = handles.iter().map(|handle| handle.by_numpy).collect();
-    handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
-    drop(handles);
-    let roots: Vec<&Array<'_>> = arrays.iter().collect();
-    let made = compute(py, progress, |control| broadloom::eval_many_watched(&roots, &options, control))?;
-    let with_rule = |(array, by_numpy)| Handle { by_numpy, ..Handle::of_memory(array) };
-    Ok(made.into_iter().zip(rules).map(with_rule).collect())
-}
-
-/// The names of the inputs of kernels that handles depend on, each once.
-#[pyfunction]
-pub fn input_names(handles: Vec<PyRef<'_, Handle>>) -> PyResult<Vec<String>> {
-    let arrays = handles.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
-    let roots: Vec<&Array<'_>> = arrays.iter().collect();
-    Ok(Array::input_names(&roots).into_iter().map(str::to_owned).collect())
 }
 
 /// What a reduction runs over.
@@ -417,7 +347,7 @@ impl Handle {
         correction: f64,
         numpy_promotion: bool,
     ) -> PyResult<Handle> {
-        let (x, over) = (&self.array, over(axes, keepdims, dtype)?);
+        let (x, over) = (&self.array, over(axes.clone(), keepdims, dtype)?);
         let mode = if numpy_promotion || self.by_numpy { Promotion::NumPy } else { Promotion::Strict };
         let made = with_promotion(mode, || match name {
             "sum" => Some(x.sum(over)),
@@ -442,7 +372,9 @@ impl Handle {
             _ => None,
         });
         let made = made.ok_or_else(|| PyValueError::new_err(format!("there is no reduction `{name}`")))?;
-        Ok(self.then(made.or_raise()?))
+        let axes = axes.as_deref();
+        let about = self.about(name, axes);
+        Ok(self.then(made.or_raise_about(&about)?))
     }
 
     /// The norm of vectors along axes.
@@ -466,45 +398,52 @@ impl Handle {
             "cumulative_prod" => self.array.cumulative_prod(axis, dtype, include_initial),
             _ => return Err(PyValueError::new_err(format!("there is no cumulative function `{name}`"))),
         };
-        Ok(self.then(made.or_raise()?))
+        let about = self.about(name, axis.as_ref().map(std::slice::from_ref));
+        Ok(self.then(made.or_raise_about(&about)?))
     }
 
     /// The products of two arrays' elements, added up along an axis.
     fn vecdot(&self, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
-        let Handle { array, work, origin, by_numpy } = self.clone();
-        let given = Operand { array, is_number: false, work, origin, by_numpy };
-        let other = operand(other)?;
-        let by_numpy = by_numpy || other.by_numpy;
+        let (given, other) = (self.operand(), operand(other)?);
+        let by_numpy = given.by_numpy || other.by_numpy;
         let before = self.work.or(other.work);
         let origin = self.origin.joined(&other.origin);
         let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
-        let array = arrays[0].vecdot(&arrays[1], axis).or_raise()?;
+        let about =
+            About { operation: Some("vecdot"), operands: &arrays, axes: Some(std::slice::from_ref(&axis)) };
+        let array = arrays[0].vecdot(&arrays[1], axis).or_raise_about(&about)?;
         let origin = if is_traced { Origin::Traced } else { origin };
         Ok(Handle { array, work: before.then(), origin, by_numpy })
     }
 
     fn reshape(&self, shape: Vec<isize>) -> PyResult<Handle> {
-        Ok(self.then(self.array.reshape(&shape).or_raise()?))
+        let about = self.about("reshape", None);
+        Ok(self.then(self.array.reshape(&shape).or_raise_about(&about)?))
     }
 
     fn permute_dims(&self, axes: Vec<isize>) -> PyResult<Handle> {
-        Ok(self.then(self.array.permute_dims(&axes).or_raise()?))
+        let about = self.about("permute_dims", Some(&axes));
+        Ok(self.then(self.array.permute_dims(&axes).or_raise_about(&about)?))
     }
 
     fn broadcast_to(&self, shape: Vec<usize>) -> PyResult<Handle> {
-        Ok(self.then(self.array.broadcast_to(&shape).or_raise()?))
+        let about = self.about("broadcast_to", None);
+        Ok(self.then(self.array.broadcast_to(&shape).or_raise_about(&about)?))
     }
 
     fn expand_dims(&self, axis: isize) -> PyResult<Handle> {
-        Ok(self.then(self.array.expand_dims(axis).or_raise()?))
+        let about = self.about("expand_dims", Some(std::slice::from_ref(&axis)));
+        Ok(self.then(self.array.expand_dims(axis).or_raise_about(&about)?))
     }
 
     fn squeeze(&self, axis: isize) -> PyResult<Handle> {
-        Ok(self.then(self.array.squeeze(axis).or_raise()?))
+        let about = self.about("squeeze", Some(std::slice::from_ref(&axis)));
+        Ok(self.then(self.array.squeeze(axis).or_raise_about(&about)?))
     }
 
     fn flip(&self, axis: isize) -> PyResult<Handle> {
-        Ok(self.then(self.array.flip(axis).or_raise()?))
+        let about = self.about("flip", Some(std::slice::from_ref(&axis)));
+        Ok(self.then(self.array.flip(axis).or_raise_about(&about)?))
     }
 
     /// The index of each element along an axis, as int64.
@@ -534,7 +473,7 @@ impl Handle {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Handle> {
         let made = self.evaluated(py, progress, options)?;
-        Ok(Handle { by_numpy: self.by_numpy, ..Handle::of_memory(made) })
+        Ok(Handle::evaluated_to(made, self.by_numpy))
     }
 
     /// Computes into an array of NumPy's of the same shape and dtype.
@@ -555,6 +494,7 @@ impl Handle {
             let (is, given) = (self.array.dtype(), memory.dtype);
             return Err(PyTypeError::new_err(format!("out: the result is {is}, the array {given}")));
         }
+        self.check_values(py)?;
         self.check_lenders(py)?;
         // SAFETY: `out` is borrowed for as long as the view is used, and writeable.
         let view = unsafe { memory.view_mut() }?;

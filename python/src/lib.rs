@@ -16,6 +16,7 @@ mod kernel;
 mod measure;
 mod memory;
 mod numexpr;
+mod operations;
 mod options;
 mod origin;
 mod repeat;
@@ -41,15 +42,15 @@ mod _core {
     #[pymodule_export]
     use super::entry::Entry;
     #[pymodule_export]
-    use super::error::{CancelledError, LimitError, TextError, TimeLimitError};
-    #[pymodule_export]
-    use super::handle::{Handle, apply, by_numpy, evaluate_many, input_names, promoted};
+    use super::handle::Handle;
     #[pymodule_export]
     use super::kernel::Kernel;
     #[pymodule_export]
     use super::measure::engine_seconds;
     #[pymodule_export]
     use super::numexpr::{Plan, evaluate, numexpr_threads, re_evaluate, validate};
+    #[pymodule_export]
+    use super::operations::{apply, by_numpy, evaluate_many, input_names, promoted};
     #[pymodule_export]
     use super::options::{Context, engine_info, set_context_variable, set_promotion, set_semantics};
     #[pymodule_export]

@@ -22,9 +22,9 @@ use smallvec::SmallVec;
 use crate::dtype;
 use crate::entry::{Argument, Entry, Source, only};
 use crate::error::OrRaise;
-use crate::handle::number;
 use crate::kernel::Results;
 use crate::memory::{self, Axes};
+use crate::operations::number;
 use crate::run::compute;
 
 /// Inputs up to so many words of 8 bytes in all are copied.

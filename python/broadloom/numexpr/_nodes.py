@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from broadloom._core import LimitError
+from broadloom import LimitError
 from broadloom._registry import found
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED

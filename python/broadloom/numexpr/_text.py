@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, Final
 
-from broadloom._core import LimitError
+from broadloom import LimitError
 from broadloom.numexpr import _nodes
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 from broadloom.numexpr._nodes import BOOLEAN, ConstantNode, ExpressionNode, VariableNode

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from onnx import FunctionProto, NodeProto
 
-from broadloom._core import LimitError
+from broadloom import LimitError
 from broadloom.onnx._errors import InvalidModelError
 
 #: As many operators may a model have once its functions are expanded.

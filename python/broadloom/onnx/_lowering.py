@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from onnx import FunctionProto, NodeProto, defs
 
-from broadloom._core import LimitError
+from broadloom import LimitError
 from broadloom.onnx import _calls
 from broadloom.onnx._attributes import Attributes, Values, by_name, resolved, with_attributes
 from broadloom.onnx._calls import domain_of, functions_by_key, key_of, name_of

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core
-from broadloom._core import Handle, Kernel, LimitError
+from broadloom import LimitError, _core
+from broadloom._core import Handle, Kernel
 from broadloom.onnx._constants import is_literal, of_array
 from broadloom.onnx._errors import printable
 from broadloom.onnx._program import Program

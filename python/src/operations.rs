@@ -1,0 +1,124 @@
+//! Operations on handles and numbers: functions of the op table under a rule of promotion, and evaluation of several at once.
+
+use broadloom::{Array, Literal, Op, Promotion, with_promotion};
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
+use smallvec::SmallVec;
+
+use crate::error::{About, OrRaise};
+use crate::handle::Handle;
+use crate::options::{current, of_evaluation};
+use crate::origin::{self, Operand, Origin};
+use crate::run::compute;
+use crate::work::Work;
+
+/// A number of Python's: bool, int or float.
+pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
+    if let Ok(value) = object.cast::<PyBool>() {
+        return Ok(Literal::Bool(value.is_true()));
+    }
+    if let Ok(value) = object.cast::<PyFloat>() {
+        return Ok(Literal::Float(value.value()));
+    }
+    if object.cast::<PyInt>().is_ok() {
+        // PERF: an i128 is put together of several objects of Python's.
+        if let Ok(value) = object.extract::<i64>() {
+            return Ok(Literal::Int(i128::from(value)));
+        }
+        let value = object.extract::<i128>();
+        return value
+            .map(Literal::Int)
+            .map_err(|_| PyOverflowError::new_err("the integer is beyond what any dtype holds"));
+    }
+    let kind = object.get_type().name()?;
+    if kind == "complex" {
+        return Err(PyNotImplementedError::new_err("there are no complex numbers in broadloom"));
+    }
+    Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
+}
+
+/// An operand: a handle or a number.
+pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    if let Ok(handle) = object.cast_exact::<Handle>() {
+        return Ok(handle.get().operand());
+    }
+    let array = Array::scalar(number(object)?);
+    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated, by_numpy: false })
+}
+
+/// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
+#[pyfunction]
+#[pyo3(signature = (op, *operands, numpy_promotion = false))]
+pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
+    let mode = if numpy_promotion { Promotion::NumPy } else { Promotion::Strict };
+    applied(op, operands_of(operands)?, mode)
+}
+
+/// A function of the op table, of handles and numbers, by the standard's rule; None where NumPy's rule holds, which Python applies.
+#[pyfunction]
+#[pyo3(signature = (op, *operands))]
+pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Option<Handle>> {
+    let given = operands_of(operands)?;
+    if given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy {
+        return Ok(None);
+    }
+    applied(op, given, Promotion::Strict).map(Some)
+}
+
+/// Whether NumPy's rule of promotion holds for operators of these handles: one of them has it, or it is set.
+#[pyfunction]
+#[pyo3(signature = (*handles))]
+pub fn by_numpy(py: Python<'_>, handles: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    let has_rule = |object: Bound<'_, PyAny>| {
+        object.cast_exact::<Handle>().is_ok_and(|handle| handle.get().has_numpys_rule())
+    };
+    Ok(current(py)?.by_numpy || handles.iter().any(has_rule))
+}
+
+fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>> {
+    operands.iter().map(|given| operand(&given)).collect()
+}
+
+fn applied(op: &str, given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
+    let op =
+        Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
+    let by_numpy = given.iter().any(|operand| operand.by_numpy);
+    let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
+    let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));
+    let (array, is_traced) = with_promotion(mode, || {
+        let (arrays, is_traced) = origin::operands(Some(op), given)?;
+        let about = About { operation: Some(op.name()), operands: &arrays, axes: None };
+        Ok::<_, PyErr>((Array::apply(op, &arrays).or_raise_about(&about)?, is_traced))
+    })?;
+    let origin = if is_traced { Origin::Traced } else { origin };
+    Ok(Handle::made(array, work.then(), origin, by_numpy))
+}
+
+/// Several handles evaluated in one pass.
+#[pyfunction]
+#[pyo3(signature = (handles, progress = None, **options))]
+pub fn evaluate_many(
+    py: Python<'_>,
+    handles: Vec<PyRef<'_, Handle>>,
+    progress: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<Handle>> {
+    let options = of_evaluation(options)?;
+    let arrays: Vec<Array<'static>> = handles.iter().map(|handle| handle.operand().array).collect();
+    let rules: Vec<bool> = handles.iter().map(|handle| handle.has_numpys_rule()).collect();
+    handles.iter().try_for_each(|handle| handle.check_values(py))?;
+    handles.iter().try_for_each(|handle| handle.check_lenders(py))?;
+    drop(handles);
+    let roots: Vec<&Array<'_>> = arrays.iter().collect();
+    let made = compute(py, progress, |control| broadloom::eval_many_watched(&roots, &options, control))?;
+    Ok(made.into_iter().zip(rules).map(|(array, by_numpy)| Handle::evaluated_to(array, by_numpy)).collect())
+}
+
+/// The names of the inputs of kernels that handles depend on, each once.
+#[pyfunction]
+pub fn input_names(handles: Vec<PyRef<'_, Handle>>) -> PyResult<Vec<String>> {
+    let arrays = handles.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
+    let roots: Vec<&Array<'_>> = arrays.iter().collect();
+    Ok(Array::input_names(&roots).into_iter().map(str::to_owned).collect())
+}
