@@ -4,8 +4,8 @@
 //! built for it, and runs it; only a signature that it has not seen goes to Python, which builds a kernel. Short inputs are
 //! copied, so that the kernel may be given slices, whose run is the shortest.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::{Call, In, Literal, Out};
 use numpy::PyUntypedArray;
@@ -24,13 +24,10 @@ use crate::operations::number;
 use crate::options::{Context, current};
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
-use crate::table::Table;
+use crate::table::{LastCall, Shapes, Table};
 
 /// Dtypes, ranks and patterns of extents as bytes, which are compared.
 pub type Signature = SmallVec<[u8; 32]>;
-
-/// The shapes of the array arguments, one after the other.
-pub type Shapes = SmallVec<[usize; 8]>;
 
 /// The signature of arguments, and their shapes. An extent of 1 is 0; another is the number of the extents that were different at
 /// its position, counted from the right.
@@ -127,8 +124,7 @@ pub struct Known {
     /// Of an entry that holds for these extents only.
     shapes: Option<Shapes>,
     entry: Py<Entry>,
-    /// The last call that row-major inputs of these shapes were bound to.
-    last: Mutex<Option<(Shapes, Call)>>,
+    last: LastCall,
 }
 
 /// A function that runs kernels on NumPy's arrays: a base class, whose subclasses have
@@ -301,7 +297,7 @@ enum Given<'m> {
 impl Known {
     /// An entry for arguments of a signature.
     pub fn new(tag: u64, signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
-        Known { tag, signature, shapes, entry, last: Mutex::default() }
+        Known { tag, signature, shapes, entry, last: LastCall::default() }
     }
 
     /// The entry.
@@ -434,11 +430,8 @@ impl Known {
         arguments: &[Argument<'_>],
         is_plain: bool,
     ) -> PyResult<Call> {
-        if is_plain
-            && let Some((of, call)) = &*self.last.lock().unwrap_or_else(PoisonError::into_inner)
-            && of == shapes
-        {
-            return Ok(call.clone());
+        if is_plain && let Some(call) = self.last.find(shapes) {
+            return Ok(call);
         }
         let entry = self.entry.get();
         let kernel = entry.compiled();
@@ -463,11 +456,7 @@ impl Known {
         // Planning takes a while.
         let call = py.detach(|| kernel.bind_like(&inputs)).or_raise()?;
         if is_plain {
-            let made = Some((shapes.clone(), call.clone()));
-            let last =
-                std::mem::replace(&mut *self.last.lock().unwrap_or_else(PoisonError::into_inner), made);
-            // Not under the lock: a kernel that goes may take what it holds with it.
-            drop(last);
+            self.last.keep(shapes.clone(), &call);
         }
         Ok(call)
     }

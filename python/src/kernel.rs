@@ -13,6 +13,7 @@ use crate::handle::Handle;
 use crate::memory::{self, NumpyMemory, changed};
 use crate::options::of_keywords;
 use crate::run::compute;
+use crate::table::{LastCall, Shapes};
 
 /// A compiled expression of named inputs.
 #[pyclass(frozen, module = "broadloom._core")]
@@ -21,6 +22,7 @@ pub struct Kernel {
     text: String,
     /// The options that it was built with, as keywords.
     keywords: Option<Py<PyDict>>,
+    last: LastCall,
 }
 
 /// What a run writes.
@@ -30,6 +32,21 @@ impl Kernel {
     /// The kernel.
     pub fn kernel(&self) -> &RustKernel {
         &self.kernel
+    }
+
+    /// The ranks and extents of inputs that are row-major and of the kernel's dtypes; None of others.
+    fn shapes_of(&self, memory: &[NumpyMemory]) -> Option<Shapes> {
+        let ports = self.kernel.inputs();
+        let fits = |(memory, port): (&NumpyMemory, &Port)| memory.is_row_major && memory.dtype == port.dtype;
+        if memory.len() != ports.len() || !memory.iter().zip(ports).all(fits) {
+            return None;
+        }
+        Some(
+            memory
+                .iter()
+                .flat_map(|memory| std::iter::once(memory.shape.len()).chain(memory.shape.iter().copied()))
+                .collect(),
+        )
     }
 }
 
@@ -98,7 +115,7 @@ impl Kernel {
         let inputs = inputs.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;
         let kernel = RustKernel::named(&named, &inputs.iter().collect::<Vec<_>>(), &options).or_raise()?;
         let text = with_inputs(kernel.inputs(), &broadloom::text::print(&named).or_raise()?);
-        Ok(Kernel { kernel, text, keywords })
+        Ok(Kernel { kernel, text, keywords, last: LastCall::default() })
     }
 
     /// A kernel of a program in broadloom's language.
@@ -108,7 +125,7 @@ impl Kernel {
         let keywords = copied(options)?;
         let options = of_keywords(options)?;
         let kernel = RustKernel::parse(text, &options).map_err(|error| text_exception(&error, text))?;
-        Ok(Kernel { kernel, text: text.to_owned(), keywords })
+        Ok(Kernel { kernel, text: text.to_owned(), keywords, last: LastCall::default() })
     }
 
     /// Runs on arrays, in the order of the inputs; the results in their order.
@@ -124,8 +141,18 @@ impl Kernel {
         let memory: SmallVec<[NumpyMemory; 4]> = memory.collect::<PyResult<_>>()?;
         // SAFETY: `arrays` keeps them alive until the run is over.
         let inputs: SmallVec<[In<'_>; 4]> = memory.iter().map(|memory| unsafe { memory.input() }).collect();
-        // Planning takes a while.
-        let call = py.detach(|| self.kernel.bind_like(&inputs)).or_raise()?;
+        let shapes = self.shapes_of(&memory);
+        let call = match shapes.as_ref().and_then(|shapes| self.last.find(shapes)) {
+            Some(call) => call,
+            None => {
+                // Planning takes a while.
+                let call = py.detach(|| self.kernel.bind_like(&inputs)).or_raise()?;
+                if let Some(shapes) = shapes {
+                    self.last.keep(shapes, &call);
+                }
+                call
+            }
+        };
         let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
         let made = results(py, &wanted, self.kernel.outputs(), &shapes)?;
         let written = writeable(&made)?;

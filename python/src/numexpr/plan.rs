@@ -14,12 +14,12 @@ use smallvec::SmallVec;
 use super::layout::{Order, axes, broadcast};
 use super::scope::Values;
 use super::translation::translation;
-use crate::dispatch::{Known, Shapes, Signature, described, signature};
+use crate::dispatch::{Known, Signature, described, signature};
 use crate::dtype;
 use crate::entry::{Argument, Entry};
 use crate::memory::{self, Axes, NumpyMemory};
 use crate::repeat::Repeats;
-use crate::table::Table;
+use crate::table::{Shapes, Table};
 
 /// How many threads kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
