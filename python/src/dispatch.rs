@@ -171,7 +171,7 @@ impl Dispatch {
     }
 
     /// Runs a call, or has `general` answer it, where an argument is neither an array of NumPy's own class nor a number.
-    #[inline]
+    #[inline(always)]
     fn called<'py>(
         slf: &Bound<'py, Self>,
         asked: Asked,
