@@ -17,7 +17,7 @@ fn seeds(share: u64) -> Range<u64> {
     let seeds = match asked.as_deref().map(|asked| asked.split_once("..").ok_or(asked)) {
         Ok(Ok((from, to))) => number(from)..number(to),
         Ok(Err(to)) => 0..number(to),
-        Err(_) => 0..(DEFAULT_SEEDS / one_of(12)) as u64,
+        Err(_) => 0..(DEFAULT_SEEDS / one_of(24)) as u64,
     };
     seeds.start..seeds.start + (seeds.end - seeds.start).div_ceil(share)
 }

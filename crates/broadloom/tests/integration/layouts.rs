@@ -5,6 +5,7 @@ use broadloom::prelude::*;
 use broadloom::{Options, eval_many_with};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
+use broadloom_testkit::one_of;
 
 /// How an operand lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -243,8 +244,8 @@ fn combinations(n: usize) -> Vec<Vec<Lie>> {
 
 #[test]
 fn every_layout_of_inputs() {
-    for kernel in &KERNELS {
-        for shape in shapes() {
+    for (i, kernel) in KERNELS.iter().enumerate() {
+        for shape in shapes().into_iter().skip(i % one_of(2)).step_by(one_of(2)) {
             for lies in combinations(kernel.inputs.len()) {
                 let operands: Vec<_> = kernel
                     .inputs
@@ -276,8 +277,8 @@ fn every_layout_of_inputs() {
 
 #[test]
 fn every_layout_of_outputs() {
-    for kernel in KERNELS.iter().filter(|kernel| kernel.outputs.len() == 1) {
-        for shape in shapes() {
+    for (i, kernel) in KERNELS.iter().filter(|kernel| kernel.outputs.len() == 1).enumerate() {
+        for shape in shapes().into_iter().skip(i % one_of(2)).step_by(one_of(2)) {
             for (i, out_lie) in OUTPUTS.into_iter().enumerate() {
                 for in_lie in INPUTS {
                     let lies = [in_lie, OUTPUTS[(i + 1) % OUTPUTS.len()], Contiguous];

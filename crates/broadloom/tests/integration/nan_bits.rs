@@ -6,7 +6,7 @@ use broadloom::text;
 use broadloom::{Op, Options, Result, eval_many_with};
 use broadloom_core::rewrite::Rules;
 use broadloom_core::{Scalar, fold};
-use broadloom_testkit::{Runner, elements};
+use broadloom_testkit::{Runner, elements, one_of};
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
 
@@ -85,14 +85,16 @@ const MOVES: [Move; 6] = [
 fn functions_give_the_scalar_definitions_nan_and_moves_keep_it() -> Result<()> {
     let mut checked = 0;
     for dtype in FLOATS {
-        for op in Op::public().filter(|op| op.result(dtype) == Some(dtype) && *op != Op::Where) {
+        let ops = Op::public().filter(|op| op.result(dtype) == Some(dtype) && *op != Op::Where);
+        for (i, op) in ops.enumerate() {
             let bits = columns(dtype, op.operands());
             let scalar = |bits| Scalar { dtype, bits };
             let want: Vec<u64> = (0..bits[0].len())
                 .map(|i| bits.iter().map(|column| scalar(column[i])).collect::<Vec<_>>())
                 .map(|args| fold::apply(op, &args).expect("takes floats").bits)
                 .collect();
-            for lie in [Lie::Contiguous, Lie::EverySecond, Lie::Backwards] {
+            let lies = [Lie::Contiguous, Lie::EverySecond, Lie::Backwards];
+            for lie in lies.into_iter().skip(i % one_of(3)).step_by(one_of(3)) {
                 let operands: Vec<_> =
                     bits.iter().map(|column| array(dtype, column, lie)).collect::<Result<_>>()?;
                 let result = Array::apply(op, &operands)?;
@@ -110,7 +112,7 @@ fn functions_give_the_scalar_definitions_nan_and_moves_keep_it() -> Result<()> {
         }
     }
     let runners = Runner::all().count();
-    assert!(checked > 250_000 * runners, "{checked} elements by {runners}");
+    assert!(checked > 250_000 / one_of(3) * runners, "{checked} elements by {runners}");
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use broadloom::{ErrorKind, Op};
 use broadloom_testkit::Runner;
 use broadloom_testkit::elements;
 use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
-use broadloom_testkit::{DTYPES, Value, edge_cases};
+use broadloom_testkit::{DTYPES, Value, edge_cases, one_of};
 
 /// `--` is undefined.
 const STRICT: &str = "
@@ -186,13 +186,13 @@ const OPS: [&str; 11] = [
 fn operands_are_converted_before_the_function_sees_them() {
     let mut checked = 0;
     for (mode, table) in MODES {
-        for (a, b, met) in pairs(table) {
+        for (i, (a, b, met)) in pairs(table).into_iter().enumerate() {
             let (xs, ys) = (some(a), some(b));
             let n = xs.len() * ys.len();
             let first: Vec<u64> = (0..n).map(|i| xs[i / ys.len()]).collect();
             let second: Vec<u64> = (0..n).map(|i| ys[i % ys.len()]).collect();
             let operands = [elements::array(a, &[n], &first), elements::array(b, &[n], &second)];
-            for name in OPS {
+            for name in OPS.into_iter().skip(i % one_of(4)).step_by(one_of(4)) {
                 let signature = Signature::of(name).expect("in the model");
                 let Some(dtype) = met.and_then(|met| operand_dtype(signature, met, mode)) else { continue };
                 let convert = |from: DType, bits: u64| {
@@ -215,7 +215,7 @@ fn operands_are_converted_before_the_function_sees_them() {
             }
         }
     }
-    assert!(checked > 1200, "{checked}");
+    assert!(checked > 1200 / one_of(4), "{checked}");
 }
 
 /// What reductions make of integers and bools: sums widen; means and norms are of floats, unless promotion is NumPy's.

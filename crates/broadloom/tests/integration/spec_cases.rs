@@ -5,6 +5,7 @@ use std::path::Path;
 
 use broadloom::{Array, Result, functions};
 use broadloom_testkit::conformance::{self, Place};
+use broadloom_testkit::one_of;
 
 /// Calls the function of a name, from the op table.
 macro_rules! call {
@@ -42,11 +43,14 @@ fn check(place: Place) {
     let batches = conformance::batches(folder).unwrap_or_else(|error| panic!("{error}"));
     let rows: usize = batches.iter().map(|b| b.rows()).sum();
     assert!(batches.len() > 400 && rows > 15_000, "{rows} rows in {} batches", batches.len());
-    let account = conformance::account(&batches, place, &apply);
+    // Others for each place.
+    let first = place as usize % one_of(3);
+    let tried: Vec<_> = batches.into_iter().skip(first).step_by(one_of(3)).collect();
+    let account = conformance::account(&tried, place, &apply);
     let wrong: Vec<&String> = account.values().flat_map(|tried| &tried.wrong).collect();
     assert!(wrong.is_empty(), "{} are wrong:\n{:#?}", wrong.len(), &wrong[..wrong.len().min(20)]);
     let compared: u64 = account.values().map(|tried| tried.compared).sum();
-    assert!(compared > 3000, "{compared}");
+    assert!(compared > 3000 / one_of(3) as u64, "{compared}");
 }
 
 #[test]
