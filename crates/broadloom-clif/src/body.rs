@@ -31,10 +31,12 @@ pub enum Code {
     CheckDivisor(i32),
     /// A primitive that the target has instructions for.
     Primitive(Primitive),
-    /// The lesser of two integers.
+    /// The lesser of two numbers. Of floats −0 is less than 0, and lanes with a NaN are unspecified.
     Minimum,
-    /// The greater of two integers.
+    /// The greater of two numbers, likewise.
     Maximum,
+    /// A mask of the lanes in which either of two floats is NaN.
+    Unordered,
 }
 
 /// A value of the body.
@@ -68,7 +70,7 @@ impl Node {
             Code::Host(_) => self.args.iter().position(|arg| *arg == NONE).unwrap_or(4),
             Code::CheckDivisor(_) => 1,
             Code::Primitive(primitive) => primitive.operands(),
-            Code::Minimum | Code::Maximum => 2,
+            Code::Minimum | Code::Maximum | Code::Unordered => 2,
         };
         &self.args[..count]
     }
@@ -375,6 +377,9 @@ impl Body {
             MaskAnd | MaskOr | MaskXor => {
                 let lane = self.node(m).lane;
                 let other = self.resized(a, lane);
+                if let Some(either) = self.either_nan(inst.primitive, m, other) {
+                    return Some(either);
+                }
                 self.define(code, unsigned(lane), [m, other, none, none], lane)
             }
             Select if inst.dtype == DType::Bool => {
@@ -387,6 +392,7 @@ impl Body {
                 if let Some(code) = self.extremum(m, a, b) {
                     return Some(self.define(code.0, code.1, [a, b, none, none], size));
                 }
+                let b = self.float_extremum(m, b).unwrap_or(b);
                 self.define(code, inst.dtype, [m, a, b, none], size)
             }
             SlowPath(_) => {
@@ -431,6 +437,7 @@ impl Body {
             And if self.constant(y) == Some(ones(size)) => Some(x),
             ShlConst(0) | ShrConst(0) => Some(x),
             Select if y == z => Some(y),
+            Cmp(how) => self.test_for_nan(how, x, y),
             IntResize(from) => match self.constant(x) {
                 _ if from.size() == size => Some(x),
                 Some(bits) => {
@@ -529,6 +536,7 @@ impl fmt::Display for Body {
                     Code::CheckDivisor(site) => write!(f, "  check_divisor.{site}")?,
                     Code::Minimum => write!(f, "  {var:?}: {dtype} = minimum")?,
                     Code::Maximum => write!(f, "  {var:?}: {dtype} = maximum")?,
+                    Code::Unordered => write!(f, "  {var:?}: mask({dtype}) = unordered")?,
                     Code::Primitive(p) if p.gives_mask() => write!(f, "  {var:?}: mask({dtype}) = {p}")?,
                     Code::Primitive(p) => write!(f, "  {var:?}: {dtype} = {p}")?,
                 }
@@ -544,5 +552,6 @@ impl fmt::Display for Body {
     }
 }
 
+mod floats;
 #[cfg(test)]
 mod tests;

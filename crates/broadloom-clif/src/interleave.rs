@@ -36,7 +36,7 @@ pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
 fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
     match node.code {
         Code::Input(_) => node.lane == narrow,
-        Code::Param(_) | Code::Minimum | Code::Maximum => true,
+        Code::Param(_) | Code::Minimum | Code::Maximum | Code::Unordered => true,
         Code::Host(_) | Code::CheckDivisor(_) => false,
         Code::Primitive(primitive) => match primitive {
             Primitive::SlowPath(_)

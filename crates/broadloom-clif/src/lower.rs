@@ -6,6 +6,7 @@
 use broadloom_ir::DType;
 use broadloom_math::record::Primitive;
 use broadloom_wide::Intrinsic;
+use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 
 use crate::body::{Code, Node};
@@ -18,12 +19,23 @@ pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
     let signed = is_signed(node.dtype);
     match node.code {
         Code::Primitive(primitive) => lower(v, primitive, node.dtype, args),
+        Code::Minimum if node.dtype.is_float() => extremum(v, Intrinsic::Minimum, a, b),
+        Code::Maximum if node.dtype.is_float() => extremum(v, Intrinsic::Maximum, a, b),
+        Code::Unordered => a.zip(b, |a, b| v.ins().fcmp(FloatCC::Unordered, a, b)),
         Code::Minimum if signed => a.zip(b, |a, b| v.ins().smin(a, b)),
         Code::Minimum => a.zip(b, |a, b| v.ins().umin(a, b)),
         Code::Maximum if signed => a.zip(b, |a, b| v.ins().smax(a, b)),
         Code::Maximum => a.zip(b, |a, b| v.ins().umax(a, b)),
         Code::Input(_) | Code::Param(_) | Code::Host(_) | Code::CheckDivisor(_) => *a,
     }
+}
+
+/// The minimum or maximum of floats.
+fn extremum(v: &mut Vectors<'_>, intrinsic: Intrinsic, a: &Lanes, b: &Lanes) -> Lanes {
+    a.zip(b, |a, b| {
+        let ty = v.type_of(a);
+        v.call(intrinsic, &[a, b], ty)
+    })
 }
 
 fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, args: &[Lanes; 4]) -> Lanes {

@@ -59,6 +59,10 @@ intrinsics! {
     ShiftRightSigned,
     /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the high halves of products of unsigned numbers; the lanes of the second are the same.
     MultiplyHigh,
+    /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the lesser, −0 of zeros of both signs; unspecified where either is NaN.
+    Minimum,
+    /// `(fA xN, fA xN) -> fA xN`, A ≥ 32: the greater, 0 of zeros of both signs; unspecified where either is NaN.
+    Maximum,
     /// `(iA xN, i64 xM) -> iA xN`, A ≥ 16: shifted right by the count in the lowest lane of the second, whose lanes are the
     /// same; zeros come in, also for counts of A and more.
     ShiftRightUniform,

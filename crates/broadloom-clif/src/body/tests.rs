@@ -119,7 +119,25 @@ fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one(
     };
     assert!(lesser(DType::Int32, Width::W256) && lesser(DType::UInt64, Width::W512));
     assert!(!lesser(DType::Int32, Width::W128) && !lesser(DType::UInt64, Width::W256));
-    assert!(!lesser(DType::Float32, Width::W512));
+    assert!(lesser(DType::Float32, Width::W512) && lesser(DType::Float64, Width::W256));
+    assert!(!lesser(DType::Float32, Width::W128));
+}
+
+/// A minimum or maximum of floats is three instructions: the lesser but for NaN, a test of both operands for NaN, and a select. So many
+/// are a square root, a test for NaN and a select.
+#[test]
+fn extremes_and_roots_of_floats_are_three_instructions() {
+    for width in [Width::W256, Width::W512] {
+        for (op, code) in [(Op::Minimum, Code::Minimum), (Op::Maximum, Code::Maximum)] {
+            let body = body(DType::Float64, &[(op, [0, 1])], &[Access::Contiguous; 2], width);
+            let codes: Vec<Code> = body.at(Depth::Element).iter().map(|&var| body.node(var).code).collect();
+            assert!(codes.contains(&code) && codes.contains(&Code::Unordered), "{body}");
+            // Two inputs and the constant.
+            assert_eq!(codes.len(), 3 + 2, "{body}");
+        }
+        let body = body(DType::Float32, &[(Op::Sqrt, [0, 0])], &[Access::Contiguous], width);
+        assert_eq!(body.at(Depth::Element).len(), 3 + 1, "{body}");
+    }
 }
 
 #[test]

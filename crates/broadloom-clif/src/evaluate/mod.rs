@@ -386,6 +386,12 @@ impl<'f> Machine<'f> {
                 assert!(same.iter().all(|other| *other == same[0]), "lanes that differ");
                 self.lanes(ty, args, |x| ((u128::from(x[0]) * u128::from(x[1])) >> a) as u64)
             }
+            Intrinsic::Minimum | Intrinsic::Maximum => {
+                let floats = from == ty && self.ty(args[1]) == ty && from.lane_type().is_float();
+                assert!(floats && a >= 32, "{intrinsic:?} of {from} to {ty}");
+                let is_least = intrinsic == Intrinsic::Minimum;
+                self.lanes(ty, args, |x| extremum(x[0], x[1], a, is_least))
+            }
             Intrinsic::ShiftRightUniform => {
                 let counts = self.ty(args[1]);
                 assert!(from == ty && a >= 16 && counts.lane_type() == types::I64, "{intrinsic:?} of {ty}");
@@ -469,6 +475,20 @@ fn unpacked(bytes: &[u8], ty: Type) -> Bits {
         *out = u64::from_le_bytes(word);
     }
     out
+}
+
+/// The minimum or maximum of two floats, which orders zeros by their signs; where either is NaN, bits that are no NaN.
+fn extremum(a: u64, b: u64, lane_bits: u32, is_least: bool) -> u64 {
+    let value = |bits: u64| match lane_bits {
+        32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    };
+    let (x, y) = (value(a), value(b));
+    match (x.is_nan() || y.is_nan(), x.total_cmp(&y).is_le() == is_least) {
+        (true, _) => 0x5a5a_5a5a_5a5a_5a5a & ones(lane_bits),
+        (false, true) => a,
+        (false, false) => b,
+    }
 }
 
 fn compare(cond: IntCC, ty: Type, a: u64, b: u64) -> bool {

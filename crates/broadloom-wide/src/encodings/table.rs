@@ -76,6 +76,10 @@ encodings! {
     MAXPD = binary(vex: VEX_Vmaxpd_xmm_xmm_xmmm128, VEX_Vmaxpd_ymm_ymm_ymmm256;
         evex: EVEX_Vmaxpd_xmm_k1z_xmm_xmmm128b64, EVEX_Vmaxpd_ymm_k1z_ymm_ymmm256b64,
         EVEX_Vmaxpd_zmm_k1z_zmm_zmmm512b64_sae).broadcast(8);
+    RANGEPS = binary(evex: EVEX_Vrangeps_xmm_k1z_xmm_xmmm128b32_imm8, EVEX_Vrangeps_ymm_k1z_ymm_ymmm256b32_imm8,
+        EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae).broadcast(4);
+    RANGEPD = binary(evex: EVEX_Vrangepd_xmm_k1z_xmm_xmmm128b64_imm8, EVEX_Vrangepd_ymm_k1z_ymm_ymmm256b64_imm8,
+        EVEX_Vrangepd_zmm_k1z_zmm_zmmm512b64_imm8_sae).broadcast(8);
     SQRTPS = unary(vex: VEX_Vsqrtps_xmm_xmmm128, VEX_Vsqrtps_ymm_ymmm256;
         evex: EVEX_Vsqrtps_xmm_k1z_xmmm128b32, EVEX_Vsqrtps_ymm_k1z_ymmm256b32,
         EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er).broadcast(4);

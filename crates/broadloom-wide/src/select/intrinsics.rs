@@ -37,6 +37,7 @@ impl Lower<'_> {
             Intrinsic::TruncatePair => self.truncate_pair(result, args),
             Intrinsic::MultiplyHigh => self.multiply_high(result, args),
             Intrinsic::ShiftRightUniform => self.shift_right_uniform(result, args),
+            Intrinsic::Minimum | Intrinsic::Maximum => self.float_extremum(intrinsic, result, args),
             Intrinsic::Reverse => self.reverse(result, args[0]),
             Intrinsic::EverySecond => self.every_second(result, args),
             _ => self.conversion(intrinsic, result, args[0]),
@@ -66,6 +67,37 @@ impl Lower<'_> {
             return self.shift_lanes_avx2(intrinsic, result, args);
         }
         self.binary(ops[place], result, args);
+        Ok(())
+    }
+
+    /// The minimum or maximum of floats. AVX-512 has an instruction that orders zeros; of two others, which give the second operand
+    /// where both are equal, one has the operands in the other order, and the bits of their results are joined.
+    fn float_extremum(
+        &mut self,
+        intrinsic: Intrinsic,
+        result: Value,
+        args: &[Value],
+    ) -> Result<(), Unsupported> {
+        let ty = self.clif.ty(result);
+        let (is_least, is_single) = (intrinsic == Intrinsic::Minimum, lane(ty) == 4);
+        if self.clif.level == Level::Avx512 {
+            let op = if is_single { encodings::RANGEPS } else { encodings::RANGEPD };
+            let (def, x, y) = (self.reg(result), VOperand::Reg(self.reg(args[0])), self.source(args[1]));
+            // Bit 0 asks for the greater, and bits 2 and 3 for the sign that the result has.
+            let how = if is_least { 4 } else { 5 };
+            self.push(VInst::new(op, length(ty), Some(def), &[x, y]).immediate(how));
+            return Ok(());
+        }
+        let (op, join) = match (is_least, is_single) {
+            (true, true) => (encodings::MINPS, encodings::POR),
+            (true, false) => (encodings::MINPD, encodings::POR),
+            (false, true) => (encodings::MAXPS, encodings::PAND),
+            (false, false) => (encodings::MAXPD, encodings::PAND),
+        };
+        let def = self.reg(result);
+        let [x, y] = [args[0], args[1]].map(|v| VOperand::Reg(self.reg(v)));
+        let both = [[x, y], [y, x]].map(|sources| VOperand::Reg(self.make(op, length(ty), &sources)));
+        self.put(join, length(ty), def, &both);
         Ok(())
     }
 

@@ -1,0 +1,93 @@
+//! Sequences of primitives on floats that wide vectors have fewer instructions for: minima and maxima, whose definition compares
+//! and joins bits for the sake of zeros, and tests for NaN.
+//!
+//! They are recognised when the last primitive of a sequence is added. What the others computed is dropped if nothing else reads it.
+
+use broadloom_ir::DType;
+use broadloom_math::Cmp;
+use broadloom_math::record::{Primitive, Var};
+
+use crate::body::{Body, Code, Node};
+use crate::width::Width;
+
+impl Body {
+    /// The minimum or maximum of two floats that a value is in lanes without a NaN, where a mask of those with one selects
+    /// something else. It is one instruction or three, in place of two comparisons, two selects and what joins the bits of zeros.
+    pub(super) fn float_extremum(&mut self, unordered: Var, value: Var) -> Option<Var> {
+        let Node { code: Code::Unordered, dtype, args: [x, y, ..], .. } = *self.node(unordered) else {
+            return None;
+        };
+        let is_pair = |a: Var, b: Var| [a, b] == [x, y] || [b, a] == [x, y];
+        let (equal, joined, otherwise) = self.select(value)?;
+        let (strictly, first, second) = self.select(otherwise)?;
+        let (equal, strictly) = (self.node(equal), self.node(strictly));
+        let (code, join) = match strictly.code {
+            Code::Primitive(Primitive::Cmp(Cmp::Lt)) => (Code::Minimum, Primitive::Or),
+            Code::Primitive(Primitive::Cmp(Cmp::Gt)) => (Code::Maximum, Primitive::And),
+            _ => return None,
+        };
+        let are_floats = equal.dtype == dtype && strictly.dtype == dtype;
+        let is_selected = strictly.args[..2] == [first, second] && is_pair(first, second);
+        let is_equal = equal.code == Code::Primitive(Primitive::Cmp(Cmp::Eq));
+        let is_joined = self.node(joined).code == Code::Primitive(Primitive::OfBits) && {
+            let Node { code, args: [p, q, ..], .. } = *self.node(self.node(joined).args[0]);
+            let are_bits = |p, q| self.are_bits_of(p, x) && self.are_bits_of(q, y);
+            code == Code::Primitive(join) && (are_bits(p, q) || are_bits(q, p))
+        };
+        let is_extremum =
+            are_floats && is_selected && is_equal && is_pair(equal.args[0], equal.args[1]) && is_joined;
+        let args = [first, second, Var(0), Var(0)];
+        is_extremum.then(|| self.define(code, dtype, args, dtype.size() as u8))
+    }
+
+    /// The mask and the operands of a select.
+    fn select(&self, value: Var) -> Option<(Var, Var, Var)> {
+        let node = self.node(value);
+        let [m, a, b, _] = node.args;
+        (node.code == Code::Primitive(Primitive::Select)).then_some((m, a, b))
+    }
+
+    /// Whether a value is the bits of a float.
+    fn are_bits_of(&self, bits: Var, float: Var) -> bool {
+        let (of, from) = (self.node(bits), self.node(float));
+        match of.code {
+            Code::Primitive(Primitive::Bits) => of.args[0] == float,
+            Code::Primitive(Primitive::Splat(value)) => self.constant(float) == Some(value),
+            _ => from.code == Code::Primitive(Primitive::OfBits) && from.args[0] == bits,
+        }
+    }
+
+    /// The mask of the lanes in which either of two floats is NaN, which is joined from tests of each.
+    pub(super) fn either_nan(&mut self, join: Primitive, m: Var, other: Var) -> Option<Var> {
+        let tested = |m: Var| {
+            let Node { code, dtype, args: [x, same, ..], lane, .. } = *self.node(m);
+            let is_test = code == Code::Primitive(Primitive::Cmp(Cmp::Ne)) && dtype.is_float() && x == same;
+            is_test.then_some((x, dtype, lane))
+        };
+        let ((x, dtype, lane), (y, of, _)) = (tested(m)?, tested(other)?);
+        let is_either = join == Primitive::MaskOr && self.width > Width::W128 && dtype == of;
+        is_either.then(|| self.define(Code::Unordered, dtype, [x, y, Var(0), Var(0)], lane))
+    }
+
+    /// The test of a float for NaN that a comparison of its bits but the sign with those of infinity is.
+    pub(super) fn test_for_nan(&mut self, how: Cmp, magnitude: Var, infinity: Var) -> Option<Var> {
+        let Node { code: Code::Primitive(Primitive::And), args: [bits, mask, ..], .. } =
+            *self.node(magnitude)
+        else {
+            return None;
+        };
+        let Node { code: Code::Primitive(Primitive::Bits), args: [x, ..], .. } = *self.node(bits) else {
+            return None;
+        };
+        let dtype = self.node(x).dtype;
+        let (most, least) = match dtype {
+            DType::Float32 => (u64::from(u32::MAX >> 1), u64::from(f32::INFINITY.to_bits())),
+            DType::Float64 => (u64::MAX >> 1, f64::INFINITY.to_bits()),
+            _ => return None,
+        };
+        let is_test = how == Cmp::Gt && self.constant(mask) == Some(most);
+        let is_test = is_test && self.constant(infinity) == Some(least) && self.width > Width::W128;
+        let code = Code::Primitive(Primitive::Cmp(Cmp::Ne));
+        is_test.then(|| self.define(code, dtype, [x, x, Var(0), Var(0)], dtype.size() as u8))
+    }
+}
