@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::fuse::cost::MAX_BODY;
 use crate::graph::{Graph, NodeId};
 use crate::layout::View;
 use crate::shape::Shape;
@@ -151,7 +150,7 @@ impl fmt::Display for Decision {
             Why::LongChain => f.write_str("it is read through a long chain of views"),
             Why::Split { instructions, kernels } => write!(
                 f,
-                "a body of {instructions} instructions over {shape} is cut into {kernels} kernels of at most {MAX_BODY}"
+                "a body of {instructions} instructions over {shape} is cut into {kernels} kernels, of which each can be compiled"
             ),
         }
     }
@@ -190,6 +189,7 @@ mod tests {
     use super::*;
     use crate::Result;
     use crate::fuse;
+    use crate::fuse::cost::{MAX_BODY, MAX_COST};
     use crate::kernel::Code;
     use crate::layout::Layout;
     use crate::op::Op;
@@ -223,6 +223,27 @@ mod tests {
                 (materialised, 1 + usize::from(materialised))
             );
             assert!(quiet.decisions.is_empty() && quiet.computes.is_empty(), "kept without being asked for");
+        }
+        Ok(())
+    }
+
+    /// Kernels have as many instructions as there may be, fewer of dear ones, and none is longer than is compiled by default.
+    #[test]
+    fn a_body_is_cut_where_it_is_too_long_or_too_dear() -> Result<()> {
+        // A pow of float32 has some tens of vector instructions.
+        let most = MAX_BODY / 2;
+        let bodies =
+            [(Op::Multiply, MAX_BODY, 1..=1), (Op::Multiply, MAX_BODY + 1, 2..=2), (Op::Pow, most, 2..=8)];
+        for (op, length, stages) in bodies {
+            let mut g = Graph::default();
+            let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[8])?))?;
+            let mut y = x;
+            for _ in 0..length {
+                y = g.apply(op, &[y.into(), x.into()])?;
+            }
+            let plan = fuse::run(&g, &[y])?;
+            assert!(stages.contains(&plan.stages.len()), "{}", plan.stages.len());
+            assert!(plan.stages.iter().all(|stage| stage.kernel.cost() <= MAX_COST as u64));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Places a draft in the plan, cutting a body that is too long where the fewest values are live.
 //!
-//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, since compilers take more than linear time.
+//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, and no more of expensive ones than are compiled by default.
 //! Values that cross a cut go through temporaries of the loop's shape, written by the earlier stage and read by the
 //! later one.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use broadloom_ir::Axes;
 use broadloom_ir::kernel::{KernelOutput, Sink};
 
-use crate::fuse::cost::MAX_BODY;
+use crate::fuse::cost::{self, MAX_COST};
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
 use crate::fuse::plan::{InputView, Plan, Source, Stage, Target, written_shape};
@@ -51,7 +51,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         .collect();
     let Draft { kernel, shape, params, axes, initial, .. } = draft;
     let mut whole = Stage { kernel: Arc::new(kernel), shape, inputs, params, outputs, axes, initial };
-    if whole.kernel.body.len() <= MAX_BODY {
+    if whole.kernel.body.iter().map(|inst| cost::of_inst(inst.code)).sum::<usize>() <= MAX_COST {
         plan.stages.push(whole);
         if log.keeps() {
             plan.computes.push([draft.nodes, combined].concat());
@@ -171,11 +171,18 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
     for i in 1..=n {
         live[i] = live[i - 1] + change[i];
     }
+    // The cost of the instructions before each.
+    let mut before = vec![0; n + 1];
+    for (i, inst) in kernel.body.iter().enumerate() {
+        before[i + 1] = before[i] + cost::of_inst(inst.code);
+    }
     let mut ends = Vec::new();
     let mut start = 0;
-    while n - start > MAX_BODY {
-        let best = (start + MAX_BODY / 2..=start + MAX_BODY).rev().min_by_key(|&i| live[i]);
-        start = best.unwrap_or(start + MAX_BODY);
+    while before[n] - before[start] > MAX_COST {
+        let within = |most: usize| before.partition_point(|&cost| cost <= before[start] + most) - 1;
+        let last = within(MAX_COST).max(start + 1);
+        let first = within(MAX_COST / 2).clamp(start + 1, last);
+        start = (first..=last).rev().min_by_key(|&i| live[i]).unwrap_or(last);
         ends.push(start);
     }
     ends.push(n);

@@ -92,7 +92,7 @@ pub struct Options {
     /// The highest rank of any root, input or view on the way; 64 by default, and never more.
     pub max_rank: usize,
     /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140),
-    /// of a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 32768 by default, which
+    /// of a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 131072 by default, which
     /// takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
     /// Whether rewrite rules apply: for differential tests.
@@ -115,7 +115,7 @@ impl Default for Options {
             max_nodes: MAX_NODES,
             max_depth: MAX_NODES,
             max_rank: MAX_RANK,
-            max_compiled_cost: 1 << 15,
+            max_compiled_cost: 1 << 17,
             rules: Rules::On,
         }
     }

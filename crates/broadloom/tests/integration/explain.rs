@@ -310,7 +310,7 @@ fn names_are_found_by_memory() {
 #[test]
 fn large_graphs_are_drawn_as_kernels() {
     let x = ones(&[10]);
-    let long = (0..3000).fold(x.clone(), |y, i| y * &x + i);
+    let long = (0..9000).fold(x.clone(), |y, i| y * &x + i);
     let e = explained(&long);
     assert!(e.kernels() > 1);
     let drawn = boxes(&e.to_html("long"));
