@@ -13,7 +13,7 @@ pub enum Loops {
     /// All of them are stored.
     Store(LoopPlan),
     /// They are reduced.
-    Reduce(Box<Space>),
+    Reduce(Space),
     /// They are stored, and then scanned where they are.
     Scan(Scanned),
 }
@@ -22,7 +22,7 @@ impl Loops {
     /// The loops of a stage, whose stored outputs are laid out so.
     pub fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
         Ok(if stage.reduces() {
-            Loops::Reduce(Box::new(Space::new(stage)))
+            Loops::Reduce(Space::new(stage))
         } else if let Some(scanned) = Scanned::of(stage) {
             Loops::Scan(scanned?)
         } else {

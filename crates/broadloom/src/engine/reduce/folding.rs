@@ -101,7 +101,7 @@ impl PreparedStage {
             Form::Across { width } => width.min(row),
             Form::Along => 1,
         });
-        let loops = Loops::Reduce(Box::new(space.in_blocks_of(width)));
+        let loops = Loops::Reduce(space.in_blocks_of(width));
         let space = loops.space().ok_or_else(no_reduction)?;
         let (access, params) = (self.accesses_in(&loops)?, run.params(&self.stage));
         let outcome = Outcome::new(self.sites, self.can_fail, run.watch);
