@@ -197,12 +197,9 @@ struct Sums<T> {
 impl<T: Accumulator> Sums<T> {
     #[inline(always)]
     fn of<F: Combine<T>>(row: [T; LANES]) -> Sums<T> {
-        let double = |from: &[T; LANES], bit: usize| -> [T; LANES] {
-            std::array::from_fn(|i| F::pair(from[i & !bit], from[i | bit]))
-        };
-        let pairs = double(&row, 1);
-        let fours = double(&pairs, 2);
-        let eights = double(&fours, 4);
+        let pairs = double::<1, F, T>(&row);
+        let fours = double::<2, F, T>(&pairs);
+        let eights = double::<4, F, T>(&fours);
         Sums { row, pairs, fours, eights, total: F::pair(eights[0], eights[8]) }
     }
 
@@ -210,15 +207,43 @@ impl<T: Accumulator> Sums<T> {
     /// the element is, and of the total of the block's first half if the element is in the second.
     #[inline(always)]
     fn prefixes<F: Combine<T>>(&self, before: T) -> [T; LANES] {
-        let step = |prefixes: [T; LANES], totals: &[T; LANES], bit: usize| -> [T; LANES] {
-            let added: [T; LANES] = std::array::from_fn(|i| F::pair(prefixes[i], totals[i & !bit]));
-            std::array::from_fn(|i| if i & bit != 0 { added[i] } else { prefixes[i] })
-        };
-        let prefixes = step([before; LANES], &self.eights, 8);
-        let prefixes = step(prefixes, &self.fours, 4);
-        let prefixes = step(prefixes, &self.pairs, 2);
-        step(prefixes, &self.row, 1)
+        let prefixes = step::<8, F, T>(&[before; LANES], &self.eights);
+        let prefixes = step::<4, F, T>(&prefixes, &self.fours);
+        let prefixes = step::<2, F, T>(&prefixes, &self.pairs);
+        step::<1, F, T>(&prefixes, &self.row)
     }
+}
+
+/// The totals of blocks twice as large, in each of their lanes: `BIT` is the size of the blocks.
+#[inline(always)]
+fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) -> [T; LANES] {
+    let (mut first, mut second) = ([F::identity(); LANES], [F::identity(); LANES]);
+    for i in 0..LANES {
+        (first[i], second[i]) = (from[i & !BIT], from[i | BIT]);
+    }
+    let mut out = [F::identity(); LANES];
+    for i in 0..LANES {
+        out[i] = F::pair(first[i], second[i]);
+    }
+    out
+}
+
+/// The prefixes of blocks of `BIT` elements, from those of blocks twice as large and the totals of their halves.
+#[inline(always)]
+fn step<const BIT: usize, F: Combine<T>, T: Accumulator>(
+    prefixes: &[T; LANES],
+    totals: &[T; LANES],
+) -> [T; LANES] {
+    let mut first = [F::identity(); LANES];
+    for i in 0..LANES {
+        first[i] = totals[i & !BIT];
+    }
+    let mut out = [F::identity(); LANES];
+    for i in 0..LANES {
+        let added = F::pair(prefixes[i], first[i]);
+        out[i] = if i & BIT != 0 { added } else { prefixes[i] };
+    }
+    out
 }
 
 /// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them, the first one of `totals` becomes
