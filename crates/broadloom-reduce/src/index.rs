@@ -154,7 +154,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Look<'_, T,
         match size_of::<T>() {
             1 => self.pages::<256>(),
             2 => self.pages::<128>(),
-            4 => self.pages::<64>(),
+            4 => self.pages::<128>(),
             _ => self.pages::<32>(),
         }
     }
@@ -201,7 +201,15 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     let mut extremes = [if MAXIMUM { T::LOWEST } else { T::HIGHEST }; N];
     let mut flags = [T::Flag::default(); N];
     let (lines, rest) = page.as_chunks::<N>();
-    for line in lines {
+    let (pairs, last) = lines.as_chunks::<2>();
+    for [a, b] in pairs {
+        for j in 0..N {
+            // One comparison tells of two elements whether one of them is NaN.
+            flags[j] = T::or(flags[j], T::or(a[j].unordered(), b[j].unordered()));
+            extremes[j] = better(b[j], better(a[j], extremes[j]));
+        }
+    }
+    for line in last {
         for j in 0..N {
             flags[j] = T::or(flags[j], line[j].unordered());
             extremes[j] = better(line[j], extremes[j]);
@@ -211,13 +219,17 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
         flags[j] = T::or(flags[j], x.unordered());
         extremes[j] = better(x, extremes[j]);
     }
-    let mut flag = T::Flag::default();
-    let mut extreme = extremes[0];
-    for j in 0..N {
-        flag = T::or(flag, flags[j]);
-        extreme = better(extremes[j], extreme);
+    // By halves, which are vectors.
+    let mut half = N;
+    while half > 1 {
+        half /= 2;
+        for j in 0..half {
+            flags[j] = T::or(flags[j], flags[j + half]);
+            extremes[j] = better(extremes[j + half], extremes[j]);
+        }
     }
-    (extreme, flag != T::Flag::default() || extreme != extreme)
+    let extreme = extremes[0];
+    (extreme, flags[0] != T::Flag::default() || extreme != extreme)
 }
 
 /// The place of the first element that is wanted.
