@@ -1,17 +1,19 @@
-//! The canonical order: how the elements of a sum or a product are numbered, and in which pairs they are combined.
+//! The canonical order of reductions: how the elements of a sum or a product are numbered, and in which pairs they are added or
+//! multiplied.
 //!
-//! Elements are numbered in C order of the reduced axes, and [`LANES`] of them, from a multiple of it on, are a row. Rows are combined
-//! lane by lane, neighbours first: an aligned subtree of 2^k rows becomes a *node*, which is one row. At the end the lanes of the last
-//! node are combined in the same way. So the bits depend on the elements and their number alone, and whoever combines whole nodes
-//! (machine code in registers, folds of memory, partial results of threads) may begin at any multiple of their rows.
+//! Elements are numbered in C order of the reduced axes. A row is [`LANES`] elements that begin at a multiple of [`LANES`]. Rows
+//! are reduced lane by lane, as a binary tree of adjacent pairs: an aligned subtree of 2^k rows becomes a *node*, which is one row.
+//! At the end the lanes of the last node are reduced in the same way. The bits of the result therefore depend only on the elements
+//! and their number, and code that reduces whole nodes (machine code in registers, reductions from memory, partial results of
+//! threads) may begin at any multiple of a node's rows.
 
 use std::ops::Range;
 
-/// The elements of a row.
+/// Number of elements in a row.
 pub const LANES: usize = 16;
 
-/// After each of 2^`level` rows that come one after the other, how many pairs of nodes are combined: as often as a binary counter
-/// carries. The last two nodes are combined each time, and at the end one is left.
+/// The number of merges of two nodes after each of 2^`level` consecutive rows, which is how often a binary counter carries. Each
+/// merge takes the last two nodes; at the end one node is left.
 ///
 /// ```
 /// use broadloom_ir::canonical;
@@ -23,8 +25,8 @@ pub fn carries(level: u8) -> impl Iterator<Item = u32> {
     (1_u64..=1 << level).map(u64::trailing_zeros)
 }
 
-/// A range of numbered elements as nodes of 2^`level` rows between two parts of less than such a node: before the first multiple
-/// of its elements, and behind the last.
+/// Splits a range of numbered elements into whole nodes of 2^`level` rows and the shorter parts before and after them: the first
+/// part ends at the first multiple of a node's elements, the last begins at the last such multiple.
 ///
 /// ```
 /// use broadloom_ir::canonical;

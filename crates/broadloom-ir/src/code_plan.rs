@@ -1,119 +1,122 @@
-//! The shape of a kernel's machine code: how many elements its loops compute at a time, how rows end, and what a second function does.
+//! The shape of a kernel's machine code: the number of elements per loop iteration, the code for the end of a row, and the second
+//! function, if any.
 //!
-//! A [`CodePlan`] follows from the kernel, the accesses, the width and the purpose, which are the identity of machine code. The emitter, the
-//! calls of the code and estimates read it, so that no threshold stands in two places.
+//! A [`CodePlan`] is determined by the kernel, the accesses, the vector width and the purpose, which together identify machine
+//! code. The emitter, the callers of the code and the cost estimates all read it, so that each threshold is defined once.
 
 use crate::canonical::LANES;
 use crate::kernel::{Code, Kernel, KernelOutput, Sink, ValueId};
 use crate::loop_plan::Access;
 use crate::{DType, VectorWidth, recording};
 
-/// What the code's outputs are for.
+/// The use of the code's outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// They are stored as usual.
+    /// Outputs are stored as usual.
     #[default]
     Store,
-    /// They are larger than the caches: rows that begin a cache line are written by non-temporal stores.
+    /// Outputs are larger than the caches: rows that begin at a cache line are written by non-temporal stores.
     Stream,
-    /// Their elements are combined, and those of a result follow each other.
+    /// Outputs are reduced, and the elements of each result are contiguous.
     Reduce,
 }
 
-/// See the module's head.
+/// The shape of a kernel's machine code: block size, end of a row, second function, constants and register allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodePlan {
-    /// The width of vectors.
+    /// The vector width.
     pub width: VectorWidth,
     /// Elements per block.
     pub lanes: u32,
-    /// How a row ends.
+    /// The code for the end of a row.
     pub tail: Tail,
-    /// What the second function does.
+    /// The work of the second function.
     pub bulk: Bulk,
-    /// Whether a long row is computed in two pieces, the first of which ends where a line of the first output begins.
+    /// Whether a long row is computed in two parts, the second of which begins at a cache line of the first output.
     pub aligns_rows: bool,
-    /// Whether a NaN of a sum or product may be looked for a block at a time.
+    /// Whether sums and products are tested for NaN once per block, not once per vector.
     pub may_test_for_nan: bool,
-    /// Whether constants are read from a table, at 128 bits.
+    /// Whether constants are read from a table (at 128 bits).
     pub has_table: bool,
-    /// How registers are allocated, at 128 bits.
+    /// The register allocator (at 128 bits).
     pub allocator: Allocator,
 }
 
-/// How a row ends that is no multiple of blocks.
+/// The code for the end of a row whose length is not a multiple of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tail {
-    /// Its last block ends where the row does and overlaps the one before, so that rows have at least one block.
+    /// The last block ends where the row does and overlaps the block before it. Rows must have at least one block.
     Overlap,
-    /// The accesses of its last block are masked: rows may have any length.
+    /// The loads and stores of the last block are masked. Rows may have any length.
     Masked,
 }
 
-/// What a second function of the code does with whole blocks.
+/// The work that a second function of the code does on whole blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bulk {
-    /// There is none.
+    /// There is no second function.
     None,
-    /// It writes by non-temporal stores, in blocks of so many elements.
+    /// The function writes by non-temporal stores, `lanes` elements per block.
     Stream {
         /// Elements per block.
         lanes: u32,
     },
-    /// It combines 2^`level` rows to a node of the [canonical](crate::canonical) order before it is written, and computes so many lanes
-    /// of each row at a time.
+    /// The function reduces 2^`level` rows to a node of the [canonical](crate::canonical) order before it stores it, and computes
+    /// `group` lanes of each row at a time.
     Leaf {
         /// The level of the nodes.
         level: u8,
-        /// Lanes that are computed at a time: all of a row, or a half.
+        /// Lanes computed at a time: a whole row or half of one.
         group: u32,
     },
 }
 
-/// How registers are allocated.
+/// The choice of register allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Allocator {
-    /// Code is up to a fifth faster.
+    /// The backtracking allocator: its code is up to a fifth faster.
     Backtracking,
-    /// In time that is linear in the length of the body.
+    /// The linear-time allocator: its time grows linearly with the length of the body.
     SinglePass,
 }
 
-/// Bodies up to this cost are unrolled for what a loop costs.
+/// Bodies of at most this cost are unrolled to save loop overhead.
 const SHORT_BODY: u64 = 24;
 
-/// In cycles of [`Kernel::latency`].
+/// Long bodies of a latency above this, in cycles of [`Kernel::latency`], are computed four vectors at a time.
 const LONG_CHAIN: u64 = 94;
 
-/// A body of a higher cost is not unrolled: copies of it are no longer in the nearest cache of instructions.
+/// Bodies of a higher cost are not unrolled: their copies would not fit the first-level instruction cache.
 const MOST_UNROLLED: u64 = 256;
 
-/// Sums and products of these costs are tested for NaN a block at a time: their time is that of the instructions in flight. Cheaper
-/// ones wait for memory, or take a fifth longer where there are NaNs; functions and divisions gain nothing.
+/// Sums and products whose body has a cost in this range are tested for NaN a block at a time: their time is that of the
+/// instructions in flight. Cheaper ones wait for memory, or take a fifth longer where there are NaNs; functions and divisions gain
+/// nothing.
 const TESTED_FOR_NAN: std::ops::RangeInclusive<u64> = 16..=SHORT_BODY;
 
 /// Kernels of a higher cost read their constants from a table.
 const TABLE_ABOVE: u64 = 24;
 
-/// Rows of kernels of at most this cost are computed in two pieces at 512 bits. Measured on sums of rows of 600 and 1000
-/// float32 with a column: 0.85 and 0.95 of the time; where a division is computed it is 1.05, as the first piece costs a block.
+/// Rows of kernels of at most this cost are computed in two parts at 512 bits. Measured on sums of rows of 600 and 1000 float32
+/// with a column: 0.85 and 0.95 of the time; with a division it is 1.05, because the first part costs a block.
 const CHEAP: u64 = 4;
 
-/// Bytes of a cache line, and of the lanes of a row that leaves compute at a time: two vectors of 256 bits or one of 512, of which as
-/// many as a leaf has levels, and one, are live.
+/// Bytes of a cache line, and of the lanes of a row that a leaf computes at a time (two vectors of 256 bits or one of 512). A leaf
+/// keeps one more such group live than it has levels.
 const LINE: u32 = 64;
 
-/// Above this cost, or so many primitives, the linear-time register allocator is used. The other one's time grows faster than the
-/// body does: eight functions of float32 with 569 primitives, whose cost is 296, take it 1.9 ms, and the linear one 0.7 ms.
+/// The linear-time register allocator is used for bodies above this cost, or with that many primitives. The time of the
+/// backtracking one grows faster than the body: eight functions of float32 with 569 primitives, whose cost is 296, take it 1.9 ms,
+/// and the linear one 0.7 ms.
 const SINGLE_PASS_ABOVE_COST: u64 = 300;
 const SINGLE_PASS_ABOVE_PRIMITIVES: usize = 500;
 
 impl CodePlan {
-    /// The plan of a kernel whose inputs are accessed so, on vectors of this width.
+    /// The plan of a kernel for the given input accesses, vector width and purpose.
     pub fn new(kernel: &Kernel, access: &[Access], width: VectorWidth, purpose: Purpose) -> CodePlan {
         let sizes = Sizes::of(kernel);
         let (cost, lanes) = (kernel.cost(), sizes.lanes(width, vectors(kernel, width)));
-        // No permutation of lanes is masked, so that what reads steps is given at least a block.
+        // Permutations of lanes can't be masked, so rows of stepped inputs have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
         let tail = if width == VectorWidth::W512 && !reads_steps { Tail::Masked } else { Tail::Overlap };
         let bulk = match purpose {
@@ -135,7 +138,7 @@ impl CodePlan {
         }
     }
 
-    /// The level of the nodes that the second function writes; none where it combines no rows.
+    /// The level of the nodes that the second function writes; `None` if it does not reduce rows.
     pub fn leaf_level(&self) -> Option<u8> {
         match self.bulk {
             Bulk::Leaf { level, .. } => Some(level),
@@ -143,8 +146,8 @@ impl CodePlan {
         }
     }
 
-    /// How many times as long wide code takes to compile as that of one vector at a time would: measured for functions and chains
-    /// of them, of which blocks have two or four vectors.
+    /// The compile time of wide code relative to code of one vector at a time: measured on functions and chains of functions, whose
+    /// blocks have two or four vectors.
     pub fn copies(kernel: &Kernel, width: VectorWidth) -> f64 {
         match (kernel.cost(), vectors(kernel, width)) {
             (..=SHORT_BODY, _) | (_, 1) => 1.0,
@@ -154,11 +157,11 @@ impl CodePlan {
     }
 }
 
-/// Bytes of a kernel's values.
+/// The sizes of a kernel's values, in bytes.
 struct Sizes {
-    /// Of the widest value but bools, which are masks.
+    /// The size of the widest value, except bools, which are masks.
     widest: u32,
-    /// Of the narrowest, in memory or not.
+    /// The size of the narrowest value, in memory or not.
     narrowest: u32,
 }
 
@@ -171,15 +174,15 @@ impl Sizes {
         Sizes { widest: computed.max().unwrap_or(1), narrowest: all.min().unwrap_or(1) }
     }
 
-    /// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest in memory, and several vectors
-    /// where that pays.
+    /// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest dtype in memory, and several
+    /// vectors where that is faster.
     fn lanes(&self, width: VectorWidth, vectors: u32) -> u32 {
         let base = (width.bytes() / self.widest).max(4 / self.narrowest).max(2);
         (base * vectors).min(width.bytes())
     }
 
-    /// Elements per block of code with non-temporal stores: of a short body a line of the narrowest output, if that is no more than
-    /// usual, so that rows of whole lines are whole blocks. Memory is slower than such a loop, unrolled or not.
+    /// Elements per block of code with non-temporal stores. For a short body it is a cache line of the narrowest output, if that is
+    /// no more than the usual block, so that rows of whole lines are whole blocks. Such a loop waits for memory, unrolled or not.
     fn streaming_lanes(&self, kernel: &Kernel, width: VectorWidth, usual: u32) -> u32 {
         if kernel.cost() > SHORT_BODY {
             return usual;
@@ -189,13 +192,13 @@ impl Sizes {
     }
 }
 
-/// Vectors of the widest dtype in a block.
+/// Number of vectors of the widest dtype in a block.
 ///
-/// A short body is unrolled for what a loop costs. In a long one, each instruction waits for others: a CPU that looks some
-/// two hundred instructions ahead sees few elements at once, and the chains of several vectors, of which each instruction is
-/// followed by the same one for the next vector, let it compute more of them at a time. The thresholds come from
-/// measurements of both: of the functions with AVX2 and AVX-512, four vectors are faster than two where the chain is longer
-/// than [`LONG_CHAIN`], and those of shorter ones lose registers. Cranelift's own back end takes too long over it.
+/// A short body is unrolled to save loop overhead. In a long one, each instruction waits for others: a CPU that looks some two
+/// hundred instructions ahead sees few elements at once. Interleaving the chains of several vectors, each instruction followed by
+/// the same one for the next vector, lets it compute more of them at a time. The thresholds were measured on the functions with
+/// AVX2 and AVX-512: four vectors are faster than two where the chain is longer than [`LONG_CHAIN`]; shorter chains lose registers.
+/// Cranelift's own back end takes too long to compile several vectors.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     match kernel.cost() {
         0..=4 => 4,
@@ -211,8 +214,8 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     }
 }
 
-/// How rows are combined in registers, if all outputs are: the more, the cheaper they are to compute, since what is combined there need
-/// not be combined in memory.
+/// The second function that reduces rows in registers, if all outputs are reductions. The cheaper the body, the more rows it
+/// reduces, since each saves a pass over memory.
 fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     let combines = |(output, dtype): (&KernelOutput, DType)| match output.sink {
         Sink::Reduce(reduction) => reduction.op().is_some() && dtype != DType::Bool && dtype.size() >= 4,
@@ -226,7 +229,7 @@ fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
         25..=64 => 1,
         _ => 0,
     };
-    // At 128 bits the nodes of a group would take all registers.
+    // At 128 bits the nodes of a group would occupy all registers.
     match takes && level > 0 && width > VectorWidth::W128 {
         true => Bulk::Leaf { level, group: (LINE / sizes.widest).min(LANES as u32) },
         false => Bulk::None,
@@ -241,7 +244,7 @@ fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
     if is_long { Allocator::SinglePass } else { Allocator::Backtracking }
 }
 
-/// How many primitives a kernel's body has before GVN.
+/// The number of primitives in a kernel's body before GVN.
 fn primitives(kernel: &Kernel) -> usize {
     let of = |code: Code| match code {
         Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, |body| body.insts().len()),
@@ -257,7 +260,7 @@ mod tests {
     use crate::kernel::Inst;
     use crate::{Op, Reduction};
 
-    /// So many applications of an op, each to the result of the one before it.
+    /// A kernel that applies an op `length` times in a row, each time to the previous result.
     fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
         let inst = |i| Inst { code: Code::Apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
         Kernel {
@@ -268,8 +271,8 @@ mod tests {
         }
     }
 
-    /// A function whose instructions wait for each other has more vectors than one of as many that don't, and a body that
-    /// fills the nearest cache has one.
+    /// A function with a long dependency chain gets more vectors than one of the same cost without, and a body that fills the
+    /// first-level instruction cache gets one.
     #[test]
     fn a_block_has_as_many_vectors_as_its_chain_asks_for() {
         let plan = |op, length, width| {
@@ -285,7 +288,7 @@ mod tests {
         assert_eq!(plan(Op::Pow, 1, VectorWidth::W128).lanes, 2);
     }
 
-    /// Machine code has leaves where every output is a reduction, and nothing is read in steps.
+    /// Machine code reduces rows in registers where every output is a reduction and no input is stepped.
     #[test]
     fn leaves_are_of_reductions_alone() {
         let plan = |sink, dtype, access| {

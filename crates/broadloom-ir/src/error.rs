@@ -10,13 +10,13 @@ use std::sync::Arc;
 use crate::place::TextPlace;
 use crate::printable::printable_lines;
 
-/// What sort of error it is.
+/// The kind of an error, for callers that branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Dtypes that don't promote, or that the function doesn't take.
     DType,
-    /// Shapes that don't broadcast, an axis out of range, a view that can't be.
+    /// Shapes that don't broadcast, an axis out of range, or an impossible view.
     Shape,
     /// A literal that its dtype can't hold.
     Literal,
@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Limit,
     /// Memory that is too short, misaligned, or overlapping.
     Memory,
-    /// A host function failed; [`source`](std::error::Error::source) is what it failed with.
+    /// A host function failed; [`source`](std::error::Error::source) is its own error.
     Host,
     /// The caller stopped the run.
     Cancelled,
@@ -46,7 +46,7 @@ pub enum ErrorKind {
 
 /// An error, with a kind and a message that names the op, the types, the axis or the place.
 ///
-/// Two are equal if they say the same; their sources don't count.
+/// Two errors are equal if their kinds and texts are; their sources don't count.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -59,7 +59,7 @@ struct Inner {
     place: Option<TextPlace>,
 }
 
-// An error does not change.
+// An error is immutable.
 impl UnwindSafe for Error {}
 impl RefUnwindSafe for Error {}
 
@@ -76,7 +76,7 @@ impl Eq for Error {}
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of a kind with a message. Characters that a terminal would obey are escaped in it.
+    /// An error of a kind with a message. Control characters, which a terminal would obey, are escaped in the message.
     ///
     /// ```
     /// use broadloom_ir::{Error, ErrorKind};
@@ -89,61 +89,61 @@ impl Error {
         Error(Box::new(Inner { kind, message, help: None, source: None, place: None }))
     }
 
-    /// The same error with advice.
+    /// Adds a suggestion to the error.
     pub fn with_help(mut self, help: impl Into<String>) -> Error {
         self.0.help = Some(fit(help.into()));
         self
     }
 
-    /// The same error with what caused it.
+    /// Adds the error's cause.
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.0.source = Some(source.into().into());
         self
     }
 
-    /// The same error, of a place in a text.
+    /// Adds the error's place in a text.
     pub fn with_place(mut self, place: TextPlace) -> Error {
         self.0.place = Some(place);
         self
     }
 
-    /// The kind, to branch on.
+    /// The kind of the error, to branch on.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What went wrong, without the advice.
+    /// The message, without the suggestion.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do about it, where there is something to say.
+    /// A suggestion of what to do about the error, if there is one.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// The place in the text, of an error of a text.
+    /// The error's place in a text; `None` if the error is not about a text.
     pub fn place(&self) -> Option<&TextPlace> {
         self.0.place.as_ref()
     }
 
-    /// The bytes of the text that are at fault, of an error of a text.
+    /// The byte range in the text that is at fault; `None` if the error is not about a text.
     pub fn span(&self) -> Option<std::ops::Range<u32>> {
         self.place().map(TextPlace::span)
     }
 
-    /// The line of the text, from 1, of an error of a text.
+    /// The line of the text, from 1; `None` if the error is not about a text.
     pub fn line(&self) -> Option<usize> {
         self.place().map(TextPlace::line)
     }
 
-    /// The character of that line, from 1, of an error of a text.
+    /// The character of that line, from 1; `None` if the error is not about a text.
     pub fn column(&self) -> Option<usize> {
         self.place().map(TextPlace::column)
     }
 
-    /// The error as a compiler shows one: over several lines, with the line of the text and a mark below the place, if it is
-    /// an error of a text, and the advice, if there is some.
+    /// The error as a compiler shows it, over several lines: for an error of a text with the line and a mark below the place, and
+    /// with the suggestion, if there is one.
     ///
     /// ```
     /// use broadloom_ir::{Error, ErrorKind, TextPlace};
@@ -175,7 +175,7 @@ impl Error {
         out
     }
 
-    /// Whether the expression was at fault, not its data or the machine.
+    /// Whether the expression itself is wrong, not its data or the machine.
     pub fn is_type_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
     }
@@ -185,7 +185,7 @@ impl Error {
         self.kind() == ErrorKind::ZeroDivision
     }
 
-    /// Whether a host function failed; [`source`](std::error::Error::source) is what it failed with.
+    /// Whether a host function failed; [`source`](std::error::Error::source) is its own error.
     pub fn is_host_failure(&self) -> bool {
         self.kind() == ErrorKind::Host
     }
@@ -196,7 +196,7 @@ impl Error {
     }
 }
 
-/// A message as it may be shown anywhere.
+/// A message with everything escaped that a terminal would obey.
 fn fit(message: String) -> String {
     match printable_lines(&message) {
         Cow::Borrowed(_) => message,

@@ -1,13 +1,13 @@
-//! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`, the same
-//! definition that the executors instantiate. The tests compare every executor with it. A NaN that is computed, rather
-//! than moved, is the positive quiet one without payload: its bits may be read later, and CPUs differ in them.
+//! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`, which is the definition that
+//! the executors instantiate. The tests compare every executor with it. A NaN that an op computes (and does not propagate) is the
+//! positive quiet one without payload: its bits may be read later, and CPUs differ in them.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
 
 use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
 
-/// The op of the operands; `None` where it does not take them.
+/// The op applied to the operands; `None` if it does not take their dtypes.
 pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
     let dtype = operands.last()?.dtype;
     if operands.len() != op.operands() {
@@ -22,7 +22,7 @@ pub fn cast(x: Scalar, to: DType) -> Scalar {
     if x.dtype == to {
         return x;
     }
-    // The visitor gets a value of exactly the dtype that it is dispatched on.
+    // The visitor gets a value of the dtype that it is dispatched on.
     canonical(op::dispatch_cast(x.dtype, to, Fold(&[x])).unwrap_or(x))
 }
 

@@ -1,8 +1,8 @@
-//! Declarations of host functions: what an expression and a kernel know of a function of the application.
+//! Declarations of host functions: what expressions and kernels know of a function that the application provides.
 //!
-//! A [`HostDeclaration`] has an identity, a name and a [`HostSignature`]. The pointer that calls the function is apart
-//! from it, in `broadloom_mem::HostFunction`, so that graphs and kernels hold no code; executors are given the functions
-//! when a kernel is prepared. Two declarations are equal if they are of one registration.
+//! A [`HostDeclaration`] has an identity, a name and a [`HostSignature`]. The pointer that calls the function is kept in
+//! `broadloom_mem::HostFunction` instead, so that graphs and kernels hold no code; executors are given the functions when a kernel
+//! is prepared. Two declarations are equal if they come from the same registration.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -16,19 +16,19 @@ use crate::error::{Error, ErrorKind};
 /// The most operands of a host function.
 pub const MAX_HOST_OPERANDS: usize = 3;
 
-/// Why a function can't be declared.
+/// The reason why a function can't be declared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// A name that expressions could not spell.
+    /// A name that is not an identifier of the text language.
     #[error("a host function's name is at most 255 ASCII letters, digits and `_`, no digit first: not `{0}`")]
     Name(String),
-    /// No operands, or more than there can be.
+    /// No operands, or more than [`MAX_HOST_OPERANDS`].
     #[error("{name}: a host function takes 1 to {MAX_HOST_OPERANDS} operands, not {operands}")]
     Operands {
-        /// The function.
+        /// The function's name.
         name: String,
-        /// How many it was declared with.
+        /// The number of operands in the declaration.
         operands: usize,
     },
 }
@@ -43,7 +43,7 @@ impl From<HostError> for Error {
     }
 }
 
-/// The dtypes that a host function takes and gives, and the cost of an element.
+/// The operand and result dtypes of a host function, and its cost per element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HostSignature {
     operands: [DType; MAX_HOST_OPERANDS],
@@ -63,7 +63,7 @@ impl HostSignature {
         self.result
     }
 
-    /// The cost of an element, in the unit of the cost model: the time of an addition in a vector loop.
+    /// The cost per element, in the cost model's unit: the time of an addition in a vector loop.
     pub fn cost(&self) -> u32 {
         self.cost
     }
@@ -83,7 +83,7 @@ impl fmt::Debug for HostSignature {
     }
 }
 
-/// A host function as expressions and kernels know it: its identity, its name and its signature.
+/// A host function as expressions and kernels know it: identity, name and signature.
 #[derive(Clone)]
 pub struct HostDeclaration(Arc<Inner>);
 
@@ -94,10 +94,10 @@ struct Inner {
 }
 
 impl HostDeclaration {
-    /// Declares a function; its identity is that of no other declaration of this process.
+    /// Declares a function. Its identity differs from that of every other declaration of the process.
     ///
     /// # Errors
-    /// [`HostError::Name`] and [`HostError::Operands`].
+    /// [`HostError::Name`] for a name that is not an identifier, [`HostError::Operands`] for a wrong number of operands.
     ///
     /// ```
     /// use broadloom_ir::{DType, HostDeclaration};
@@ -127,23 +127,23 @@ impl HostDeclaration {
         Ok(HostDeclaration(Arc::new(Inner { id: next_id(), name: name.into(), signature })))
     }
 
-    /// The same function with another cost of an element. It is another declaration: no equal of the first.
+    /// A new declaration of the function with another cost per element. It is not equal to this one.
     pub fn with_cost(&self, cost: u32) -> HostDeclaration {
         let signature = HostSignature { cost, ..self.0.signature };
         HostDeclaration(Arc::new(Inner { id: next_id(), name: self.0.name.clone(), signature }))
     }
 
-    /// A number that no other declaration of this process has, had or will have.
+    /// The identity: a number that no other declaration of this process ever has.
     pub fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// The name that it was declared with.
+    /// The function's name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it takes and gives.
+    /// The dtypes of the operands and the result, and the cost.
     pub fn signature(&self) -> HostSignature {
         self.0.signature
     }

@@ -1,7 +1,6 @@
-//! The kernel IR: the only program that an executor sees. Fusion builds it as a body in SSA over typed element
-//! values, in which each operand is defined before it is used and has the type that the instruction takes
-//! ([`crate::verify::kernel`]). A kernel contains no extents, strides or parameter values: they are given when it
-//! runs, so that one kernel serves every layout.
+//! The kernel IR: the only program that an executor sees. Fusion builds it as a body in SSA over typed element values, in which
+//! each operand is defined before its use and has the type that the instruction takes ([`crate::verify::kernel`]). A kernel
+//! contains no extents, strides or parameter values: they are given when it runs, so that one kernel serves every layout.
 
 use std::fmt;
 
@@ -18,7 +17,7 @@ use crate::reduction::{Reduction, Scan};
 pub struct ValueId(pub u32);
 
 impl ValueId {
-    /// The position in that order.
+    /// The position in the order of values: inputs, parameters, instructions.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -30,23 +29,23 @@ impl fmt::Debug for ValueId {
     }
 }
 
-/// What an instruction computes.
+/// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// An op of operands of a dtype.
+    /// An op, applied to operands of a dtype.
     Apply(Op, DType),
     /// A conversion.
     Cast(DType, DType),
-    /// A call of one of [`Kernel::functions`].
+    /// A call of one of the host functions in [`Kernel::functions`].
     Host(Callee),
 }
 
-/// A function of a kernel's, as its calls know it.
+/// The callee of a host function call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Callee {
-    /// The place among [`Kernel::functions`].
+    /// The index in [`Kernel::functions`].
     pub function: u32,
-    /// What it takes and gives: the function's own signature.
+    /// The function's signature.
     pub signature: HostSignature,
 }
 
@@ -81,12 +80,12 @@ impl Code {
         }
     }
 
-    /// Whether a division by zero can make it fail.
+    /// Whether it can fail by a division by zero.
     pub fn faults(self) -> bool {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
 
-    /// Whether a NaN that it gives is computed, of bits that are open until [`Op::CanonicalNan`] has replaced them.
+    /// Whether it can compute a NaN of unspecified bits, which [`Op::CanonicalNan`] has to replace before they are read.
     pub fn leaves_nan_open(self) -> bool {
         match self {
             Code::Apply(op, dtype) => op.leaves_nan_open() && op.result(dtype).is_some_and(DType::is_float),
@@ -95,7 +94,7 @@ impl Code {
         }
     }
 
-    /// What an element costs, in the time of one vector instruction, roughly: counted from the [recording].
+    /// The approximate cost per element, in the time of one vector instruction: counted from the [recording].
     pub fn cost(self) -> u32 {
         match self {
             Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::cost),
@@ -104,7 +103,7 @@ impl Code {
         }
     }
 
-    /// Cycles from the operands to the result in machine code, roughly: counted from the [recording]. A host function's aren't known.
+    /// The approximate latency in machine code, in cycles: counted from the [recording]. That of host functions is unknown.
     pub fn latency(self) -> u32 {
         match self {
             Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::latency),
@@ -113,25 +112,25 @@ impl Code {
         }
     }
 
-    /// Vector instructions per element in machine code, roughly.
+    /// The approximate number of vector instructions per element in machine code.
     pub fn instructions(self) -> u32 {
         match self {
-            // To put operands where the function reads them, and to call it, for a block of elements.
+            // Storing the operands where the function reads them, and the call, for a block of elements.
             Code::Host(_) => CALL,
             code => code.cost(),
         }
     }
 }
 
-/// Vector instructions per element of a call.
+/// The number of vector instructions per element of a host call.
 const CALL: u32 = 8;
 
-/// One instruction; its value is numbered after the inputs, the parameters and the instructions before it.
+/// One instruction. Its value is numbered after the inputs, the parameters and the previous instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
-    /// What it computes.
+    /// The operation.
     pub code: Code,
-    /// Its operands; those beyond [`Code::operands`] are value 0 and not read.
+    /// The operands; entries beyond [`Code::operands`] are value 0 and are not read.
     pub args: [ValueId; 3],
 }
 
@@ -142,28 +141,28 @@ impl Inst {
     }
 }
 
-/// What becomes of an output's elements.
+/// The use of an output's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sink {
     /// They are stored.
     #[default]
     Store,
-    /// They are combined to results; along which axes, the loops around the kernel know.
+    /// They are reduced; the loops around the kernel define the axes.
     Reduce(Reduction),
-    /// Each is combined with those before it.
+    /// They are scanned: each is accumulated with the previous ones.
     Scan(Scan),
 }
 
-/// A value that a kernel gives, and what becomes of it.
+/// An output of a kernel: a value and its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelOutput {
     /// The value.
     pub value: ValueId,
-    /// What becomes of its elements.
+    /// The use of its elements.
     pub sink: Sink,
 }
 
-/// A value that is stored.
+/// An output that is stored.
 impl From<ValueId> for KernelOutput {
     fn from(value: ValueId) -> KernelOutput {
         KernelOutput { value, sink: Sink::Store }
@@ -173,24 +172,25 @@ impl From<ValueId> for KernelOutput {
 /// A fused loop body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Kernel {
-    /// The dtypes of the arrays read.
+    /// The dtypes of the input arrays.
     pub inputs: Vec<DType>,
     /// The dtypes of the run-time scalars.
     pub params: Vec<DType>,
-    /// Which of them are divisors with a [short reciprocal](crate::Scalar::has_short_reciprocal); those beyond the end are not known to be.
+    /// For each parameter, whether it is a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal); false for those
+    /// beyond the end.
     pub short_reciprocals: Vec<bool>,
-    /// The host functions that are called.
+    /// The host functions called by the body.
     pub functions: Vec<HostDeclaration>,
     /// The instructions.
     pub body: Vec<Inst>,
-    /// The values given, one per output array.
+    /// The outputs, one per output array.
     pub outputs: Vec<KernelOutput>,
-    /// Whether an integer division by zero fails the run; otherwise it gives 0.
+    /// Whether an integer division by zero fails the run; otherwise it returns 0.
     pub checks_division: bool,
 }
 
 impl Kernel {
-    /// A kernel that stores the elements of its input.
+    /// A kernel that copies its input.
     pub fn copy(dtype: DType) -> Kernel {
         Kernel { inputs: vec![dtype], outputs: vec![ValueId(0).into()], ..Kernel::default() }
     }
@@ -220,7 +220,7 @@ impl Kernel {
         self.inputs.len() + self.params.len() + self.body.len()
     }
 
-    /// What a value is.
+    /// The definition of a value: an input, a parameter or an instruction.
     pub fn definition(&self, id: ValueId) -> Definition {
         let (inputs, params) = (self.inputs.len(), self.params.len());
         match id.index() {
@@ -242,8 +242,7 @@ impl Kernel {
         }
     }
 
-    /// The outermost loop level at which each value can be computed, given which inputs have one element for a whole
-    /// row.
+    /// The outermost loop level at which each value can be computed; `per_row` tells which inputs have one element for a whole row.
     pub fn depths(&self, per_row: impl Fn(usize) -> bool) -> Vec<Depth> {
         let mut depths: Vec<Depth> = Vec::with_capacity(self.values());
         for v in 0..self.values() as u32 {
@@ -260,7 +259,7 @@ impl Kernel {
         depths
     }
 
-    /// The dtypes of what its outputs become, in memory: of elements that are combined, the results'.
+    /// The dtypes of the results in memory: for reduced elements, that of the reduction's result.
     pub fn result_dtypes(&self) -> impl ExactSizeIterator<Item = DType> {
         self.outputs.iter().map(|output| match output.sink {
             Sink::Reduce(reduction) => reduction.result(self.dtype(output.value)),
@@ -273,7 +272,7 @@ impl Kernel {
         self.outputs.iter().map(|output| self.dtype(output.value))
     }
 
-    /// The instructions that fail the run at a division by zero, in order; empty unless [`Kernel::checks_division`].
+    /// The instructions that can fail the run by a division by zero, in order; empty unless [`Kernel::checks_division`].
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
         self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
             match inst.code {
@@ -283,12 +282,13 @@ impl Kernel {
         })
     }
 
-    /// Vector instructions per element in machine code, roughly.
+    /// The approximate number of vector instructions per element in machine code.
     pub fn cost(&self) -> u64 {
         self.body.iter().map(|inst| u64::from(inst.code.instructions())).sum()
     }
 
-    /// Cycles from the inputs to the last output in machine code, roughly: the longest chain of instructions.
+    /// The approximate latency in machine code, in cycles from the inputs to the last output: the longest chain of dependent
+    /// instructions.
     pub fn latency(&self) -> u64 {
         let mut known_after = vec![0; self.values()];
         let first = known_after.len() - self.body.len();
@@ -299,7 +299,7 @@ impl Kernel {
         known_after.into_iter().max().unwrap_or(0)
     }
 
-    /// The code that calls a function: one place for each function.
+    /// The code that calls a function, which is added to [`Kernel::functions`] once.
     pub fn callee(&mut self, function: &HostDeclaration) -> Code {
         let place = self.functions.iter().position(|f| f == function).unwrap_or_else(|| {
             self.functions.push(function.clone());
@@ -310,8 +310,8 @@ impl Kernel {
 
     /// A hash of the content (the first half of its SHA-256), the same in every process and on every target for one version of this crate.
     ///
-    /// It covers the body and the dtypes, and neither parameter values nor anything of the host: of a host function its
-    /// name and its dtypes.
+    /// It covers the body and the dtypes, but neither parameter values nor anything about the target; of a host function it covers
+    /// the name and the dtypes.
     pub fn content_hash(&self) -> u128 {
         let mut bytes = Vec::with_capacity(32 * self.body.len() + 64);
         let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
@@ -320,21 +320,21 @@ impl Kernel {
             dtypes.iter().for_each(|&d| word(d as usize));
         }
         for param in (0..self.params.len()).filter(|&i| self.has_short_reciprocal(i)) {
-            // No body is as long.
+            // A separator: no body has this length.
             [u32::MAX as usize, param].into_iter().for_each(&mut word);
         }
         word(self.body.len());
         for inst in &self.body {
             match inst.code {
                 Code::Apply(op, dtype) => {
-                    // By its name, which outlives its place in the table.
+                    // Hashed by name, which stays the same when the table's order changes.
                     word(op.name().len());
                     op.name().bytes().for_each(|b| word(b.into()));
                     word(dtype as usize);
                 }
                 Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
                 Code::Host(callee) => {
-                    // A length that no name of an op has.
+                    // A separator: no op's name has this length.
                     word(u32::MAX as usize);
                     let name = self.functions.get(callee.function as usize).map_or("", HostDeclaration::name);
                     word(name.len());
@@ -362,7 +362,7 @@ impl Kernel {
     }
 }
 
-/// The value, or what its elements are combined by: `v3`, `sum(v3)`.
+/// The value with its reduction, if any: `v3`, `sum(v3)`.
 impl fmt::Display for KernelOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sink {
@@ -373,7 +373,7 @@ impl fmt::Display for KernelOutput {
     }
 }
 
-/// How often a value has to be computed.
+/// The loop level at which a value has to be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// Once: it depends on parameters only.
@@ -384,7 +384,7 @@ pub enum Depth {
     Element,
 }
 
-/// What a value of a kernel is.
+/// The definition of a value of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// An element of an input array.
@@ -442,7 +442,7 @@ mod tests {
         k.callee(&HostDeclaration::new(name, &operands, result, 1).expect("a name"))
     }
 
-    /// (a·b + p)·(a + b): the last product waits for a product and a sum, and for a sum.
+    /// In (a·b + p)·(a + b) the last product waits for a product and a sum on one side, and for a sum on the other.
     #[test]
     fn the_latency_is_that_of_the_longest_chain() {
         let mut k = triad();
@@ -458,7 +458,7 @@ mod tests {
         assert_eq!(k.latency(), u64::from(2 * k.body[0].code.latency() + sum));
     }
 
-    /// A process-wide number would change from run to run; caches compare kernels themselves.
+    /// The hash must not depend on the process-wide id of a host function. Caches compare the kernels themselves.
     #[test]
     fn two_functions_of_one_name_are_one_in_the_hash_and_two_in_a_comparison() {
         let mut kernels = [triad(), triad()];
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(hashes.len(), changes.len());
     }
 
-    /// The hash may be stored: within a version of the crate it is a promise.
+    /// Applications may store the hash, so it is stable within a version of the crate.
     #[test]
     fn the_hash_is_the_same_in_every_process() {
         assert_eq!(format!("{:032x}", triad().content_hash()), HASH_OF_TRIAD);

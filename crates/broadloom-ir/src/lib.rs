@@ -1,9 +1,9 @@
-//! The part of an expression that executors may know: dtypes, the op table, and the kernel IR.
+//! The part of the compiler that executors depend on: dtypes, the op table, and the kernel IR.
 //!
-//! A [`Kernel`] is the only program that an executor sees. It names functions of the [op table](op) and
-//! [declarations](host) of host functions, but no extents, strides or memory, so that one compiled kernel serves all
-//! arrays of its layout class. [`loop_plan`] says which loops go around it for operands of given layouts. Graphs,
-//! inference and fusion are in `broadloom-core`, which executors do not import.
+//! A [`Kernel`] is the only program that an executor sees. It names functions of the [op table](op) and [declarations](host) of
+//! host functions, but no extents, strides or memory, so that one compiled kernel serves all arrays of its layout class.
+//! [`loop_plan`] plans the loops around a kernel for operands of given layouts. Graphs, inference and fusion are in
+//! `broadloom-core`, which executors do not import.
 #![forbid(unsafe_code)]
 
 pub mod canonical;

@@ -1,4 +1,4 @@
-//! Which function of the table gives the nearest float32, where another gives one that may be its neighbour.
+//! The ops that give the correctly rounded float32, and the approximate ops that they can replace.
 
 use broadloom_math::DType;
 
@@ -8,8 +8,8 @@ use crate::scalar::Class;
 macro_rules! nearest {
     ($($op:ident $nearest:ident;)*) => {
         impl Op {
-            /// The function of float32 that gives the nearest float32 to what this one approximates; `None` of a function
-            /// that is exact, or has no such one.
+            /// The op of float32 that gives the correctly rounded result of this approximate op; `None` if this op is exact or has
+            /// no such op.
             pub const fn nearest(self) -> Option<Op> {
                 match self {
                     $(Op::$op => Some(Op::$nearest),)*
@@ -47,11 +47,11 @@ nearest! {
 }
 
 impl Op {
-    /// Whether results for operands of `dtype` are always the nearest number of their dtype; `last` is the class of the last
-    /// operand, where that is a constant.
+    /// Whether results for operands of `dtype` are always correctly rounded; `last` is the class of the last operand, if that is a
+    /// constant.
     ///
-    /// Of float16, what is computed in float64 and rounded once is, of one argument and for hypot; that of atan2, logaddexp
-    /// and pow is not known to be. A power with the exponent 0, 1, 2 or −1 is 1, x, x·x or 1/x by definition.
+    /// Float16 is computed in float64 and rounded once, which is known to be correct for ops of one argument and hypot, but not for
+    /// atan2, logaddexp and pow. A power with the exponent 0, 1, 2 or −1 is 1, x, x·x or 1/x by definition.
     pub fn is_nearest(self, dtype: DType, last: Option<Class>) -> bool {
         let of_half = || matches!(self.arity(), Arity::Unary) || self == Op::Hypot;
         let is_exact_power = || match last {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::op::Law;
 
-    /// All that is approximate but functions of two arguments that nothing is proven of.
+    /// All approximate ops, except those of two arguments for which correct rounding is not proven.
     #[test]
     fn each_approximate_function_has_a_nearest_one() {
         for &op in Op::ALL {

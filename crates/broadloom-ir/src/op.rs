@@ -1,7 +1,7 @@
-//! The op table, with one row per function. The rows of [`for_each_op!`](crate::for_each_op) generate everything
-//! that lists functions: the enum [`Op`], its properties, and [`dispatch`], which maps an op and a dtype to the
-//! generic function of `broadloom-math` for an executor's visitor. An op without a function, or a function that
-//! some executor cannot instantiate, is a compile error.
+//! The op table, with one row per function. The rows of [`for_each_op!`](crate::for_each_op) generate everything that lists
+//! functions: the enum [`Op`], its properties, and [`dispatch`], which maps an op and a dtype to the generic function of
+//! `broadloom-math` for an executor's visitor. An op without a function, or a function that some executor cannot instantiate, is a
+//! compile error.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,11 +12,10 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 /// `(Variant, "name", arity, dtypes, [laws], "doc")`.
 ///
 /// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
-/// - dtypes that it takes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`,
-///   `single` (float32)
-/// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits); `canonical` (names the
-///   canonical NaN by its bits); `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a
-///   float result may not be the nearest); `internal` (not a user's)
+/// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`, `single` (float32)
+/// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits); `canonical` (every NaN result is the
+///   canonical one); `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a float result may not
+///   be the nearest); `internal` (users can't name it)
 #[macro_export]
 macro_rules! for_each_op {
     ($callback:ident) => {
@@ -120,16 +119,16 @@ macro_rules! for_each_op {
     };
 }
 
-/// How many and what sort of operands an op takes.
+/// The number and types of an op's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arity {
-    /// One.
+    /// One operand.
     Unary,
-    /// Two of one dtype.
+    /// Two operands of one dtype.
     Binary,
-    /// Three of one dtype.
+    /// Three operands of one dtype.
     Ternary,
-    /// A bool and two of one dtype.
+    /// A bool and two operands of one dtype.
     Choice,
 }
 
@@ -142,15 +141,15 @@ pub enum Law {
     Faults,
     /// A NaN result is a NaN operand's own bits (the sign apart, for abs, negative and copysign).
     Moves,
-    /// The definition gives the canonical NaN for any: positive, quiet, without payload.
+    /// Every NaN result is the canonical one: positive, quiet, without payload.
     Canonical,
     /// Reads the sign bit of its last operand.
     ReadsSign,
     /// Integer operands are converted to float64.
     Divides,
-    /// A float result may not be the exact one rounded to nearest, but is off by less than a unit in the last place.
+    /// A float result may not be correctly rounded, but is off by less than a unit in the last place.
     Approximate,
-    /// Not for users to name.
+    /// Users can't name the op.
     Internal,
 }
 
@@ -234,12 +233,12 @@ macro_rules! define_ops {
             /// Every op, in the table's order.
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
 
-            /// The standard's name.
+            /// The name in the Array API standard.
             pub const fn name(self) -> &'static str {
                 match self { $(Op::$op => $name,)* }
             }
 
-            /// How many and what sort of operands it takes.
+            /// The number and types of its operands.
             pub const fn arity(self) -> Arity {
                 match self { $(Op::$op => arity!($arity),)* }
             }
@@ -249,12 +248,12 @@ macro_rules! define_ops {
                 match self { $(Op::$op => class!($class, dtype_list ()),)* }
             }
 
-            /// Its properties.
+            /// The op's properties.
             pub const fn laws(self) -> &'static [Law] {
                 match self { $(Op::$op => &[$(law!($law)),*],)* }
             }
 
-            /// One line on what it gives.
+            /// A one-line description of the result.
             pub const fn doc(self) -> &'static str {
                 match self { $(Op::$op => $doc,)* }
             }
@@ -266,7 +265,7 @@ macro_rules! define_ops {
 
         /// Calls the visitor with the generic function of an op and the Rust type of a dtype.
         ///
-        /// `None` where the op doesn't take the dtype.
+        /// `None` if the op doesn't take the dtype.
         pub fn dispatch<V: Visitor>(op: Op, dtype: DType, visitor: V) -> Option<V::Out> {
             match op {
                 $(Op::$op => class!($class, by_dtype ($op $arity dtype visitor)),)*
@@ -278,13 +277,13 @@ for_each_op!(define_ops);
 
 /// The type of a function of the table.
 pub trait Row {
-    /// Its op.
+    /// The function's op.
     const OP: Op;
 }
 
-/// What an executor does with a function, by arity; see [`dispatch`].
+/// An executor's implementation of the ops, generic by arity; see [`dispatch`].
 pub trait Visitor {
-    /// What a visit gives.
+    /// The result of a visit.
     type Out;
     /// A function of one operand.
     fn unary<F: Unary<T> + Row, T: Elem>(self) -> Self::Out;
@@ -325,7 +324,7 @@ impl Op {
         }
     }
 
-    /// Whether results are rounded from an approximation, and so may be another float than the nearest.
+    /// Whether float results are approximations that may not be correctly rounded.
     pub const fn is_approximate(self) -> bool {
         self.has(Law::Approximate)
     }
@@ -342,7 +341,7 @@ impl Op {
         false
     }
 
-    /// The operands whose NaN bits the result can have, of an op that moves.
+    /// The operands whose NaN bits the result can have, for an op that propagates them.
     pub fn moved(self) -> Range<usize> {
         match self.arity() {
             Arity::Choice => 1..3,
@@ -350,23 +349,23 @@ impl Op {
         }
     }
 
-    /// Whether a NaN that it gives is computed and its bits are left open by the definition: executors that let them be
-    /// read make it the canonical one.
+    /// Whether the bits of a computed NaN are left unspecified by the definition. Executors replace such a NaN by the canonical one
+    /// wherever its bits can be read.
     pub const fn leaves_nan_open(self) -> bool {
         !self.has(Law::Moves) && !self.has(Law::Canonical)
     }
 
-    /// The op of this name, if a user may call it.
+    /// The op of this name, if it is public.
     pub fn from_name(name: &str) -> Option<Op> {
         Op::public().find(|op| op.name() == name)
     }
 
-    /// The ops that a user may name.
+    /// The ops that users can name.
     pub fn public() -> impl Iterator<Item = Op> {
         Op::ALL.iter().copied().filter(|op| !op.has(Law::Internal))
     }
 
-    /// The dtype that it gives for operands of `dtype`; `None` where it doesn't take them.
+    /// The result dtype for operands of `dtype`; `None` if the op doesn't take them.
     pub fn result(self, dtype: DType) -> Option<DType> {
         dispatch(self, dtype, ResultOf)
     }
@@ -377,7 +376,7 @@ impl Op {
     }
 }
 
-/// Reads the result's dtype off the function's own definition.
+/// A visitor that reads the result's dtype off the function's own definition.
 struct ResultOf;
 
 impl Visitor for ResultOf {
@@ -418,7 +417,7 @@ mod tests {
         assert_eq!(Op::from_name("canonical_nan"), None);
     }
 
-    /// Zeros, units, ends, infinities, NaNs of both signs, and numbers between.
+    /// Zeros, ones, minimum and maximum, infinities, NaNs of both signs, and ordinary numbers.
     fn edge_cases(dtype: DType) -> Vec<Scalar> {
         let width = 8 * dtype.size() as u32;
         let (ones, top) = (u64::MAX >> (64 - width), 1u64 << (width - 1));
@@ -446,7 +445,7 @@ mod tests {
         both.map(|bits| Scalar { dtype, bits }).collect()
     }
 
-    /// Of the functions of two operands of one dtype, exactly those have the law that the numbers bear out.
+    /// The ops of two operands with the law `commutative` are those that commute on all edge cases.
     #[test]
     fn what_commutes_is_commutative() {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
@@ -468,8 +467,8 @@ mod tests {
         }
     }
 
-    /// Of quiet and signalling NaNs of both signs, what is canonical gives one NaN by its definition alone, and what moves
-    /// gives the operand's but for the sign.
+    /// For quiet and signalling NaNs of both signs, canonical ops give one NaN by definition, and those that propagate NaN give the
+    /// operand's bits, apart from the sign.
     #[test]
     fn what_is_canonical_names_its_nan_and_what_moves_keeps_an_operands() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Canonical) || op.has(Law::Moves)) {
@@ -510,7 +509,7 @@ mod tests {
         }
     }
 
-    /// What is approximate computes its NaN; it neither moves one nor reads its sign.
+    /// Approximate ops compute their NaN: they don't propagate one or read its sign.
     #[test]
     fn approximate_functions_take_floats_and_no_nan_sign() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Approximate)) {

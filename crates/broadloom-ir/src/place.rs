@@ -1,18 +1,19 @@
-//! The place of an error in a text: line, column, and the line to show, so that an error can be rendered when the text is gone.
+//! The place of an error in a text: line, column, and a copy of the line, so that an error can be rendered without the text.
 //!
-//! A place keeps a limited part of one line, and no character that would move a terminal's cursor or turn its text around.
+//! A place keeps a part of one line, of limited length, without characters that move a terminal's cursor or change the direction of
+//! text.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use crate::printable::is_printable;
 
-/// The most characters of a line that are shown.
+/// Maximum number of characters of a line that are shown.
 const WIDTH: usize = 100;
-/// Characters before the place that are shown of a longer line.
+/// Characters shown before the place in a longer line.
 const BEFORE: usize = 40;
 
-/// Where in a text an error is.
+/// The place of an error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPlace {
     span: Range<u32>,
@@ -25,7 +26,7 @@ pub struct TextPlace {
 }
 
 impl TextPlace {
-    /// The place of these bytes of a text.
+    /// The place of a byte range of a text.
     ///
     /// ```
     /// use broadloom_ir::TextPlace;
@@ -41,7 +42,7 @@ impl TextPlace {
         let until = text[start..].find('\n').map_or(text.len(), |at| start + at);
         let line = text[begin..until].trim_end_matches('\r');
         let before = text[begin..start].chars().count();
-        // At least one character, also at the end of a line; and none of the next line.
+        // The mark has at least one character, also at the end of a line, and does not extend to the next line.
         let marked = text[start..end.min(until)].chars().count().max(1);
         let cut = if line.chars().nth(WIDTH).is_some() { before.saturating_sub(BEFORE) } else { 0 };
         let mut excerpt = String::new();
@@ -67,22 +68,22 @@ impl TextPlace {
         }
     }
 
-    /// The bytes of the text; none at the end of the text.
+    /// The byte range in the text; empty at the end of the text.
     pub fn span(&self) -> Range<u32> {
         self.span.clone()
     }
 
-    /// The line of the beginning, from 1.
+    /// The line where the place begins, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The character of the line where it begins, from 1.
+    /// The character of the line where the place begins, from 1.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// The line with what is said of the place, as a compiler shows it.
+    /// Writes the line with a mark below the place, as a compiler shows it.
     pub(crate) fn render(&self, out: &mut String) {
         let number = self.line.to_string();
         let margin = " ".repeat(number.len());
@@ -99,7 +100,7 @@ impl TextPlace {
     }
 }
 
-/// A character as a terminal may be given it.
+/// Replaces a character that a terminal would obey.
 fn shown(c: char) -> char {
     match c {
         '\t' => c,
@@ -127,11 +128,11 @@ mod tests {
                 10..17,
                 "\n --> line 2, column 5\n  |\n2 | b = sqrt(a)\n  |     ^^^^^^^",
             ),
-            // Nothing at the end of the text, of a line, and of an empty text.
+            // The end of the text, the end of a line, and an empty text.
             ("x +", 3..3, "\n --> line 1, column 4\n  |\n1 | x +\n  |    ^"),
             ("x +\ny", 3..4, "\n --> line 1, column 4\n  |\n1 | x +\n  |    ^"),
             ("", 0..0, "\n --> line 1, column 1\n  |\n1 | \n  | ^"),
-            // More than one line: the first.
+            // A range of more than one line: the first is shown.
             ("f(a,\r\n  b)", 0..10, "\n --> line 1, column 1\n  |\n1 | f(a,\n  | ^^^^"),
             ("é\t+ ÿz", 5..8, "\n --> line 1, column 5\n  |\n1 | é\t+ ÿz\n  |  \t  ^^"),
             (

@@ -1,19 +1,19 @@
-//! Text from users, files and models, in a form that a terminal may be given.
+//! Escapes text from users, files and models for terminals.
 //!
-//! A name may hold any character, also those that move the cursor, change colours, or turn the direction of the text around it.
-//! Whatever shows such text escapes it with the functions here: messages of errors do so when they are made.
+//! A name may hold any character, including those that move the cursor, change colours, or change the direction of the text around
+//! it. All code that shows such text escapes it with these functions; error messages are escaped when they are made.
 
 use std::borrow::Cow;
 
-/// Whether a terminal shows a character as it is: it is neither a control character, nor a line separator, nor one that has
-/// no width or changes the direction of text.
+/// Whether a terminal shows a character as it is: it is neither a control character nor a line separator, has a width, and does not
+/// change the direction of text.
 pub fn is_printable(c: char) -> bool {
     !(c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}'))
 }
 
-/// The text with an escape in the place of each character that is not printable, line breaks included.
+/// The text with every character escaped that is not printable, including line breaks.
 ///
 /// ```
 /// use broadloom_ir::printable;
@@ -25,7 +25,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_printable)
 }
 
-/// [`printable`] of each line of a text, with its line breaks and tabs as they are.
+/// [`printable`] applied to each line of a text, with its line breaks and tabs unchanged.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_printable(c) || matches!(c, '\n' | '\t'))
 }

@@ -1,8 +1,8 @@
-//! Recordings: the bodies of the functions of the op table and of the conversions, as SSA over the primitives.
+//! Recordings: the bodies of the op table's functions and of the conversions, as SSA over the primitives.
 //!
-//! A body is recorded once for a process and op and dtype, when it is first asked for, by running the one generic
-//! definition in `broadloom-math` on its recording instance. Compilers lower the primitives, and an op's cost is counted
-//! from them, so neither knows any function by name.
+//! A body is recorded once per process, op and dtype, on first use, by running the generic definition in `broadloom-math` on its
+//! recording instance. Compilers lower the primitives, and an op's cost is counted from them, so that neither has code for
+//! individual functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 
 use crate::op::{self, Op, Visitor};
 
-/// The body of a function for operands of a dtype: its operands are the first values, and each instruction is one more.
+/// The body of a function for operands of a dtype: the first values are its operands, and each instruction defines the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     operands: u32,
@@ -29,29 +29,29 @@ impl Recording {
         self.operands as usize
     }
 
-    /// The instructions, each after those whose values it reads, and every value read.
+    /// The instructions in order of definition. Each value is used.
     pub fn insts(&self) -> &[Inst] {
         &self.insts
     }
 
-    /// The value of the function: of an instruction, or an operand.
+    /// The value of the function, which may be an operand.
     pub fn result(&self) -> Var {
         self.result
     }
 
-    /// What an element costs, in the time of one vector instruction, roughly: the sum of the primitives' costs.
+    /// The approximate cost per element, in the time of one vector instruction: the sum of the primitives' costs.
     pub fn cost(&self) -> u32 {
         self.cost
     }
 
-    /// Cycles from the operands to the result, roughly: the longest chain of primitives of which each waits for the one before it.
+    /// The approximate latency in cycles: the longest chain of dependent primitives.
     pub fn latency(&self) -> u32 {
         self.latency
     }
 }
 
 impl fmt::Display for Recording {
-    /// A line for each instruction, `p3: float64 = fma p0, p1, p2`, and one for the result.
+    /// Writes a line for each instruction, `p3: float64 = fma p0, p1, p2`, and one for the result.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, inst) in self.insts.iter().enumerate() {
             let (value, dtype) = (Var(self.operands + i as u32), inst.dtype);
@@ -88,7 +88,7 @@ pub fn of_cast(from: DType, to: DType) -> &'static Recording {
     })
 }
 
-/// The instructions so far, equal ones once.
+/// The instructions so far, without duplicates.
 struct List {
     operands: u32,
     insts: Vec<Inst>,
@@ -100,7 +100,7 @@ impl List {
         List { operands: operands as u32, insts: Vec::new(), known: HashMap::new() }
     }
 
-    /// The recording, without the instructions whose values the result doesn't need.
+    /// The recording after DCE.
     fn finish(self, result: Var) -> Recording {
         let operands = self.operands as usize;
         let mut needed = vec![false; operands + self.insts.len()];
@@ -144,7 +144,7 @@ impl Sink for List {
     }
 }
 
-/// Runs one definition on the recording instance, its operands the first values of the list.
+/// A visitor that runs one definition on the recording instance; its operands are the first values of the list.
 struct Record<'l>(&'l mut List);
 
 impl Visitor for Record<'_> {
@@ -184,7 +184,7 @@ mod tests {
         assert!(of(Op::Sin, DType::Int32).is_none());
     }
 
-    /// Each value is defined before it is read, and read.
+    /// Each value is defined before it is used, and is used.
     #[test]
     fn recordings_are_in_order_and_have_no_dead_values() {
         let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().filter_map(move |&d| of(op, d)));

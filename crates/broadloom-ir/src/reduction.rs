@@ -1,8 +1,8 @@
-//! Reductions and scans: what the elements along axes are combined to.
+//! Reductions and scans: how the elements along axes are reduced or accumulated.
 //!
-//! Elements are numbered in C order of the reduced axes, and sums and products are combined in one order that depends on
-//! their number alone (`broadloom-reduce` has it), so that no executor, layout or number of threads changes a bit. These
-//! are the few that executors need; a mean or a norm is made of them and of ordinary functions.
+//! Elements are numbered in C order of the reduced axes, and sums and products are computed in an order that depends on the number
+//! of elements alone (defined in `broadloom-reduce`), so that the bits do not depend on executor, layout or number of threads.
+//! Executors implement these few; means and norms are expressed by them and ordinary functions.
 
 use std::fmt;
 
@@ -12,29 +12,29 @@ use crate::fold;
 use crate::op::Op;
 use crate::scalar::Scalar;
 
-/// How elements are combined to one.
+/// A reduction of elements to one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reduction {
     /// The canonical sum.
     Sum,
     /// The canonical product.
     Prod,
-    /// The maximum, as the function `maximum` has it: NaN propagates, and −0 is less than +0.
+    /// The maximum, as defined by the function `maximum`: NaN propagates, and −0 is less than +0.
     Max,
-    /// The minimum, likewise.
+    /// The minimum, as defined by the function `minimum`: NaN propagates, and −0 is less than +0.
     Min,
     /// Whether any is true.
     Any,
     /// Whether all are true.
     All,
-    /// The number of the first of the maxima, int64: NaN is greater than everything, and zeros are equal.
+    /// The index of the first maximum, int64: NaN is greater than everything, and zeros are equal.
     ArgMax,
-    /// The number of the first of the minima, likewise: NaN is less than everything.
+    /// The index of the first minimum, int64: NaN is less than everything, and zeros are equal.
     ArgMin,
 }
 
 impl Reduction {
-    /// All of them.
+    /// All reductions.
     pub const ALL: [Reduction; 8] = [
         Reduction::Sum,
         Reduction::Prod,
@@ -46,7 +46,7 @@ impl Reduction {
         Reduction::ArgMin,
     ];
 
-    /// The name, as the text language has it.
+    /// The name in the text language.
     pub fn name(self) -> &'static str {
         match self {
             Reduction::Sum => "sum",
@@ -60,7 +60,7 @@ impl Reduction {
         }
     }
 
-    /// The function of two elements that it repeats; none for argmax and argmin, which need indices too.
+    /// The binary op that it repeats; `None` for argmax and argmin, which need indices as well.
     pub fn op(self) -> Option<Op> {
         Some(match self {
             Reduction::Sum => Op::Add,
@@ -73,7 +73,7 @@ impl Reduction {
         })
     }
 
-    /// Whether elements of this dtype are combined as they are: sums and products have the accumulator's dtype.
+    /// Whether elements of this dtype are reduced without a conversion: sums and products take the accumulator's dtype.
     pub fn takes(self, dtype: DType) -> bool {
         match self {
             Reduction::Sum | Reduction::Prod => is_accumulator(dtype),
@@ -82,7 +82,7 @@ impl Reduction {
         }
     }
 
-    /// The dtype of what elements of this dtype are combined to.
+    /// The dtype of the result for elements of this dtype.
     pub fn result(self, dtype: DType) -> DType {
         match self {
             Reduction::ArgMax | Reduction::ArgMin => DType::Int64,
@@ -90,7 +90,7 @@ impl Reduction {
         }
     }
 
-    /// Whether elements of this dtype may be combined in any order, which gives the same bits.
+    /// Whether elements of this dtype may be reduced in any order with the same bits.
     pub fn is_free(self, dtype: DType) -> bool {
         match self {
             Reduction::Sum | Reduction::Prod => !dtype.is_float(),
@@ -99,7 +99,7 @@ impl Reduction {
         }
     }
 
-    /// What no elements are combined to: the sum is +0, the product 1; there is no minimum or maximum of nothing.
+    /// The result for no elements: +0 for a sum, 1 for a product; `None` for a minimum or maximum.
     pub fn of_nothing(self, dtype: DType) -> Option<Scalar> {
         match self {
             Reduction::Sum => Some(fold::cast(Scalar::of(0_u8), dtype)),
@@ -117,17 +117,17 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// How each element is combined with those before it.
+/// A scan: each element is accumulated with the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scan {
-    /// The sum so far.
+    /// The running sum.
     Sum,
-    /// The product so far.
+    /// The running product.
     Prod,
 }
 
 impl Scan {
-    /// The name, as the text language has it.
+    /// The name in the text language.
     pub fn name(self) -> &'static str {
         match self {
             Scan::Sum => "cumulative_sum",
@@ -135,12 +135,12 @@ impl Scan {
         }
     }
 
-    /// Whether elements of this dtype are combined as they are.
+    /// Whether elements of this dtype are scanned without a conversion.
     pub fn takes(self, dtype: DType) -> bool {
         is_accumulator(dtype)
     }
 
-    /// What stands before the first element where the initial one is asked for: +0 or 1.
+    /// The initial value, before the first element: +0 or 1.
     pub fn initial(self, dtype: DType) -> Scalar {
         let initial = match self {
             Scan::Sum => 0_u8,
@@ -156,7 +156,7 @@ impl fmt::Display for Scan {
     }
 }
 
-/// The dtypes that sums and products are computed in.
+/// Whether sums and products are computed in this dtype.
 fn is_accumulator(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::UInt64)
 }
@@ -189,12 +189,12 @@ impl Axes {
         (0..64).filter(move |&axis| self.contains(axis))
     }
 
-    /// How many there are.
+    /// The number of axes.
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -204,7 +204,7 @@ impl Axes {
         self.0 & !Axes::all(rank).0 == 0
     }
 
-    /// The extents without these axes; with an extent of 1 in their place, if they are kept.
+    /// The extents without these axes, or with 1 in their place if `keep_dims`.
     pub fn reduced<T: Clone>(self, extents: &[T], keep_dims: bool, one: T) -> impl Iterator<Item = T> {
         extents.iter().enumerate().filter_map(move |(axis, extent)| match (self.contains(axis), keep_dims) {
             (false, _) => Some(extent.clone()),
@@ -213,7 +213,7 @@ impl Axes {
         })
     }
 
-    /// How many elements are combined to one.
+    /// The number of elements that are reduced to one result.
     pub fn count(self, extents: &[usize]) -> usize {
         extents
             .iter()
@@ -224,14 +224,14 @@ impl Axes {
     }
 }
 
-/// Axes from 64 on are left out.
+/// Axes from 64 on are ignored.
 impl FromIterator<usize> for Axes {
     fn from_iter<I: IntoIterator<Item = usize>>(axes: I) -> Axes {
         Axes(axes.into_iter().filter(|&axis| axis < 64).fold(0, |mask, axis| mask | 1 << axis))
     }
 }
 
-/// A tuple, as the text language has it: `(0, 2)`, `(1,)`, `()`.
+/// A tuple as in the text language: `(0, 2)`, `(1,)`, `()`.
 impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axes: Vec<String> = self.iter().map(|axis| axis.to_string()).collect();

@@ -1,6 +1,5 @@
-//! Single values. A [`Scalar`] is the bits of a value with its dtype; a [`Literal`] is a weak bool, integer or
-//! float that takes its dtype from the operands it meets. A literal becomes a scalar only if that dtype can hold
-//! it.
+//! Single values. A [`Scalar`] is the bits of a value with its dtype; a [`Literal`] is a weak bool, integer or float that takes its
+//! dtype from the other operands. A literal becomes a scalar only if that dtype can hold it.
 
 use std::fmt;
 
@@ -39,7 +38,8 @@ impl Scalar {
         }
     }
 
-    /// Whether it is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short), as its class and dtype say.
+    /// Whether it is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short), as the class of the scalar
+    /// records.
     pub fn has_short_reciprocal(self) -> bool {
         match self.dtype {
             DType::Int8 => is_short(self.bits as i8),
@@ -54,7 +54,7 @@ impl Scalar {
         }
     }
 
-    /// The value that rewrite rules may look at.
+    /// The class of the value, which is all that rewrite rules see of it.
     pub fn class(self) -> Class {
         let is = |x: f64| match Literal::Float(x).to_dtype(self.dtype) {
             Ok(s) => s.bits == self.bits,
@@ -81,7 +81,7 @@ impl Scalar {
     }
 }
 
-/// The little that a rewrite rule may know of a constant, so that kernels are shared between values.
+/// The properties of a constant that rewrite rules may depend on; there are few, so that kernels are shared between values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -95,7 +95,7 @@ pub enum Class {
     MinusOne,
     /// 2
     Two,
-    /// Another integer, which divides integers of its dtype by a product and a shift
+    /// Another integer by which integers of its dtype can be divided by a multiplication and a shift
     /// ([`has_short_reciprocal`](Scalar::has_short_reciprocal))
     ShortReciprocal,
     /// Anything else
@@ -126,19 +126,19 @@ impl fmt::Debug for Scalar {
     }
 }
 
-/// A number without a dtype of its own: it takes that of the arrays it meets.
+/// A number without a dtype of its own: it takes that of the arrays it is combined with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
-    /// A truth value.
+    /// A bool.
     Bool(bool),
     /// An integer.
     Int(i128),
-    /// A real number.
+    /// A float.
     Float(f64),
 }
 
 impl Literal {
-    /// The dtype of an expression of literals only.
+    /// The dtype of an expression that has only literals.
     pub fn default_dtype(self) -> DType {
         match self {
             Literal::Bool(_) => DType::Bool,
@@ -195,7 +195,7 @@ impl DTypeVisitor for ToDType {
                 let s = match T::DTYPE {
                     DType::Float64 => Scalar::of(x as f64),
                     DType::Float32 => Scalar::of(x as f32),
-                    // Exact in float64 below 2^53, and infinite in float16 above.
+                    // The conversion of `x` to float64 is exact below 2^53; above, the result is infinite in float16 anyway.
                     _ => Scalar::of(to_float16(x as f64)),
                 };
                 if is_infinite(s) { cannot() } else { Ok(s) }
@@ -215,7 +215,7 @@ impl DTypeVisitor for ToDType {
     }
 }
 
-/// Bits of a significand, without the hidden one.
+/// Number of stored significand bits of a float64.
 const FRACTION64: u32 = 52;
 
 fn fraction_bits(dtype: DType) -> u32 {
@@ -226,7 +226,7 @@ fn fraction_bits(dtype: DType) -> u32 {
     }
 }
 
-/// The NaN of a literal in a shorter dtype: its sign and the upper bits of its payload, quiet if those are 0.
+/// The NaN of a float64 literal in a shorter dtype: its sign and the upper bits of its payload, quiet if those bits are 0.
 fn narrowed_nan(x: f64, dtype: DType) -> Scalar {
     let (kept, width) = (fraction_bits(dtype), 8 * dtype.size() as u32);
     let sign = x.to_bits() >> 63 << (width - 1);
@@ -236,14 +236,14 @@ fn narrowed_nan(x: f64, dtype: DType) -> Scalar {
     Scalar { dtype, bits: sign | exponent | fraction }
 }
 
-/// The float64 literal that [`narrowed_nan`] makes this NaN of again.
+/// A float64 literal that [`narrowed_nan`] maps to this NaN.
 fn widened_nan(x: Scalar) -> f64 {
     let (kept, width) = (fraction_bits(x.dtype), 8 * x.dtype.size() as u32);
     let fraction = (x.bits & ((1 << kept) - 1)) << (FRACTION64 - kept);
     f64::from_bits(x.bits >> (width - 1) << 63 | 0x7ff << FRACTION64 | fraction)
 }
 
-/// Rounded once, as astype rounds.
+/// Converts with a single rounding, as astype does.
 fn to_float16(x: f64) -> f16 {
     <f64 as CastTo<f16>>::cast(&mut broadloom_math::Scalar, x)
 }
@@ -274,7 +274,7 @@ macro_rules! literal_from_short_float {
     ($($t:ty)*) => {$(
         impl From<$t> for Literal {
             fn from(x: $t) -> Literal {
-                // Not by the CPU, which makes a signalling NaN quiet.
+                // A NaN is not converted by the CPU, which would make a signalling NaN quiet.
                 Literal::Float(if x.is_nan() { widened_nan(Scalar::of(x)) } else { x.into() })
             }
         }

@@ -1,9 +1,9 @@
-//! The verifier of kernels: what must hold of one, checked. It runs in debug builds and in tests.
+//! The verifier of kernels, which runs in debug builds and in tests. It checks that
 //!
 //! - an operand is an input, a parameter or an earlier instruction
 //! - an instruction's operands have the dtypes that its code takes, and the op takes that dtype
 //! - a call is of one of the kernel's functions, by its signature
-//! - an output is a value of the kernel, and what it is combined by takes its dtype
+//! - an output is a value of the kernel, and its reduction or scan takes that value's dtype
 
 use broadloom_math::DType;
 
@@ -13,7 +13,7 @@ use crate::kernel::{Code, Kernel, Sink};
 /// Checks a kernel.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`]: the first thing that does not hold.
+/// [`ErrorKind::Internal`] with the first violation.
 pub fn kernel(kernel: &Kernel) -> Result<()> {
     let mut dtypes: Vec<DType> = kernel.inputs.iter().chain(&kernel.params).copied().collect();
     for (i, inst) in kernel.body.iter().enumerate() {

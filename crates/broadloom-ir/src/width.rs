@@ -1,12 +1,12 @@
-//! The width of the vectors of machine code.
+//! The vector width of machine code.
 //!
-//! There is one type for it in the whole workspace: options name the widest that is wanted, the engine clamps it once to
-//! what the [target](VectorWidth::target) has, and everything behind that (costs, keys of caches, the emitter) uses the
-//! clamped one. A width changes speed, never bits.
+//! The whole workspace uses this one type: options name the widest vectors that may be used, the engine clamps the width once to
+//! that of the [target](VectorWidth::target), and everything after that (costs, cache keys, the emitter) uses the clamped one. A
+//! width changes speed, never bits.
 
 use std::fmt;
 
-/// The bits of a vector.
+/// The number of bits in a vector.
 ///
 /// ```
 /// use broadloom_ir::VectorWidth;
@@ -28,7 +28,7 @@ impl VectorWidth {
     /// All widths, the narrowest first.
     pub const ALL: [VectorWidth; 3] = [VectorWidth::W128, VectorWidth::W256, VectorWidth::W512];
 
-    /// The bytes of a vector.
+    /// The number of bytes in a vector.
     pub const fn bytes(self) -> u32 {
         match self {
             VectorWidth::W128 => 16,
@@ -37,12 +37,12 @@ impl VectorWidth {
         }
     }
 
-    /// The bits of a vector.
+    /// The number of bits in a vector.
     pub const fn bits(self) -> u32 {
         8 * self.bytes()
     }
 
-    /// The name, as commands spell it: the number of bits.
+    /// The name in command lines: the number of bits.
     pub const fn name(self) -> &'static str {
         match self {
             VectorWidth::W128 => "128",
@@ -51,7 +51,7 @@ impl VectorWidth {
         }
     }
 
-    /// The width of so many bits.
+    /// The width of this many bits, if there is one.
     ///
     /// ```
     /// use broadloom_ir::VectorWidth;
@@ -63,7 +63,7 @@ impl VectorWidth {
         VectorWidth::ALL.into_iter().find(|width| width.bits() == bits)
     }
 
-    /// The widest vectors that this CPU has instructions for; it has all narrower ones too.
+    /// The widest vectors that this CPU supports; it supports all narrower ones as well.
     pub fn target() -> VectorWidth {
         #[cfg(target_arch = "x86_64")]
         {
@@ -78,12 +78,12 @@ impl VectorWidth {
         VectorWidth::W128
     }
 
-    /// Why vectors of this width are narrower on a CPU whose widest are these; `None` where it has them.
+    /// The reason why vectors of this width are narrower on a CPU whose widest are `target`; `None` if the CPU supports them.
     pub fn missing_on(self, target: VectorWidth) -> Option<String> {
         (self > target).then(|| format!("this CPU has vectors of {target} bits"))
     }
 
-    /// The widths that this CPU has, the narrowest first.
+    /// The widths that this CPU supports, the narrowest first.
     pub fn of_target() -> impl Iterator<Item = VectorWidth> {
         VectorWidth::ALL.into_iter().filter(|&width| width <= VectorWidth::target())
     }

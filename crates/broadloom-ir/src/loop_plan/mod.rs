@@ -1,58 +1,58 @@
 //! Plans of loop nests: from the extents and strides of a kernel's operands to the loops that visit every element once.
 //!
-//! A [`LoopPlan`] says which dimensions are walked in which order, which of them are one loop, how the index space is cut
-//! into tiles and units of work, and how each operand is accessed. It knows layouts and no memory: the same plan is bound
-//! to other memory on every run, and `explain` reads it without any. Whether operands overlap depends on memory
-//! and is decided where the plan is bound.
+//! A [`LoopPlan`] defines the order of the dimensions, which of them are collapsed into one loop, how the index space is divided
+//! into tiles and units of work, and how each operand is accessed. It contains layouts but no memory: one plan is bound to
+//! different memory on every run, and `explain` needs no memory at all. Whether operands overlap depends on memory and is decided
+//! where the plan is bound.
 //!
-//! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are
-//! classified (`classify`), and the space is cut (`tiles`).
+//! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are classified
+//! (`classify`), and the space is divided (`tiles`).
 //!
-//! All loops are parallel: each index has results of its own. The elements that are combined are those of a plan
-//! [in order](LoopPlan::in_order), which has no outputs: what a block computes goes to a tile and is combined from there.
+//! All loops are parallel: each index has results of its own. Reductions use a plan [in order](LoopPlan::in_order), which has no
+//! outputs: each block is computed into a tile and reduced from there.
 
 mod reach;
 mod tiles;
 
 use smallvec::SmallVec;
 
-/// Elements of a tile: of a copy of an input that is an output as well, and of the others the measure.
+/// Elements of a tile that copies an input which is an output as well. The sizes of other tiles are derived from it.
 const TILE: usize = 4096;
 
-/// Bytes of the elements of a row that is read in steps, at least, if it is not the only one: those of the largest block of machine
-/// code, which computes what is shorter by way of buffers.
+/// The minimal size in bytes of a row that is read in steps, unless it is the only row: a block of the widest machine code. Shorter
+/// rows would be computed through buffers.
 const STEPPED_ROW: usize = 256;
 
 pub use reach::{injective, reach};
 
-/// How an executor reads an input, in every block that it is handed.
+/// How an executor reads a row of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// A row's elements follow each other.
+    /// The elements of a row are contiguous.
     Contiguous,
-    /// A row has one element, which stands for all columns; another row may have another.
+    /// A row has a single element, used for all columns; each row has its own.
     Splat,
-    /// Each element of a row lies before the one that it follows.
+    /// Each element of a row is directly before the previous one in memory.
     Reversed,
-    /// Each element of a row lies two elements behind the one that it follows. What is between them may be read with them, but
-    /// for what is before a row's first element and behind its last.
+    /// Consecutive elements of a row are two elements apart in memory. The elements between them may be read as well; those before
+    /// the first and after the last may not.
     EverySecond,
 }
 
 impl Access {
-    /// The access of an executor that reads no steps: it is given a tile.
+    /// The access for an executor that reads contiguous rows only: stepped inputs are packed into a tile.
     #[inline]
     pub fn packed(self) -> Access {
         if self.is_stepped() { Access::Contiguous } else { self }
     }
 
-    /// Whether a row's elements are a step apart other than that to the next element in memory.
+    /// Whether consecutive elements are at a distance other than 0 or one element.
     #[inline]
     pub fn is_stepped(self) -> bool {
         matches!(self, Access::Reversed | Access::EverySecond)
     }
 
-    /// From an element of a row to the next, in elements.
+    /// The distance of consecutive elements, in elements.
     #[inline]
     pub fn step(self) -> isize {
         match self {
@@ -64,97 +64,97 @@ impl Access {
     }
 }
 
-/// What becomes of an operand.
+/// How a plan accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessClass {
-    /// Used in place: the elements of a row follow each other.
+    /// Used in place: the elements of a row are contiguous.
     Contiguous,
     /// Used in place: one element for a whole row. Inputs only.
     Uniform,
     /// Copied to or from a tile, whose rows are contiguous, or generated in one.
     Packed,
-    /// The elements of a row are a step apart, and of 4 or 8 bytes: used in place by an executor that reads them so
+    /// The elements of a row, of 4 or 8 bytes, are at a fixed distance: used in place by an executor that can read them so
     /// ([`Access::Reversed`], [`Access::EverySecond`]), packed for any other. Inputs only.
     Stepped(Access),
 }
 
-/// A dimension that is walked.
+/// One loop of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopDim {
-    /// Its indices are 0 to this, exclusive.
+    /// The number of iterations: indices are 0 to this, exclusive.
     pub extent: usize,
 }
 
-/// How blocks are cut from the index space.
+/// How blocks are formed from the index space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopMode {
-    /// All operands are used where they are, a row or many at a time.
+    /// All operands are used in place, one or more rows at a time.
     Direct,
-    /// Two-dimensional tiles; operands with gaps in their rows are packed, unless the executor reads their steps.
+    /// Two-dimensional tiles; operands with gaps in their rows are packed, unless the executor reads steps.
     Tiled,
-    /// Ranges of the linear index, because rows are short; operands that are not linear are packed.
+    /// Ranges of the linear index, for short rows; operands that are not linear are packed.
     Flat,
 }
 
 /// How an operand lies in memory, in bytes.
 ///
-/// A generated operand lies in none: it is an input of int64 whose element at byte `8 · n` is the number `n`, so that its
-/// layout says what its values are. A slice, a reversal or a transpose of it is another layout, as of any operand.
+/// A generated operand has no memory: it is an input of int64 whose element at byte `8 · n` is the number `n`, so that its layout
+/// defines its values. A slice, a reversal or a transpose of it is another layout, as for any operand.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandLayout<'l> {
     /// Bytes of an element: 1, 2, 4 or 8.
     pub item: usize,
-    /// Where the element with index 0 in every dimension is, from where the plan is bound to.
+    /// The offset of the element with index 0 in every dimension, from the address that the plan is bound to.
     pub offset: isize,
-    /// The distance of neighbours in each dimension: any multiple of the item, 0 and negative ones included.
+    /// The distance in memory of consecutive elements, for each dimension: any multiple of the item, including 0 and negative ones.
     pub strides: &'l [isize],
-    /// Whether elements are generated from their place, and not read.
+    /// Whether elements are generated from their offset instead of being read.
     pub is_generated: bool,
 }
 
 impl<'l> OperandLayout<'l> {
-    /// Elements in memory.
+    /// The layout of elements in memory.
     pub fn in_memory(item: usize, offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
         OperandLayout { item, offset, strides, is_generated: false }
     }
 
-    /// Generated elements of 8 bytes: at byte `8 · n` the number `n`.
+    /// The layout of generated elements of 8 bytes: the element at byte `8 · n` is the number `n`.
     pub fn generated(offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
         OperandLayout { item: 8, offset, strides, is_generated: true }
     }
 }
 
-/// Why layouts have no plan.
+/// The reason why layouts have no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoopPlanError {
-    /// An operand has not one stride per dimension.
+    /// An operand's number of strides differs from the number of dimensions.
     #[error("operand {operand} has not one stride per dimension")]
     Rank {
-        /// Its number.
+        /// The operand's number.
         operand: usize,
     },
-    /// An operand's elements are not at multiples of their size, or have none of the sizes that are known.
+    /// An operand's elements are not at multiples of their size, or have an unsupported size.
     #[error("the elements of operand {operand} are not at multiples of their size")]
     Misaligned {
-        /// Its number.
+        /// The operand's number.
         operand: usize,
     },
-    /// An operand reaches further than can be addressed.
+    /// An operand's extent in memory overflows the address space.
     #[error("operand {operand} reaches further than can be addressed")]
     OutOfReach {
-        /// Its number.
+        /// The operand's number.
         operand: usize,
     },
-    /// An output may have two indices for one element.
+    /// Two indices of an output may address one element.
     #[error("output {output} may have two indices for one element")]
     SelfOverlap {
-        /// Its number among the outputs.
+        /// The output's number.
         output: usize,
     },
-    /// A generated operand is an output, or has not 8 bytes per element.
+    /// A generated operand is an output, or does not have 8 bytes per element.
     #[error("operand {operand} can't be generated")]
     NotGenerated {
-        /// Its number.
+        /// The operand's number.
         operand: usize,
     },
     /// The index space has more elements than `isize::MAX`.
@@ -173,13 +173,14 @@ pub struct LoopOperand {
 }
 
 impl LoopOperand {
-    /// Where the first element of the walk is, in bytes from where the operand is bound to.
+    /// The offset of the first element visited, in bytes from the address that the operand is bound to.
     #[inline]
     pub fn start(&self) -> isize {
         self.start
     }
 
-    /// The first byte that is reached and the end, likewise; equal where there are no elements.
+    /// The first byte accessed and the end, as offsets from the address that the operand is bound to; equal if there are no
+    /// elements.
     #[inline]
     pub fn reach(&self) -> (isize, isize) {
         self.reach
@@ -191,40 +192,40 @@ impl LoopOperand {
         self.item.into()
     }
 
-    /// What becomes of the operand.
+    /// How the plan accesses the operand.
     #[inline]
     pub fn class(&self) -> AccessClass {
         self.class
     }
 
-    /// Whether its elements are generated from their place: it is bound to no memory.
+    /// Whether its elements are generated from their offsets, so that it is bound to no memory.
     #[inline]
     pub fn is_generated(&self) -> bool {
         self.is_generated
     }
 }
 
-/// In which order dimensions are walked.
+/// The order of the loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// That of memory.
+    /// The order of memory.
     Free,
-    /// The given one.
+    /// The given order.
     Given,
-    /// The given one, and the last dimension is joined with no other, and not cut.
+    /// The given order, with the last dimension neither joined with another nor divided.
     GivenRows,
 }
 
 /// The loops over an index space with its operands; see the [module](self).
 ///
 /// # Invariants
-/// - The product of the extents is [`elements`](LoopPlan::elements), and each index of the space that was given is one
-///   index of the plan: an operand's element there is at `start + Σ index · stride`, inside of its `reach`, a multiple of
-///   its item from where it is bound to.
-/// - No two indices of an output are one element.
-/// - A contiguous operand has its item as the stride of the last dimension, or one column; in flat mode it is contiguous
-///   in the linear index. A uniform one is an input with the stride 0 there. A stepped one is an input of a tiled plan with its
-///   access's step there. A generated one is a packed input of 8 bytes per element, whatever its strides are.
+/// - The product of the extents is [`elements`](LoopPlan::elements), and each index of the space that was given is one index of the
+///   plan. An operand's element there is at `start + Σ index · stride`, within its `reach`, and at a multiple of its item from
+///   where it is bound.
+/// - No two indices of an output address one element.
+/// - A contiguous operand has its item as the stride of the last dimension, or one column; in flat mode it is contiguous in the
+///   linear index. A uniform one is an input with the stride 0 there. A stepped one is an input of a tiled plan with its access's
+///   step there. A generated one is a packed input of 8 bytes per element, whatever its strides are.
 /// - Units are disjoint and cover the space ([`elements_before`](LoopPlan::elements_before)).
 ///
 /// ```
@@ -240,16 +241,16 @@ enum Order {
 /// ```
 #[derive(Clone, Debug)]
 pub struct LoopPlan {
-    /// Outermost first; at least one.
+    /// The loops, outermost first; at least one.
     dims: SmallVec<[LoopDim; 4]>,
-    /// A stride per operand and dimension; until the plan is normalised, per dimension given.
+    /// One stride per operand and dimension; before normalisation, per given dimension.
     strides: SmallVec<[isize; 8]>,
-    /// Inputs, then outputs.
+    /// The operands: inputs, then outputs.
     operands: SmallVec<[LoopOperand; 4]>,
     inputs: usize,
     order: Order,
     elements: usize,
-    /// Direct and flat: elements of a unit. Tiled: columns of a unit, whole tiles.
+    /// Size of a unit: in direct and flat mode in elements, in tiled mode in columns, as whole tiles.
     unit: usize,
     units: usize,
     tile: (usize, usize),
@@ -257,16 +258,16 @@ pub struct LoopPlan {
 }
 
 impl LoopPlan {
-    /// Rows shorter than this are put together to longer ones, by default.
+    /// By default, shorter rows are joined into longer ones.
     pub const MIN_ROW: usize = 32;
-    /// Elements of a unit of work by default, about: some microseconds for a short body.
+    /// The default size of a unit of work, in elements: some microseconds for a short body.
     pub const UNIT: usize = 16 << 10;
 
-    /// Plans the loops over `extents` for operands of that shape, `inputs` inputs and then the outputs; rows of fewer
-    /// than `min_row` elements are put together.
+    /// Plans the loops over `extents` for operands of that shape, the first `inputs` of them inputs and the others outputs. Rows
+    /// shorter than `min_row` elements are joined.
     ///
     /// # Errors
-    /// [`LoopPlanError`], for layouts that are none and for spaces that are too large.
+    /// [`LoopPlanError`], for invalid layouts and for spaces that are too large.
     #[inline]
     pub fn new<'l>(
         extents: &[usize],
@@ -278,7 +279,7 @@ impl LoopPlan {
     }
 
     /// Plans the loops over `extents` for inputs alone, in the order of the dimensions: the linear index numbers the elements in C
-    /// order. It is for elements that are combined, in an order that must be that of their numbers.
+    /// order. Reductions use it, since the order of the elements is that of their numbers.
     ///
     /// # Errors
     /// As [`LoopPlan::new`].
@@ -291,7 +292,7 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// The same, whose rows are those of the last dimension: it is joined with no other, and a tile has whole rows.
+    /// Plans loops in order whose rows are those of the last dimension: it is not joined with another, and a tile has whole rows.
     ///
     /// # Errors
     /// As [`LoopPlan::new`].
@@ -304,7 +305,7 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// The plan with these operands.
+    /// Makes the plan for these operands.
     #[inline]
     fn with<'l>(
         mut self,
@@ -335,7 +336,7 @@ impl LoopPlan {
         }
     }
 
-    /// Adds an operand, with its strides as they are.
+    /// Adds an operand with its original strides.
     #[inline]
     fn push(&mut self, extents: &[usize], layout: OperandLayout<'_>) -> Result<(), LoopPlanError> {
         let OperandLayout { item, offset, strides, is_generated } = layout;
@@ -343,7 +344,7 @@ impl LoopPlan {
         if strides.len() != extents.len() {
             return Err(LoopPlanError::Rank { operand });
         }
-        // PERF: the item is a power of two; a division takes longer than all of the rest.
+        // PERF: the item is a power of two; a division would take longer than the rest of the function.
         let loose = |(&extent, &stride): (&usize, &isize)| extent > 1 && stride as usize & (item - 1) != 0;
         if !matches!(item, 1 | 2 | 4 | 8) || extents.iter().zip(strides).any(loose) {
             return Err(LoopPlanError::Misaligned { operand });
@@ -373,7 +374,7 @@ impl LoopPlan {
             return Ok(());
         }
         let elements = extents.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
-        // So that sums of indices do not overflow either.
+        // The limit also keeps sums of indices from overflowing.
         self.elements = elements.filter(|&n| n <= isize::MAX as usize).ok_or(LoopPlanError::TooLarge)?;
         self.normalise(extents);
         let flat = self.dims.len() > 1 && self.rows_and_cols().1 < min_row;
@@ -387,7 +388,7 @@ impl LoopPlan {
         let given = extents.len();
         if self.elements == 1 {
             self.dims.push(LoopDim { extent: 1 });
-            // A scalar stays one at every length, so that a compiled body stays the right one.
+            // A scalar is uniform at every length, so that the compiled body stays valid.
             let uniform = |s: &[isize]| !s.is_empty() && s.iter().all(|&s| s == 0);
             let stride = |(i, operand): (usize, &LoopOperand)| {
                 if uniform(&self.strides[i * given..][..given]) { 0 } else { operand.item() as isize }
@@ -395,16 +396,16 @@ impl LoopPlan {
             self.strides = self.operands.iter().enumerate().map(stride).collect();
             return;
         }
-        // The order of the first output's memory; where there is none, of the first input's.
+        // The order of the first output's memory, or, without outputs, of the first input's.
         let lead = if self.inputs < self.operands.len() { self.inputs } else { 0 };
         if let ([extent], true) =
             (extents, self.order != Order::Free || self.strides.get(lead).is_none_or(|&s| s >= 0))
         {
-            // PERF: the usual short call, for which the rest would take as long as its work.
+            // PERF: the most frequent short call, for which the general case would take as long as its work.
             self.dims.push(LoopDim { extent: *extent });
             return;
         }
-        // PERF: and the next usual one, where all operands are linear in the given order.
+        // PERF: the next most frequent one, where all operands are linear in the given order.
         let operands = || self.operands.iter().zip(self.strides.chunks_exact(given));
         let linear: SmallVec<[isize; 8]> = operands()
             .map_while(|(operand, strides)| linear_step(extents.iter().copied(), strides, operand.item()))
@@ -418,8 +419,8 @@ impl LoopPlan {
         self.collapse();
     }
 
-    /// Orders the dimensions by the strides of the operand `lead`, the longest first, and flips those that it goes
-    /// through backwards, unless they stay in order; dimensions of one index are dropped.
+    /// Sorts the dimensions by the strides of the operand `lead`, the longest first, and flips those with a negative stride, unless
+    /// the order is given. Dimensions of one index are dropped.
     fn order(&mut self, extents: &[usize], lead: usize) {
         let given = extents.len();
         let lead = self.strides.iter().skip(lead * given).take(given);
@@ -427,14 +428,14 @@ impl LoopPlan {
             if self.order != Order::Free { SmallVec::new() } else { lead.copied().collect() };
         let steps = |d: usize| steps.get(d).copied().unwrap_or(0);
         let mut order: SmallVec<[usize; 6]> = (0..given).filter(|&d| extents[d] > 1).collect();
-        // Stable: where an input's strides are 0, the given order stays.
+        // The sort is stable: where strides are equal, for example 0, the given order stays.
         order.sort_by_key(|&d| std::cmp::Reverse(steps(d).unsigned_abs()));
         let mut strides = SmallVec::with_capacity(order.len() * self.operands.len());
         for (operand, given) in self.operands.iter_mut().zip(self.strides.chunks_exact(given)) {
             for &d in &order {
                 let mut stride = given[d];
                 if steps(d) < 0 {
-                    // In reach, so that neither the product nor the sum overflows.
+                    // The new start is within the reach, so neither the product nor the sum overflows.
                     operand.start += stride * (extents[d] - 1) as isize;
                     stride = -stride;
                 }
@@ -445,7 +446,7 @@ impl LoopPlan {
         self.dims.extend(order.iter().map(|&d| LoopDim { extent: extents[d] }));
     }
 
-    /// Joins neighbours wherever all operands step from row to row as they do inside of one.
+    /// Joins adjacent dimensions wherever the step of every operand from row to row continues its step within a row.
     fn collapse(&mut self) {
         let rank = self.dims.len();
         let mut last = 0;
@@ -472,7 +473,7 @@ impl LoopPlan {
         }
     }
 
-    /// Says what becomes of each operand; `flat` is whether rows are put together.
+    /// Sets the access of each operand; `flat` tells whether rows are joined.
     fn classify(&mut self, flat: bool) {
         let rank = self.dims.len();
         let cols = self.dims[rank - 1].extent;
@@ -505,12 +506,12 @@ impl LoopPlan {
         }
     }
 
-    /// The dimensions that are walked, outermost first; at least one.
+    /// The dimensions of the loops, outermost first; at least one.
     pub fn dims(&self) -> &[LoopDim] {
         &self.dims
     }
 
-    /// Their extents; the product is that of the extents given.
+    /// The extents of the loops; their product is that of the given extents.
     #[inline]
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.dims.iter().map(|dim| dim.extent)
@@ -522,42 +523,42 @@ impl LoopPlan {
         &self.operands
     }
 
-    /// How many operands are inputs.
+    /// The number of operands that are inputs.
     #[inline]
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// How many elements the space has, and each output.
+    /// The number of elements in the space and in each output.
     #[inline]
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// How blocks are cut.
+    /// How blocks are formed.
     #[inline]
     pub fn mode(&self) -> LoopMode {
         self.mode
     }
 
-    /// Whether all is one row, in which every operand is used in place: a single loop over memory as it is.
+    /// Whether the space is one row in which every operand is used in place: a single loop over memory.
     #[inline]
     pub fn is_linear(&self) -> bool {
         self.mode == LoopMode::Direct && self.dims.len() == 1
     }
 
-    /// How an executor that is given tiles reads each input.
+    /// The access of each input for an executor that reads contiguous rows only.
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.inputs].iter().map(|operand| operand.class.access())
     }
 
-    /// How an executor reads each input that is given the steps of inputs where they are.
+    /// The access of each input for an executor that reads steps.
     pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.inputs].iter().map(|operand| operand.class.stepped_access())
     }
 
-    /// How many bytes of an operand are moved: an element that serves several indices counts once, and a generated one not
-    /// at all.
+    /// The bytes of an operand that are moved: an element that is used at several indices counts once, and generated elements don't
+    /// count.
     pub fn distinct_bytes(&self, operand: usize) -> usize {
         if self.operands[operand].is_generated {
             return 0;
@@ -567,7 +568,7 @@ impl LoopPlan {
         elements.saturating_mul(self.operands[operand].item())
     }
 
-    /// An operand's strides in bytes, one per dimension that is walked.
+    /// An operand's strides in bytes, one per loop.
     #[inline]
     pub fn strides(&self, operand: usize) -> &[isize] {
         let rank = self.dims.len();
@@ -598,13 +599,13 @@ impl LoopPlan {
 }
 
 impl AccessClass {
-    /// How an executor that is given tiles reads an operand of this class.
+    /// The access of an operand of this class for an executor that reads contiguous rows only.
     #[inline]
     pub fn access(self) -> Access {
         self.stepped_access().packed()
     }
 
-    /// How an executor reads it that is given steps where they are.
+    /// The access of an operand of this class for an executor that reads steps.
     #[inline]
     pub fn stepped_access(self) -> Access {
         match self {
@@ -614,15 +615,14 @@ impl AccessClass {
         }
     }
 
-    /// Whether operands of this class are packed for an executor that reads no steps.
+    /// Whether operands of this class are packed for an executor that reads contiguous rows only.
     #[inline]
     pub fn is_tiled(self) -> bool {
         matches!(self, AccessClass::Packed | AccessClass::Stepped(_))
     }
 }
 
-/// The distance of elements that follow each other in the linear index, where that is an element's size (0 for an operand
-/// of a single element).
+/// The distance of consecutive elements in the linear index, if that is an element's size (0 for an operand of a single element).
 fn linear_step(
     extents: impl DoubleEndedIterator<Item = usize>,
     strides: &[isize],

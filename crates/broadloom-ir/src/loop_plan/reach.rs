@@ -1,11 +1,11 @@
-//! Which bytes a strided layout reaches, and whether two of its indices can meet.
+//! The range of bytes that a strided layout reaches, and whether two of its indices can address one byte.
 //!
-//! "Injective" is a proof; a layout that is not found to be may be so all the same. Extents of 1 never count.
+//! "Injective" is a proof; a layout without a proof may still be injective. Extents of 1 never count.
 
 use smallvec::SmallVec;
 
-/// First byte and end of the bytes that are reached, relative to the element with index 0; (0, 0) where no element
-/// exists, `None` where the distance does not fit in `isize`.
+/// The first byte that is reached and the end, relative to the element with index 0; (0, 0) if there are no elements, `None` if the
+/// distance does not fit in `isize`.
 #[inline]
 pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, isize)> {
     if shape.contains(&0) {
@@ -21,20 +21,20 @@ pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, 
             high = high.checked_add(span)?;
         }
     }
-    // The whole must be a distance too.
+    // The whole range must fit in `isize`, as well as its ends.
     high.checked_sub(low)?;
     Some((low, high))
 }
 
-/// Whether no two indices can reach a common byte: ordered by size, each stride steps over all that the smaller ones
-/// span. The layout's [`reach`] must have been found to fit.
+/// Whether no two indices can reach a common byte: ordered by size, each stride is larger than the span of the smaller ones. The
+/// caller has checked that the layout's [`reach`] fits.
 #[inline]
 pub fn injective(shape: &[usize], strides: &[isize], item: usize) -> bool {
     if shape.contains(&0) {
         return true;
     }
     let mut span = item;
-    // PERF: the usual layouts, in order from the last dimension on, need no sorting.
+    // PERF: the usual layouts have ascending strides from the last dimension on and need no sorting.
     let in_order = shape.iter().zip(strides).rev().all(|(&extent, &stride)| {
         let ok = extent == 1 || stride.unsigned_abs() >= span;
         span = span.wrapping_add(stride.unsigned_abs().wrapping_mul(extent - 1));
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// Where index 0 of the small layouts below is.
+    /// The offset of index 0 in the small layouts below.
     const BASE: usize = 1000;
 
     fn bytes(shape: &[usize], strides: &[isize], item: usize) -> Vec<usize> {
@@ -73,7 +73,7 @@ mod tests {
         all.iter().flat_map(|&a| a..a + item).collect()
     }
 
-    /// Small layouts of elements of 1, 2 and 4 bytes: of one byte, neighbours that touch are a byte apart.
+    /// Small layouts of elements of 1, 2 and 4 bytes. Contiguous elements of one byte are a byte apart.
     fn layouts() -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

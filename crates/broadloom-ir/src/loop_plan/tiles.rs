@@ -1,33 +1,33 @@
-//! How the index space of a plan is cut: into rows, tiles or ranges, and into units of work for threads.
+//! Divides the index space of a plan into rows, tiles or ranges, and into units of work for threads.
 //!
-//! A unit is a few thousand elements, so that threads have shares of the same size; a tile is what its packed operands
-//! leave room for in a first-level cache. The sizes come from measurements, which stand beside them.
+//! A unit is a few thousand elements, so that threads get equal shares; a tile is small enough for its packed operands to stay in a
+//! first-level cache. The sizes come from the measurements given with each constant.
 
 use super::{LoopMode, LoopOperand, LoopPlan, Order, TILE};
 
-/// Bytes of a packed operand in a tile whose rows are as long as can be. Measured on sums of every second element, of
-/// reversed ones and of every third, float32 and float64: 4 to 8 KiB, so that the tile and what it meets stay in a
-/// first-level cache of 48 KiB, are up to 1.3 × faster than 16 to 32 KiB; 2 KiB is slower again.
+/// Bytes of a packed operand in a tile with the longest possible rows. Measured on sums of every second element, of reversed ones
+/// and of every third, float32 and float64: 4 to 8 KiB, so that the tile and the other operands stay in a first-level cache of 48
+/// KiB, are up to 1.3 × faster than 16 to 32 KiB; 2 KiB is slower again.
 const ROW_BYTES: usize = 8 << 10;
-/// Bytes of an operand in a tile for transposed copies, and of all packed operands together.
+/// Bytes of an operand in a tile for transposed copies, and the limit for all packed operands together.
 const TRANSPOSED_BYTES: usize = 32 << 10;
 const PACKED_BYTES: usize = 128 << 10;
-/// Bytes that such a tile has of a column that is contiguous in memory: two cache lines, as they are prefetched.
+/// Bytes of a column, contiguous in memory, in a tile for transposed copies: two cache lines, which is the unit of prefetching.
 const COLUMN_BYTES: usize = 128;
-/// The same where an operand has so many bytes that its columns come from memory: more of a page is read at once. Measured on
-/// transposed sums of 10^7 float32 and float64: 0.85 to 0.92 of the time; within a cache it was up to 4 % longer.
+/// Bytes of an operand in a tile for transposed copies from an operand larger than the caches: more of each page is read at once.
+/// Measured on transposed sums of 10^7 float32 and float64: 0.85 to 0.92 of the time; within a cache it was up to 4 % longer.
 const FAR_TRANSPOSED_BYTES: usize = 64 << 10;
 const FAR_COLUMN_BYTES: usize = 256;
 const FAR: usize = 16 << 20;
-/// Bytes of such a tile whose elements are combined, row by row: rows are as long as those of elements that are computed.
+/// Bytes of a transposed tile whose elements are reduced row by row: its rows are as long as those of stored results.
 const COMBINED_BYTES: usize = 128 << 10;
-/// Elements of a tile in flat mode, at most (if one row has not more).
+/// Maximum number of elements of a tile in flat mode, unless one row has more.
 const FLAT_TILE: usize = 1024;
-/// So many elements, or a multiple, are whole cache lines whatever their size.
+/// A number of elements that is a whole number of cache lines for every element size; so are its multiples.
 const LINES: usize = 64;
 
 impl LoopPlan {
-    /// Chooses mode, tile and unit for operands that are classified.
+    /// Chooses mode, tile and unit for classified operands.
     pub(super) fn cut(&mut self, flat: bool) {
         if flat {
             self.mode = LoopMode::Flat;
@@ -45,7 +45,7 @@ impl LoopPlan {
         self.cut_units(LoopPlan::UNIT);
     }
 
-    /// Cuts the space into units of about so many elements: whole tiles, and whole rows unless they are longer than two units.
+    /// Divides the space into units of about `about` elements: whole tiles, and whole rows unless they are longer than two units.
     fn cut_units(&mut self, about: usize) {
         let ((rows, cols), (high, wide)) = (self.rows_and_cols(), self.tile);
         (self.unit, self.units) = match self.mode {
@@ -65,7 +65,7 @@ impl LoopPlan {
         };
     }
 
-    /// These loops in units of about so many elements, if units are larger by default; a unit has at least a tile.
+    /// The plan with units of about this many elements, if they are larger by default; a unit has at least a tile.
     #[must_use]
     pub fn in_units_of(&self, elements: usize) -> LoopPlan {
         let mut plan = self.clone();
@@ -76,7 +76,7 @@ impl LoopPlan {
     }
 
     fn cut_flat(&mut self) {
-        // Whole repetitions of as many dimensions as fit: operands that repeat are then packed once.
+        // A tile holds whole repetitions of as many dimensions as fit: operands that repeat are then packed once.
         let mut tile = 1;
         for extent in self.extents().rev() {
             if tile * extent > FLAT_TILE && tile > 1 {
@@ -84,17 +84,17 @@ impl LoopPlan {
             }
             tile *= extent;
         }
-        // Rows of whole lines, where so many repetitions fit.
+        // The rows of a tile are whole cache lines, if that many repetitions fit.
         let most = (FLAT_TILE / tile).max(1);
         tile *= most - most % LINES.min(1 << most.ilog2());
         self.tile = (1, tile.min(self.elements));
     }
 
-    /// Makes the second last dimension the one along which the first operand that is packed from memory and has such a dimension steps
-    /// least: both sides of a transposed copy then move along their memory. Gives that operand's item size.
+    /// Makes the second last dimension the one along which the first operand packed from memory has its smallest step, so that both
+    /// sides of a transposed copy move along their memory. Returns that operand's item size.
     fn choose_rows(&mut self) -> Option<usize> {
         let rank = self.dims.len();
-        // What stays in order has no choice.
+        // In a given order only the last two dimensions are candidates.
         let first = if self.order != Order::Free { rank.saturating_sub(2) } else { 0 };
         let nearer = |(operand, strides): (&LoopOperand, &[isize])| {
             let (inner, outer) = strides.split_last()?;
@@ -139,21 +139,21 @@ impl LoopPlan {
             return;
         }
         let high = rows.min(high);
-        // Columns in equal pieces. Short ones get more rows, but not where each row is in another page.
+        // The columns are divided into equal pieces. Short pieces get more rows, except where each row is in another page.
         let pieces = cols.div_ceil(elements / high);
         let wide = cols.div_ceil(pieces).next_multiple_of(16).min(cols);
         let high = if transposed.is_some() { high } else { rows.min((elements / wide).max(high)) };
         self.tile = (high, wide);
     }
 
-    /// Rows and columns of a tile; in flat mode elements, in one row; in direct mode of the copies of inputs that are
-    /// outputs too.
+    /// The rows and columns of a tile. In flat mode it is one row; in direct mode it is the size of copies of inputs that are
+    /// outputs as well.
     #[inline]
     pub fn tile(&self) -> (usize, usize) {
         self.tile
     }
 
-    /// Independent units of work, some thousand elements each: always the same for the same layouts.
+    /// The number of independent units of work, some thousand elements each. It depends on the layouts only.
     #[inline]
     pub fn units(&self) -> usize {
         self.units
