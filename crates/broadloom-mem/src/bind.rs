@@ -1,8 +1,8 @@
-//! Binding a loop plan to memory: pointers, bounds, alignment, and who shares elements with whom.
+//! Binds a loop plan to memory: pointers, bounds, alignment, and aliasing of inputs and outputs.
 //!
-//! The plan says where each operand's elements are relative to its memory; the binder shows that they are inside of it.
-//! Unless operands are known to be apart, each input is compared with each output: they have no byte in common, or they are the
-//! same element for element, or the walk is refused. Generated inputs have no memory, and so nothing in common with an output.
+//! The plan contains each operand's offsets relative to its memory; the binder proves that they are inside of it. Unless operands
+//! are known not to overlap, each input is compared with each output: either they have no byte in common, or they are the same
+//! element for element, or binding fails. Generated inputs have no memory and overlap nothing.
 
 use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ use crate::view::{Layout, View, ViewMut};
 /// The bound operands of a nest: inputs, then outputs.
 pub(crate) type Bound = SmallVec<[BoundOperand; 4]>;
 
-/// The operands of a plan in their memory.
+/// Binds all operands of a plan to their memory.
 #[inline]
 pub(crate) fn operands(plan: &LoopPlan, operands: &Operands<'_>) -> Result<Bound, NestError> {
     let mut bound = Bound::new();
@@ -39,20 +39,20 @@ pub(crate) fn operands(plan: &LoopPlan, operands: &Operands<'_>) -> Result<Bound
     Ok(bound)
 }
 
-/// An operand of a plan in its memory; none if an element is outside, in a gap or not aligned.
+/// Binds an operand of a plan to its memory; `None` if an element is outside, in a gap or not aligned.
 #[inline]
 fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOperand> {
     let (planned, from) = (&plan.operands()[operand], memory.from);
     let start = planned.start().checked_add(from)?;
     if planned.is_generated() {
-        // It has no memory.
+        // A generated operand has no memory.
         return (memory.len == 0)
             .then(|| BoundOperand::new(std::ptr::null_mut::<u8>().wrapping_offset(start), planned));
     }
     let ptr = memory.start.wrapping_offset(start);
     let (low, high) = planned.reach();
-    // From here all elements are inside and aligned: the plan's reach is that of all of them, and they are multiples of an
-    // element apart. Of nothing, the first element may be anywhere.
+    // The first and the last element are checked, and so all others are inside and aligned: the plan's reach covers them, and their
+    // distances are multiples of an element. Without elements, the first may be anywhere.
     let fits = low.checked_add(from).is_some_and(|low| low >= 0)
         && high.checked_add(from).is_some_and(|high| high as usize <= memory.len)
         && ptr.addr() & (planned.item() - 1) == 0;
@@ -74,7 +74,7 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
     Some(BoundOperand::new(ptr, planned))
 }
 
-/// Marks inputs that are outputs, and refuses every other overlap with an output.
+/// Marks inputs that are also outputs, and rejects every other overlap with an output.
 #[cold]
 fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
     let (inputs, extents) = (plan.inputs(), plan.extents().collect::<Dims<usize>>());
@@ -82,7 +82,7 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
         let (address, item) = (bound[operand].ptr.addr(), bound[operand].item());
         Place { address, item, shape: &extents, strides: plan.strides(operand) }
     };
-    // Whether the addresses between which two operands lie overlap.
+    // Whether the address ranges of two operands overlap.
     let near = |a: usize, b: usize, bound: &Bound| {
         let reach = |operand: usize| {
             let planned = &plan.operands()[operand];
@@ -110,14 +110,15 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
             }
         }
     }
-    // Where an output is an input, blocks do not overlap, and what is left of each row goes through buffers, slowly.
+    // Where an output is an input, blocks can't overlap, so the rest of each row goes through buffers, which is slow. Steps are
+    // therefore not read in place.
     if bound[..inputs].iter().any(|input| input.aliased) {
         bound[..inputs].iter_mut().for_each(BoundOperand::read_no_steps);
     }
     Ok(())
 }
 
-/// A plan of views, and their memory, which is known to hold what they reach.
+/// Makes a plan for views, whose memory is known to contain what they reach.
 pub(crate) fn views<'a>(
     extents: &[usize],
     inputs: &[View<'a>],
@@ -131,7 +132,7 @@ pub(crate) fn views<'a>(
             return Err(NestError::of_operand(operand, inputs.len()));
         }
         let Layout { ptr, item, reach, is_generated, .. } = *layout;
-        // Without elements, nothing is anywhere.
+        // Without elements there is no lowest address.
         let low = if is_generated || reach.0 == reach.1 { 0 } else { reach.0 };
         let offset =
             if reach.0 == reach.1 && !is_generated { 0 } else { ptr.addr().wrapping_sub(low) as isize };

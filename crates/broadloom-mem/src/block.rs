@@ -1,8 +1,8 @@
-//! A block: rows × columns of every operand at once, as the body of a walk sees it.
+//! A block: the same rows and columns of every operand, as the body of a walk receives it.
 //!
-//! Safe bodies get slices, machine code gets the pointers. For each row, an input's pointer is valid for reads of `cols`
-//! elements (of one if it is uniform), an output's for writes of `cols`; outputs share no byte with each other, nor (unless
-//! `any_alias` says so) with an input.
+//! Safe bodies read slices, machine code reads the pointers. For each row, an input's pointer is valid for reads of `cols` elements
+//! (of one if it is uniform), an output's for writes of `cols`. Outputs do not overlap each other, and overlap inputs only if
+//! `any_alias` is set.
 
 use std::ops::Range;
 use std::{fmt, slice};
@@ -15,24 +15,24 @@ use smallvec::SmallVec;
 use crate::ahead::ask_ahead;
 use crate::operand::BoundOperand;
 
-/// Where an operand of a block is.
+/// The location of an operand of a block.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawOperand {
-    /// The first row. An input's is only read.
+    /// The address of the first row. Inputs are only read.
     pub ptr: *mut u8,
-    /// Bytes from row to row: any value, 0 included.
+    /// Bytes from row to row: any value, including 0.
     pub row_stride: isize,
 }
 
 /// The pointers of a block, for machine code.
 ///
-/// For each row `r < rows`, `ptr + r * row_stride` of an input is aligned and valid for reads of `cols`
-/// elements, or of one where [`Nest::accesses`](crate::Nest::accesses) says [`Access::Splat`], and that
-/// of an output for reads and writes of `cols`, or of as many as the block's [level](Block::level) leaves of them; for
-/// nothing outside of that, and only during the call that got the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input
-/// are those that its [stepped access](crate::Nest::stepped_accesses) says. An element between two of every second is in the
-/// page of one of them, so that it can be loaded; its value means nothing, since it may be another's who writes it meanwhile.
+/// For each row `r < rows`, `ptr + r * row_stride` of an input is aligned and valid for reads of `cols` elements, or of one if its
+/// [access](crate::Nest::accesses) is [`Access::Splat`]. That of an output is valid for reads and writes of `cols` elements, or of
+/// as many as remain at the block's [level](Block::level). Nothing outside of these may be accessed, and nothing after the call
+/// that received the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located by its
+/// [stepped access](crate::Nest::stepped_accesses). An element between two of every second one is in the page of one of them, so it
+/// can be loaded; its value must not be used, since another thread may be writing it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
     /// One per operand: inputs, then outputs.
@@ -41,18 +41,18 @@ pub struct RawBlock<'b> {
     pub rows: usize,
     /// Columns, at least 1.
     pub cols: usize,
-    /// How many of the operands are inputs.
+    /// The number of operands that are inputs.
     pub inputs: usize,
     /// The linear index of the first element in the nest's plan.
     pub first: usize,
     /// The distance of rows in the linear index.
     pub row_step: usize,
-    /// The level of the nodes that an output has a row for; 0 for elements.
+    /// The level of the nodes of which each output has a row; 0 for elements.
     pub level: u8,
-    /// Whether some input is in place and exactly an output: an element must then be read before it is
-    /// written, and never afterwards.
+    /// Whether some input is used in place and is also an output: an element must then be read before it is written, and never
+    /// afterwards.
     pub any_alias: bool,
-    /// Whether inputs whose elements are a step apart are where they are, and not in tiles.
+    /// Whether stepped inputs are used in place instead of being packed into tiles.
     pub reads_steps: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct RawBlock<'b> {
 pub enum Operand<'b, T: Elem> {
     /// One element per column.
     Slice(&'b [T::Store]),
-    /// The same element for all columns.
+    /// A single element, used for all columns.
     Splat(T::Store),
 }
 
@@ -79,19 +79,20 @@ impl<T: Elem> Operand<'_, T> {
     }
 }
 
-/// Rows × columns of every operand.
+/// A block: rows × columns of every operand.
 ///
-/// A body must write all of each output: what it leaves out is unspecified (an earlier element, for example).
+/// A body must write every element of each output: the contents of elements that it does not write are unspecified (they may be
+/// earlier elements).
 pub struct Block<'b> {
-    /// Inputs, then outputs.
+    /// The operands: inputs, then outputs.
     bound: &'b [BoundOperand],
     raw: RawBlock<'b>,
 }
 
 impl<'b> Block<'b> {
     /// # Safety
-    /// There must be as many pointers as operands. They must be what [`RawBlock`] says, by the operands' classes, for `'b`, and
-    /// used by nobody else in that time.
+    /// There must be as many pointers as operands. They must satisfy [`RawBlock`]'s description, according to the operands'
+    /// classes, for `'b`, and nothing else may use their memory in that time.
     #[inline]
     pub(crate) unsafe fn new(bound: &'b [BoundOperand], raw: RawBlock<'b>) -> Block<'b> {
         Block { bound, raw }
@@ -119,13 +120,13 @@ impl<'b> Block<'b> {
         self.raw.first + row * self.raw.row_step
     }
 
-    /// Calls `body` with some rows and columns of a block that has no outputs, and with these outputs: the memory of each, which
-    /// its rows fill one after the other, and the bytes of its elements. Where the level is not 0, an output has a row of 16 elements for each
-    /// [node](broadloom_ir::canonical) of that level.
+    /// Calls `body` with some rows and columns of a block without outputs, together with these outputs. Each output is given as its
+    /// memory, which its rows fill in order, and its element size in bytes. If the level is not 0, an output has a row of 16
+    /// elements for each [node](broadloom_ir::canonical) of that level.
     ///
     /// # Panics
-    /// If there are no such rows or columns, none of them, or several rows or no whole nodes where there is a level; if the memory of an
-    /// output is too small or not aligned to its elements, or if the block has outputs, or inputs with a step in place.
+    /// If the rows or columns are out of range or empty; if there is a level and there are several rows or no whole nodes; if the
+    /// memory of an output is too small or not aligned to its elements; or if the block has outputs, or stepped inputs in place.
     pub fn with_outputs<'o, R>(
         &mut self,
         rows: Range<usize>,
@@ -166,15 +167,15 @@ impl<'b> Block<'b> {
             first: self.first_of(rows.start) + cols.start,
             ..raw
         };
-        // SAFETY: the rows and columns are the block's, which is borrowed exclusively; outputs are borrowed exclusively, each has memory of its
-        // own, and it was just found to hold what is written to it.
+        // SAFETY: the rows and columns are in the block, which is borrowed exclusively. Outputs are borrowed exclusively, each has
+        // memory of its own, and the checks above show that it has room for what is written to it.
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 
-    /// Asks for memory that lies ahead of these columns of a row, of each input that is contiguous there.
+    /// Prefetches the memory ahead of these columns of a row, for each input that is contiguous there.
     ///
     /// # Panics
-    /// If there is no such row, or an input is an output in place.
+    /// If there is no such row, or an input is also an output and used in place.
     pub fn ask_ahead(&self, row: usize, cols: Range<usize>) {
         for (i, operand) in self.bound().0.iter().enumerate().filter(|o| o.1.class == AccessClass::Contiguous)
         {
@@ -183,8 +184,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The level of the [nodes](broadloom_ir::canonical) that an output has a row of 16 elements for, in place of 16 · 2^level columns: such
-    /// a block has one row, whose columns are whole nodes. 0 where outputs have an element for each column.
+    /// The level of the [nodes](broadloom_ir::canonical) of which each output has a row of 16 elements in place of 16 · 2^level
+    /// columns: such a block has one row, whose columns are whole nodes. 0 if outputs have an element for each column.
     #[inline]
     pub fn level(&self) -> u8 {
         self.raw.level
@@ -193,26 +194,26 @@ impl<'b> Block<'b> {
     /// A row of an input.
     ///
     /// # Panics
-    /// If there is no such input or row, the type's size is not the input's, or the input is an output in
-    /// place or has a step in place ([`AliasPolicy`](crate::AliasPolicy)).
+    /// If there is no such input or row, the type's size is not the input's, or the input is used in place and is an output or
+    /// stepped ([`AliasPolicy`](crate::AliasPolicy)).
     #[inline]
     pub fn input<T: Elem>(&self, input: usize, row: usize) -> Operand<'_, T> {
-        // SAFETY: `self` is borrowed for as long as the row, so that `Block::output` and `Block::row`, which borrow it
-        // exclusively, give out no row to write to meanwhile.
+        // SAFETY: `self` is borrowed as long as the row, so that `Block::output` and `Block::row`, which borrow it exclusively,
+        // can't return a writable row in that time.
         unsafe { read_row(self.bound().0, self.raw, input, row) }
     }
 
-    /// A row of an output, to be written whole.
+    /// A row of an output. All of it must be written.
     ///
     /// # Panics
     /// If there is no such output or row, or the type's size is not the output's.
     #[inline]
     pub fn output<T: Elem>(&mut self, output: usize, row: usize) -> &mut [T::Store] {
-        // SAFETY: `self` is borrowed exclusively for as long as the row, so that no other row of the block is given out.
+        // SAFETY: `self` is borrowed exclusively as long as the row, so that no other row of the block is accessible.
         unsafe { write_row::<T>(self.bound().1, self.raw, output, row) }
     }
 
-    /// A row of all inputs and of all outputs at once.
+    /// A row of all inputs and all outputs.
     ///
     /// # Panics
     /// If there is no such row.
@@ -223,12 +224,12 @@ impl<'b> Block<'b> {
         (Inputs { operands: inputs, raw, row }, Outputs { operands: outputs, raw, row })
     }
 
-    /// How many outputs there are.
+    /// The number of outputs.
     pub fn outputs(&self) -> usize {
         self.bound.len() - self.raw.inputs
     }
 
-    /// A row of all inputs, while nothing is written to them.
+    /// A row of all inputs, which keeps the outputs from being written while it is in use.
     ///
     /// # Panics
     /// If there is no such row.
@@ -238,7 +239,7 @@ impl<'b> Block<'b> {
         Inputs { operands: self.bound().0, raw: self.raw, row }
     }
 
-    /// Where a row of an output begins, and its bytes.
+    /// The address of a row of an output, and its length in bytes.
     #[inline]
     pub(crate) fn place(&self, output: usize, row: usize) -> (*mut u8, usize) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
@@ -248,7 +249,7 @@ impl<'b> Block<'b> {
 
     /// Whether the operands have these item sizes (and, of inputs, access classes).
     ///
-    /// An executor that was prepared for some nest asks this before it trusts a block.
+    /// An executor that was prepared for a nest checks this before it relies on a block's types.
     pub fn matches(
         &self,
         inputs: impl ExactSizeIterator<Item = (usize, Access)>,
@@ -263,8 +264,8 @@ impl<'b> Block<'b> {
             && outputs.zip(written).all(|(item, own)| item == own.item())
     }
 
-    /// Whether the rows of an output are the caller's memory, which no input shares: neither a tile that is copied
-    /// on, nor an input that was just read.
+    /// Whether the rows of an output are the caller's memory and overlap no input: neither a tile that is copied afterwards nor an
+    /// input that was just read.
     ///
     /// # Panics
     /// If there is no such output.
@@ -320,24 +321,24 @@ impl<'r> Inputs<'r> {
     /// As [`Block::input`].
     #[inline]
     pub fn get<T: Elem>(&self, input: usize) -> Operand<'r, T> {
-        // SAFETY: `Block::row` and `Block::inputs` made it, and borrow the block for `'r`. Only the `Outputs` of the same
-        // call write meanwhile, and the input shares no byte with them: `check_input` panics for one that does.
+        // SAFETY: `Block::row` and `Block::inputs` made it, and borrow the block for `'r`. Only the `Outputs` of the same call
+        // write in that time, and the input does not overlap them: `check_input` panics for one that does.
         unsafe { read_row(self.operands, self.raw, input, self.row) }
     }
 
-    /// The row of an input as bytes, whatever its type; one element where it serves all columns.
+    /// The row of an input as bytes, whatever its type; the bytes of one element if that is used for all columns.
     ///
     /// # Panics
-    /// If there is no such input, or it is an output in place or has a step in place.
+    /// If there is no such input, or it is used in place and is an output or stepped.
     #[inline]
     pub fn bytes(&self, input: usize) -> &'r [u8] {
         let operand = check_input(self.operands, self.raw, input);
         let elements = if operand.class == AccessClass::Uniform { 1 } else { self.raw.cols };
         let place = self.raw.input(input);
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
-        // SAFETY: `Block::row` and `Block::inputs` checked that there is such a row, and each row's pointer is valid for
-        // one element of a uniform input, else for `cols`, for `'r` (`RawBlock`), which follow each other. The `Outputs` of the
-        // same call write to none of these bytes: `check_input` panics for an input that shares some with them, or has a step.
+        // SAFETY: `Block::row` and `Block::inputs` checked that there is such a row, and each row's pointer is valid for one
+        // element of a uniform input, else for `cols` contiguous ones, for `'r` (`RawBlock`). The `Outputs` of the same call write
+        // to none of these bytes: `check_input` panics for an input that overlaps an output or is stepped.
         unsafe { slice::from_raw_parts(ptr, elements * operand.item()) }
     }
 }
@@ -350,18 +351,18 @@ pub struct Outputs<'r> {
 }
 
 impl Outputs<'_> {
-    /// The row of an output, to be written whole.
+    /// The row of an output. All of it must be written.
     ///
     /// # Panics
     /// As [`Block::output`].
     #[inline]
     pub fn get<T: Elem>(&mut self, output: usize) -> &mut [T::Store] {
-        // SAFETY: `Block::row` made it, once, and borrows the block exclusively for `'r`; `self` is borrowed exclusively for
-        // as long as the row, so that no second row is given out, and `Inputs` gives out no byte of an output.
+        // SAFETY: `Block::row` made it, once, and borrows the block exclusively for `'r`; `self` is borrowed exclusively as long as
+        // the row, so that no second row is accessible, and `Inputs` gives access to no byte of an output.
         unsafe { write_row::<T>(self.operands, self.raw, output, self.row) }
     }
 
-    /// The row of an output as bytes, whatever its type, to be written whole.
+    /// The row of an output as bytes, whatever its type. All of it must be written.
     ///
     /// # Panics
     /// If there is no such output.
@@ -369,8 +370,9 @@ impl Outputs<'_> {
     pub fn bytes(&mut self, output: usize) -> &mut [u8] {
         let (operand, place) = (&self.operands[output], self.raw.output(output));
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
-        // SAFETY: nobody else has the row, as in `get`; `Block::row` checked that there is one, and its pointer is valid for
-        // so many elements of the operand's size (`RawBlock`). Any bytes are elements: `bool`s are read by their truth.
+        // SAFETY: the row is accessible only here, as in `get`; `Block::row` checked that there is one, and its pointer is valid
+        // for as many elements of the operand's size as `written` tells (`RawBlock`). Any bytes are elements: of bools any byte but
+        // 0 is true.
         unsafe { slice::from_raw_parts_mut(ptr, self.raw.written() * operand.item()) }
     }
 }
@@ -388,9 +390,9 @@ unsafe fn read_row<'r, T: Elem>(
     let (operand, place) = (check_input(operands, raw, input), raw.input(input));
     check_size::<T>("input", input, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: there is such a row, and its pointer is valid for reads of one element of a uniform input, else of `cols`
-    // (`RawBlock`), which follow each other, in place or in a tile, since `check_input` panics for those that don't; the size
-    // was checked to be the operand's, and any bytes are a `Store`.
+    // SAFETY: there is such a row, and its pointer is valid for reads of one element of a uniform input, else of `cols` contiguous
+    // ones (`RawBlock`), in place or in a tile, since `check_input` panics for others; the size was checked to be the operand's,
+    // and any bytes are a `Store`.
     unsafe {
         match operand.class {
             AccessClass::Uniform => Operand::Splat(ptr.read()),
@@ -401,7 +403,7 @@ unsafe fn read_row<'r, T: Elem>(
     }
 }
 
-/// An input that outputs do not write to, and whose elements follow each other if there is not one for all.
+/// An input that overlaps no output, and that is contiguous or uniform.
 #[inline]
 fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize) -> &'o BoundOperand {
     let operand = &operands[input];
@@ -429,9 +431,8 @@ unsafe fn write_row<'r, T: Elem>(
     let (operand, place) = (&operands[output], raw.output(output));
     check_size::<T>("output", output, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: there is such a row, and its pointer is valid for reads and writes of so many elements (`RawBlock`), which
-    // nobody else uses (the contract); the size was checked to be the operand's, any bytes are a `Store`, and it has no
-    // padding.
+    // SAFETY: there is such a row, and its pointer is valid for reads and writes of `written` elements (`RawBlock`), which nothing
+    // else uses (the contract); the size was checked to be the operand's, any bytes are a `Store`, and it has no padding.
     unsafe { slice::from_raw_parts_mut(ptr, raw.written()) }
 }
 

@@ -1,8 +1,8 @@
-//! A run of bytes with an owner: allocated, moved in from a `Vec`, shared, or mapped from a file.
+//! A range of bytes with an owner: allocated, moved in from a `Vec`, shared, or mapped from a file.
 //!
-//! The bytes stay where they are until the buffer is dropped: `ptr` is valid for reads of `len` initialised bytes while
-//! `owner` lives, and for writes where `is_writable()`, and nobody else writes to them. Large allocations are mapped pages,
-//! so that the system may use huge ones.
+//! The bytes don't move until the buffer is dropped: `ptr` is valid for reads of `len` initialised bytes while `owner` lives, and
+//! for writes if `is_writable()`, and nothing else writes to them. Large allocations are mapped pages, so that the system may use
+//! huge ones.
 
 use std::alloc::{self, Layout};
 use std::fs::File;
@@ -19,24 +19,24 @@ use crate::bytes;
 
 /// The alignment of memory that [`Buffer`] allocates: a cache line, and the widest vector register.
 pub const ALIGN: usize = 64;
-/// The huge page of x86-64 and of aarch64 with 4 KiB pages.
+/// The size of a huge page on x86-64, and on aarch64 with 4 KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
-/// From this size on, memory comes from the operating system directly, with huge pages where it has them: a page and a
-/// half, as less than half a page gains nothing over small ones (measured at 2.4, 4 and 8 MB).
+/// Buffers of at least this size are mapped from the operating system, with huge pages where it supports them: a page and a half,
+/// as less than half a page gains nothing over small ones (measured at 2.4, 4 and 8 MB).
 const LARGE: usize = 3 << 20;
 
-/// Memory could not be allocated.
+/// An allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes")]
 pub struct AllocError {
-    /// The bytes that were asked for.
+    /// The size of the request in bytes.
     pub bytes: usize,
 }
 
 /// An owner of bytes that a [`Buffer`] can share.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A fixed-length run of bytes and whatever keeps it alive.
+/// A range of bytes of fixed length, with its owner.
 ///
 /// Memory allocated by [`Buffer::zeroed`] and [`Buffer::for_overwrite`] is aligned to [`ALIGN`] bytes.
 ///
@@ -51,7 +51,7 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
-    /// Writable bytes from `ptr` on, all initialised; `len` where the memory did not come from this module.
+    /// Number of writable, initialised bytes from `ptr` on; `len` for memory that this module did not allocate.
     capacity: usize,
     owner: Owner,
 }
@@ -59,27 +59,26 @@ pub struct Buffer {
 enum Owner {
     /// No memory: `len` and `capacity` are 0.
     None,
-    /// An allocation of the global allocator, to be returned with the layout it was made with.
+    /// An allocation of the global allocator, to be freed with the layout that it was made with.
     Heap { base: NonNull<u8>, layout: Layout, ours: bool },
-    /// Anonymous pages. Never read: holding them is its use.
+    /// Anonymous pages. The field is never read; it keeps them mapped.
     Pages(#[allow(dead_code, reason = "keeps the pages mapped")] MmapMut),
     /// A read-only file mapping.
     File(#[allow(dead_code, reason = "keeps the file mapped")] Mmap),
-    /// Bytes that someone else may be reading too.
+    /// Bytes that others may be reading as well.
     Shared(#[expect(dead_code, reason = "keeps the bytes alive")] SharedBytes),
 }
 
-// SAFETY: the buffer owns its memory or a share in an owner that is `Send + Sync`; no variant is tied to a
-// thread.
+// SAFETY: the buffer owns its memory or a share in an owner that is `Send + Sync`; no variant is tied to a thread.
 unsafe impl Send for Buffer {}
-// SAFETY: a `&Buffer` gives out `&[u8]` only; what writes takes `&mut Buffer`.
+// SAFETY: a `&Buffer` gives access to `&[u8]` only; writing takes `&mut Buffer`.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Allocates `bytes` zero bytes, aligned to [`ALIGN`].
     ///
     /// # Errors
-    /// Where the allocator or the operating system refuses.
+    /// If the allocator or the operating system fails.
     pub fn zeroed(bytes: usize) -> Result<Buffer, AllocError> {
         let error = AllocError { bytes };
         if bytes == 0 {
@@ -88,24 +87,24 @@ impl Buffer {
         if bytes >= LARGE {
             return Buffer::pages(bytes).ok_or(error);
         }
-        // The allocator serves alignments up to 16 with lazily zeroed memory, larger ones by writing zeros:
-        // align here.
+        // The allocator provides lazily zeroed memory for alignments up to 16 only, and writes zeros for larger ones: so the
+        // alignment is done here.
         let layout = Layout::from_size_align(bytes + ALIGN, 16).map_err(|_| error)?;
         // SAFETY: the layout's size is not 0.
         let base = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(error)?;
-        // SAFETY: at most ALIGN − 16 bytes are skipped of `bytes + ALIGN`.
+        // SAFETY: at most ALIGN − 16 of the `bytes + ALIGN` bytes are skipped.
         let ptr = unsafe { base.add(base.align_offset(ALIGN)) };
         Ok(Buffer { ptr, len: bytes, capacity: bytes, owner: Owner::Heap { base, layout, ours: true } })
     }
 
     /// Allocates `bytes` bytes that the caller is going to overwrite, aligned to [`ALIGN`].
     ///
-    /// What they hold is unspecified, but something: reading them is allowed.
+    /// Their contents are unspecified but initialised: they may be read.
     ///
     /// # Errors
-    /// Where the allocator or the operating system refuses.
+    /// If the allocator or the operating system fails.
     pub fn for_overwrite(bytes: usize) -> Result<Buffer, AllocError> {
-        // PERF: zeroed memory costs nothing above the allocator's mapping threshold, and little below it.
+        // PERF: zeroed memory costs nothing extra above the allocator's mapping threshold, and little below it.
         Buffer::zeroed(bytes)
     }
 
@@ -113,23 +112,23 @@ impl Buffer {
         Buffer { ptr: NonNull::<Line>::dangling().cast(), len: 0, capacity: 0, owner: Owner::None }
     }
 
-    /// Anonymous pages: whole huge pages, where the system has them, so that the last bytes are in one too.
+    /// Maps anonymous pages: whole huge pages where the system has them, so that the last bytes are in one as well.
     ///
-    /// Nothing is written here: each page becomes memory when whoever computes it writes to it first.
+    /// Nothing is written here: a page is allocated when the computing thread first writes to it.
     fn pages(bytes: usize) -> Option<Buffer> {
         let capacity = bytes.checked_next_multiple_of(HUGE_PAGE)?;
         let mut map = MmapMut::map_anon(capacity.checked_add(HUGE_PAGE)?).ok()?;
-        // A refusal costs speed only (fresh 4 KiB pages make a memory-bound kernel three times as long, huge ones
-        // half as long again, pages that were used before not at all).
+        // A failure costs speed only (fresh 4 KiB pages make a memory-bound kernel take three times as long, huge ones half as long
+        // again, pages used before nothing).
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         let base = NonNull::new(map.as_mut_ptr())?;
-        // SAFETY: less than HUGE_PAGE bytes are skipped of a mapping of `capacity + HUGE_PAGE`.
+        // SAFETY: less than HUGE_PAGE bytes of a mapping of `capacity + HUGE_PAGE` are skipped.
         let ptr = unsafe { base.add(base.align_offset(HUGE_PAGE)) };
         Some(Buffer { ptr, len: bytes, capacity, owner: Owner::Pages(map) })
     }
 
-    /// Takes over the elements of a `Vec` without copying them; the alignment is the element's.
+    /// Moves the elements of a `Vec` into a buffer without copying; the alignment is the element's.
     pub fn from_vec<T: Elem>(vec: Vec<T>) -> Buffer {
         let mut vec = ManuallyDrop::new(vec);
         let len = size_of_val(vec.as_slice());
@@ -137,13 +136,13 @@ impl Buffer {
             (Some(base), Ok(layout)) if layout.size() > 0 => {
                 Buffer { ptr: base, len, capacity: len, owner: Owner::Heap { base, layout, ours: false } }
             }
-            // A `Vec` without capacity has no memory to free; one with it has a pointer and a layout.
+            // A `Vec` without capacity has no memory to free. Others have a pointer and a layout.
             _ => Buffer::empty(),
         }
     }
 
-    /// The elements as a `Vec` without copying them, where the memory came from a `Vec` of this size and alignment
-    /// ([`Buffer::from_vec`], [`zeroed_vec`]); else the buffer again.
+    /// Converts the buffer to a `Vec` without copying, if its memory came from a `Vec` of this element size and alignment
+    /// ([`Buffer::from_vec`], [`zeroed_vec`]); else returns the buffer unchanged.
     ///
     /// ```
     /// use broadloom_mem::Buffer;
@@ -165,9 +164,9 @@ impl Buffer {
                     && self.ptr == base =>
             {
                 let buffer = ManuallyDrop::new(self);
-                // SAFETY: the memory was allocated by the global allocator with this alignment and a size of `capacity`
-                // elements, which is not 0 (`from_vec`); its first `len` bytes are initialised, and any bytes are a
-                // `T`, which is its own `Store`. The buffer gives the memory up: it is not dropped.
+                // SAFETY: the memory was allocated by the global allocator with this alignment and a size of `capacity` elements,
+                // which is not 0 (`from_vec`); its first `len` bytes are initialised, and any bytes are a `T`, which is its own
+                // `Store`. The buffer is not dropped, so the `Vec` is the only owner.
                 Ok(unsafe {
                     Vec::from_raw_parts(base.as_ptr().cast(), buffer.len / item, layout.size() / item)
                 })
@@ -176,10 +175,10 @@ impl Buffer {
         }
     }
 
-    /// Shares bytes with their owner, which is asked for them once and lives as long as the buffer.
+    /// Shares the bytes of an owner. They are requested once, and the owner lives as long as the buffer.
     pub fn from_owner(owner: SharedBytes) -> Buffer {
-        // The slice stays valid while `owner` is not dropped or borrowed mutably; the buffer holds a share of
-        // it, hands it to nobody, and behaves as if it borrowed from that share.
+        // The slice stays valid while `owner` is not dropped or borrowed mutably; the buffer holds a share of it, gives it to no
+        // one, and behaves as if it borrowed from that share.
         let bytes: &[u8] = (*owner).as_ref();
         Buffer {
             ptr: NonNull::from(bytes).cast(),
@@ -192,13 +191,12 @@ impl Buffer {
     /// Maps `len` bytes of a file, starting at byte `offset`, for reading.
     ///
     /// # Limits
-    /// The file's length is checked here, once. If the file is truncated while the buffer lives, what happens
-    /// on a read is up to the operating system (on Unix the process gets `SIGBUS`); if it is written to,
-    /// reads may see old bytes, new ones or a mixture. Any bytes are valid elements, so nothing worse follows
-    /// from them. Read the file where that is not good enough.
+    /// The file's length is checked here, once. If the file is truncated while the buffer lives, the effect of a read depends on
+    /// the operating system (on Unix the process gets `SIGBUS`). If it is written to, reads may see old bytes, new ones or a
+    /// mixture, all of which are valid elements. Read the file into memory if that is not good enough.
     ///
     /// # Errors
-    /// `UnexpectedEof` where the file is too short, and whatever the operating system says.
+    /// `UnexpectedEof` if the file is too short, and any error of the operating system.
     pub fn map_file(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
         let has = file.metadata()?.len();
         if u64::try_from(len).ok().and_then(|len| offset.checked_add(len)).is_none_or(|end| end > has) {
@@ -208,8 +206,8 @@ impl Buffer {
         if len == 0 {
             return Ok(Buffer::empty());
         }
-        // SAFETY: the mapping is read-only and inside the file. That no one changes the file is the stated
-        // limit: it can't be enforced on the systems that we run on, and bytes that change are still bytes.
+        // SAFETY: the mapping is read-only and inside the file. That the file does not change is the documented limit: it can't be
+        // enforced on the supported systems, and changed bytes are still valid bytes.
         let map = unsafe { MmapOptions::new().offset(offset).len(len).map(file)? };
         Ok(Buffer { ptr: NonNull::from(&map[..]).cast(), len, capacity: 0, owner: Owner::File(map) })
     }
@@ -224,7 +222,7 @@ impl Buffer {
         self.len == 0
     }
 
-    /// Whether [`Buffer::as_bytes_mut`] gives the bytes: not for file mappings and shared owners.
+    /// Whether [`Buffer::as_bytes_mut`] returns the bytes: not for file mappings and shared owners.
     pub fn is_writable(&self) -> bool {
         match self.owner {
             Owner::None | Owner::Heap { .. } | Owner::Pages(_) => true,
@@ -234,31 +232,29 @@ impl Buffer {
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        // SAFETY: `ptr` is valid for reads of `len` initialised bytes as long as `owner` lives, which `self` holds; what writes
-        // to them borrows `self` exclusively, and so not while this borrow lives.
+        // SAFETY: `ptr` is valid for reads of `len` initialised bytes as long as `owner` lives, which `self` holds; writers borrow
+        // `self` exclusively, and so not while this borrow lives.
         unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 
     /// The bytes for writing, if the buffer is writable.
     pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
-        // SAFETY: `ptr` is valid for reads and writes of `len` initialised bytes where `is_writable` says so, as long as
-        // `owner` lives, which `self` holds; `self` is borrowed exclusively, so that nobody else has them.
+        // SAFETY: `ptr` is valid for reads and writes of `len` initialised bytes if `is_writable`, as long as `owner` lives, which
+        // `self` holds; `self` is borrowed exclusively, so there is no other access.
         self.is_writable().then(|| unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) })
     }
 
-    /// The bytes as elements, or `None` where the address or the length does not fit the type.
+    /// The bytes as elements, or `None` if the address or the length does not fit the type.
     pub fn typed<T: Elem>(&self) -> Option<&[T::Store]> {
         bytes::typed::<T>(self.as_bytes())
     }
 
-    /// The bytes as elements for writing, or `None` where the buffer is not writable or does not fit the
-    /// type.
+    /// The bytes as elements for writing, or `None` if the buffer is not writable or does not fit the type.
     pub fn typed_mut<T: Elem>(&mut self) -> Option<&mut [T::Store]> {
         bytes::typed_mut::<T>(self.as_bytes_mut()?)
     }
 
-    /// The bytes that [`Buffer::resize_within`] can give, or `None` where the memory did not come from this
-    /// module.
+    /// The largest length for [`Buffer::resize_within`], or `None` if this module did not allocate the memory.
     pub(crate) fn recyclable(&self) -> Option<usize> {
         match self.owner {
             Owner::Heap { ours: true, .. } | Owner::Pages(_) => Some(self.capacity),
@@ -266,17 +262,17 @@ impl Buffer {
         }
     }
 
-    /// Sets the length of a recyclable buffer; the bytes gained hold what they held before.
+    /// Sets the length of a recyclable buffer; the contents of additional bytes are unspecified but initialised.
     pub(crate) fn resize_within(&mut self, len: usize) {
         assert!(self.recyclable().is_some_and(|capacity| len <= capacity), "resize beyond the allocation");
         self.len = len;
     }
 }
 
-/// A vector of zeros, in memory that the operating system may clear when it is first written to.
+/// A vector of zeros, in memory that the operating system may clear at the first write.
 ///
 /// # Errors
-/// Where the allocator refuses.
+/// If the allocator fails.
 pub fn zeroed_vec<T: Elem<Store = T>>(len: usize) -> Result<Vec<T>, AllocError> {
     let error = AllocError { bytes: len.saturating_mul(size_of::<T>()) };
     let layout = Layout::array::<T>(len).map_err(|_| error)?;
@@ -285,20 +281,19 @@ pub fn zeroed_vec<T: Elem<Store = T>>(len: usize) -> Result<Vec<T>, AllocError> 
     }
     // SAFETY: the layout's size is not 0.
     let ptr = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(error)?;
-    // SAFETY: allocated just now by the global allocator, for `len` elements, all zero bytes: any bytes are a `T`, which
+    // SAFETY: the memory was just allocated by the global allocator for `len` elements, all bytes zero: any bytes are a `T`, which
     // is its own `Store`.
     Ok(unsafe { Vec::from_raw_parts(ptr.as_ptr().cast(), len, len) })
 }
 
-// Bytes, and who owns them: a panic leaves some written and some not, each a byte.
+// A panic may leave some bytes written and others not; each is still a valid byte.
 impl UnwindSafe for Buffer {}
 impl RefUnwindSafe for Buffer {}
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let Owner::Heap { base, layout, .. } = self.owner {
-            // SAFETY: `base` came from the global allocator with this layout (`zeroed`, or the `Vec`'s own),
-            // once.
+            // SAFETY: `base` came from the global allocator with this layout (`zeroed`, or the `Vec`'s own), and is freed once.
             unsafe { alloc::dealloc(base.as_ptr(), layout) }
         }
     }
@@ -317,7 +312,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Something with the alignment [`ALIGN`].
+/// A value with the alignment [`ALIGN`], for empty buffers to point to.
 #[repr(align(64))]
 struct Line;
 

@@ -1,6 +1,6 @@
-//! Elements seen as bytes, and bytes as elements: the same memory under another type, never copied.
+//! Elements as bytes, and bytes as elements: reinterprets memory without copying.
 //!
-//! It is sound because an [`Elem`] has no padding, and its `Store` no invalid bit pattern; the trait is sealed and says so.
+//! It is sound because an [`Elem`] has no padding, and its `Store` no invalid bit pattern: the sealed trait requires both.
 
 use std::slice;
 
@@ -14,29 +14,28 @@ pub fn bytes_of<T: Elem>(elements: &[T]) -> &[u8] {
     unsafe { slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
-/// The bytes of what memory holds for elements.
+/// The bytes of elements in their form in memory.
 pub fn bytes_of_stores<T: Elem>(stores: &[T::Store]) -> &[u8] {
     // SAFETY: as in `bytes_of`; a `Store` has no padding either.
     unsafe { slice::from_raw_parts(stores.as_ptr().cast(), size_of_val(stores)) }
 }
 
-/// The bytes of a slice of elements, for writing; `bool` is left out because not every byte is one.
+/// The bytes of a slice of elements, for writing; not for `bool`, since not every byte is a valid one.
 pub fn bytes_of_mut<T: Elem<Store = T>>(elements: &mut [T]) -> &mut [u8] {
     // SAFETY: the slice is borrowed exclusively for as long as the result lives, has no padding, and `T` is
     // its own `Store`, so any bytes written are valid elements.
     unsafe { slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) }
 }
 
-/// The elements in these bytes, or `None` where the address or the length does not fit the type.
+/// The bytes as elements, or `None` if the address or the length does not fit the type.
 pub fn typed<T: Elem>(bytes: &[u8]) -> Option<&[T::Store]> {
     let fits =
         bytes.as_ptr().cast::<T::Store>().is_aligned() && bytes.len().is_multiple_of(size_of::<T::Store>());
-    // SAFETY: aligned and a whole number of elements (checked), initialised as bytes, and any bytes are a
-    // `Store`.
+    // SAFETY: aligned and a whole number of elements (checked), initialised as bytes, and any bytes are a `Store`.
     fits.then(|| unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T::Store>()) })
 }
 
-/// The elements in these bytes, for writing, or `None` where the address or the length does not fit the type.
+/// The bytes as elements, for writing, or `None` if the address or the length does not fit the type.
 pub fn typed_mut<T: Elem>(bytes: &mut [u8]) -> Option<&mut [T::Store]> {
     let fits =
         bytes.as_ptr().cast::<T::Store>().is_aligned() && bytes.len().is_multiple_of(size_of::<T::Store>());
@@ -47,8 +46,7 @@ pub fn typed_mut<T: Elem>(bytes: &mut [u8]) -> Option<&mut [T::Store]> {
     })
 }
 
-/// Calls a function with slices of bool as bytes for writing. Whatever it writes, any byte but 0 is true after it, also
-/// where it panics.
+/// Calls a function with slices of bool as bytes for writing. Afterwards every byte but 0 is true, even if the function panics.
 ///
 /// ```
 /// let mut bools = [true, false, true];
@@ -59,14 +57,14 @@ pub fn with_bools_as_bytes<'b, R>(
     bools: impl IntoIterator<Item = &'b mut [bool]>,
     write: impl for<'s> FnOnce(BoolBytes<'s>) -> R,
 ) -> R {
-    /// Makes the bytes bools again.
+    /// A guard that makes the bytes valid bools when it drops.
     struct Normalise(SmallVec<[*mut [u8]; 2]>);
 
     impl Drop for Normalise {
         fn drop(&mut self) {
             for &bytes in &self.0 {
-                // SAFETY: the memory of a slice of bool that is borrowed exclusively for `'b`, of which `write` has had the
-                // only other borrows, which have ended: they can't outlive its call, as it takes them for any lifetime.
+                // SAFETY: the memory of a slice of bool that is borrowed exclusively for `'b`. The only other borrows were given to
+                // `write` and have ended: they can't outlive its call, since it is generic over their lifetime.
                 let bytes = unsafe { &mut *bytes };
                 bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
             }
@@ -76,8 +74,8 @@ pub fn with_bools_as_bytes<'b, R>(
     let bytes =
         |bools: &mut [bool]| std::ptr::slice_from_raw_parts_mut(bools.as_mut_ptr().cast(), bools.len());
     let guard = Normalise(bools.into_iter().map(bytes).collect());
-    // SAFETY: each slice is borrowed exclusively for `'b` and is apart from the others; a bool is an initialised byte; and
-    // no bool is read before the guard has made each byte 0 or 1.
+    // SAFETY: each slice is borrowed exclusively for `'b` and does not overlap the others; a bool is an initialised byte; and no
+    // bool is read before the guard has made each byte 0 or 1.
     write(guard.0.iter().map(|&bytes| unsafe { &mut *bytes }).collect())
 }
 

@@ -1,22 +1,21 @@
-//! The sizes of the data caches of this processor, as it reports them: limits of what stays in cache follow from them, on
-//! every machine.
+//! The sizes of this processor's data caches, from which limits for data that stays in cache are derived on every machine.
 //!
-//! They are asked for once, by an instruction: no file is read. Where they are not known (other architectures than x86-64, a
-//! virtual machine that hides them) usual sizes stand for them.
+//! They are read once, by an instruction and not from a file. If they are unknown (on architectures other than x86-64, or in a
+//! virtual machine that hides them), typical sizes are used instead.
 
 use std::sync::OnceLock;
 
-/// Bytes of the data caches that a core reaches.
+/// The sizes in bytes of the data caches that a core uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// Of the second-level cache, which is a core's own nearly everywhere.
+    /// The size of the second-level cache, which nearly always belongs to one core.
     pub second: usize,
-    /// Of the last level, which several cores share.
+    /// The size of the last-level cache, which several cores share.
     pub last: usize,
 }
 
 impl Caches {
-    /// Sizes that stand for unknown ones.
+    /// Typical sizes, used if the real ones are unknown.
     const USUAL: Caches = Caches { second: 1 << 20, last: 32 << 20 };
 
     /// The caches of this machine.
@@ -25,8 +24,8 @@ impl Caches {
         *CACHES.get_or_init(|| Caches::of(reported()))
     }
 
-    /// The sizes among levels and bytes: of the second level, and of the highest beyond it, which is the second itself where
-    /// there is no other. Without a second level, or with sizes that shrink, all are unknown.
+    /// Picks the sizes from pairs of a level and its bytes: the second level, and the highest level above it, or the second one if
+    /// there is no higher one. If the second level is missing or sizes decrease, all are treated as unknown.
     fn of(levels: impl IntoIterator<Item = (u8, usize)>) -> Caches {
         let (mut second, mut last) = (0, (0, 0));
         for (level, bytes) in levels {
@@ -42,7 +41,7 @@ impl Caches {
     }
 }
 
-/// Levels and bytes of the caches for data.
+/// Pairs of level and bytes for the data caches.
 #[cfg(target_arch = "x86_64")]
 fn reported() -> Vec<(u8, usize)> {
     use raw_cpuid::{CacheType, CpuId};
@@ -76,7 +75,7 @@ mod tests {
         assert_eq!(of(&[]), Caches::USUAL);
     }
 
-    /// What the system says of them, where it says anything.
+    /// Compares the sizes with those that the operating system reports, if it reports any.
     #[test]
     #[cfg(target_os = "linux")]
     fn as_the_system_has_them() {

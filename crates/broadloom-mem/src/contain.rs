@@ -1,20 +1,20 @@
-//! Whether each element of a layout is an element of another.
+//! Decides whether each element of a layout is an element of another.
 //!
-//! The answer "yes" is a proof. "No" is one too where the strides of the whole are nested, so that each steps over everything
-//! that the smaller ones span; otherwise "no" means that containment was not shown.
+//! "Yes" is a proof. "No" is a proof as well if the strides of the whole are nested, each larger than the span of the smaller ones;
+//! otherwise it means that containment was not proven.
 
 use broadloom_ir::loop_plan::reach;
 
 use crate::overlap::{Dims, Place};
 
-/// A dimension that leads upwards, of two elements or more.
+/// A dimension with a positive stride and at least two elements.
 #[derive(Clone, Copy)]
 struct Axis {
     stride: usize,
     extent: usize,
 }
 
-/// A layout read from its lowest element on; `None` for one without elements.
+/// A layout described from its lowest element on; `None` if it has no elements.
 struct Upward {
     lowest: usize,
     axes: Dims<Axis>,
@@ -27,14 +27,14 @@ fn upward(p: Place<'_>) -> Option<Upward> {
     (low < high).then(|| Upward { lowest: p.address.wrapping_add_signed(low), axes })
 }
 
-/// Whether each element of `part` is one of `whole`. Both must reach no further than memory does.
+/// Whether each element of `part` is one of `whole`. Both must fit in the address space.
 pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     let Some(part) = upward(part).filter(|_| whole.item == part.item) else {
         return whole.item == part.item && part.shape.contains(&0);
     };
     let Some(mut whole) = upward(whole) else { return false };
     whole.axes.sort_unstable_by_key(|axis| axis.stride);
-    // Where one dimension goes on where a smaller one ends, they are one.
+    // Two dimensions are one where the larger stride continues the smaller dimension.
     let mut axes: Dims<Axis> = Dims::new();
     for &axis in &whole.axes {
         match axes.last_mut() {
@@ -46,7 +46,7 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     steps_fit(&axes, offset, &part.axes) || each_is_element(&axes, offset, &part.axes)
 }
 
-/// Whether the offset and the strides are whole steps along the axes, and all together never lead past their ends.
+/// Whether the offset and the strides are whole steps along the axes, and their sum never leaves them.
 fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
     let mut take = |mut distance: usize, times: usize| {
@@ -63,8 +63,8 @@ fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     take(offset, 1) && part.iter().all(|axis| take(axis.stride, axis.extent - 1))
 }
 
-/// The same, element by element. Needed for what is cut from dimensions that were joined over a gap: of rows of 10, 12
-/// apart, every fourth element is 4 from the one before, across rows too.
+/// Decides containment by checking every element. This is needed for slices of dimensions that were joined over a gap: of rows of
+/// 10, 12 apart, every fourth element is 4 from the one before, across rows as well.
 #[cold]
 fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let is_element = |mut distance: usize| {
@@ -82,7 +82,7 @@ fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
             return false;
         }
         let mut next = index.iter_mut().zip(part);
-        // The next index, or the end after the last.
+        // Advances to the next index; ends after the last.
         let moved = next.any(|(i, axis)| {
             *i += 1;
             if *i < axis.extent {

@@ -1,23 +1,23 @@
-//! Why operands can't be bound to a plan.
+//! The reasons why operands can't be bound to a plan.
 
 use broadloom_ir::loop_plan::LoopPlanError;
 
-/// Why operands can't be walked together.
+/// The reason why operands can't be bound to one nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NestError {
-    /// An input's shape is not the extents, or its memory is too short or not aligned to its elements.
+    /// An input's shape differs from the extents, or its memory is too short or not aligned to its elements.
     #[error("the shape of input {input} is not that of the index space")]
     InputShape {
-        /// Its number.
+        /// The input's number.
         input: usize,
     },
-    /// An output's shape is not the extents, or its memory is too short or not aligned to its elements.
+    /// An output's shape differs from the extents, or its memory is too short or not aligned to its elements.
     #[error("the shape of output {output} is not that of the index space")]
     OutputShape {
-        /// Its number.
+        /// The output's number.
         output: usize,
     },
-    /// An input shares memory with an output, other than element for element: read from a copy instead.
+    /// An input overlaps an output without being the same element for element. The caller has to copy it first.
     #[error("input {input} overlaps output {output} other than element for element")]
     Overlap {
         /// The input's number.
@@ -25,12 +25,12 @@ pub enum NestError {
         /// The output's number.
         output: usize,
     },
-    /// Two outputs share memory, or are not known not to.
+    /// Two outputs overlap, or are not known not to overlap.
     #[error("outputs {first} and {second} overlap")]
     OutputsOverlap {
         /// The lower number.
         first: usize,
-        /// The higher one.
+        /// The higher number.
         second: usize,
     },
     /// The index space has more elements than `isize::MAX`.
@@ -39,7 +39,7 @@ pub enum NestError {
 }
 
 impl NestError {
-    /// The error for layouts without a plan, `inputs` of which are inputs.
+    /// Converts the error of a plan whose first `inputs` operands are inputs.
     pub(crate) fn of(error: LoopPlanError, inputs: usize) -> NestError {
         match error {
             LoopPlanError::TooLarge => NestError::TooLarge,

@@ -1,7 +1,7 @@
-//! What executors are: they make kernels ready to run, and what they make computes blocks.
+//! The traits of executors: a [`KernelExecutor`] prepares kernels, and an [`ExecutableKernel`] computes blocks.
 //!
-//! The interpreter and the compiler of machine code implement these traits, engines and tests use them: whoever adds an executor
-//! implements both, and passes the suite of the test kit.
+//! The interpreter and the machine-code compiler implement them, engines and tests use them. A new executor implements both and
+//! passes the suite of the test kit.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::host::HostFunction;
 use crate::stream::Stores;
 use crate::walk::AliasPolicy;
 
-/// Makes kernels ready to run.
+/// Prepares kernels for execution.
 pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Prepares a kernel, whose host functions are among `functions`, for inputs that are accessed in this way, on vectors of this
-    /// width or, where that can't be, narrower ones. The bits of its results are the same for each.
+    /// Prepares a kernel, whose host functions are among `functions`, for the given accesses of its inputs, on vectors of this
+    /// width or, if that is impossible, narrower ones. The bits of its results are the same for each width.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] for a kernel that is too large for the
-    /// executor, or where there is no memory just now; [`ErrorKind::Internal`] for a kernel that does not verify.
+    /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if the kernel is too large for the executor, or
+    /// memory is short at the moment; [`ErrorKind::Internal`] for a kernel that does not verify.
     fn prepare(
         &self,
         kernel: &Kernel,
@@ -32,18 +32,18 @@ pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
         purpose: Purpose,
     ) -> Result<Arc<dyn ExecutableKernel>>;
 
-    /// Finds out whether what it prepares can be run here.
+    /// Checks whether prepared kernels can be run on this system.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] as [`KernelExecutor::prepare`].
+    /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] as for [`KernelExecutor::prepare`].
     fn probe(&self) -> Result<()> {
         Ok(())
     }
 
-    /// What a kernel would be prepared as: the same text in every process on this target.
+    /// A listing of the code that a kernel would be prepared as: the same text in every process on this target.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] from an executor that has no text to show; [`ErrorKind::Internal`] for a defect.
+    /// [`ErrorKind::Limit`] from an executor without listings; [`ErrorKind::Internal`] for a defect.
     fn listing(
         &self,
         _kernel: &Kernel,
@@ -55,29 +55,29 @@ pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
     }
 }
 
-/// A kernel that is ready to run, on any thread.
+/// A prepared kernel, which can be run on any thread.
 pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Computes a block.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: the block is not of the types, the access classes and the [level](Block::level) that the kernel was
-    /// prepared for, or there are too few parameters or fault bytes; nothing is read or written then. [`ErrorKind::Limit`]: an
-    /// allocation failed.
+    /// [`ErrorKind::Internal`] if the block does not have the types, the access classes and the [level](Block::level) that the
+    /// kernel was prepared for, or there are too few parameters or fault bytes; nothing is read or written then.
+    /// [`ErrorKind::Limit`] if an allocation fails.
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()>;
 
-    /// [`ExecutableKernel::run`] with usual stores, and memory for this call alone.
+    /// Computes a block as [`ExecutableKernel::run`] does, with usual stores and with working memory for this call alone.
     ///
     /// # Errors
-    /// Those of [`ExecutableKernel::run`].
+    /// The errors of [`ExecutableKernel::run`].
     fn run_alone(&self, block: &mut Block<'_>, params: &[u64], faults: &mut [u8]) -> Result<()> {
         let mut memory = WorkingMemory::default();
         self.run(block, &mut KernelRun { params, faults, stores: Stores::Cached, memory: &mut memory })
     }
 
-    /// What becomes of inputs that are outputs too, or whose elements are a step apart, in the blocks that it computes.
+    /// The treatment of inputs that are outputs as well, or are stepped, in the blocks that it computes.
     fn policy(&self) -> AliasPolicy;
 
-    /// How wide its vectors are at most.
+    /// The width of its widest vectors.
     fn width(&self) -> VectorWidth;
 
     /// The shape of its code, if it is machine code.
@@ -90,36 +90,36 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
         0
     }
 
-    /// Why its vectors are not as wide as was asked for; `None` where they are.
+    /// The reason why its vectors are narrower than requested; `None` if they are not.
     fn narrowed(&self) -> Option<&str> {
         None
     }
 }
 
-/// What a thread's calls of a kernel in one run have in common.
+/// The state that a thread's calls of a kernel share in one run.
 pub struct KernelRun<'r> {
-    /// The values of the run-time scalars, as bits.
+    /// The bits of the run-time scalars.
     pub params: &'r [u64],
-    /// A byte per fault site of the kernel, in order: a site that meets a division by zero sets its own.
+    /// One byte per fault site of the kernel, in order, which the site sets at a division by zero.
     pub faults: &'r mut [u8],
-    /// How outputs are written by an executor that is not told before.
+    /// The kind of stores for outputs, for an executor that does not know it when it prepares a kernel.
     pub stores: Stores,
-    /// Memory for values between operations.
+    /// Memory for intermediate values.
     pub memory: &'r mut WorkingMemory,
 }
 
-/// Memory for the values of a kernel that is run op by op, kept from run to run.
+/// Memory for the values of a kernel that is run op by op, reused from run to run.
 #[derive(Debug, Default)]
 pub struct WorkingMemory(Option<Buffer>);
 
 impl WorkingMemory {
-    /// The memory, grown to at least this many bytes, whose values mean nothing.
+    /// The memory, grown to at least this many bytes, with unspecified contents.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where memory is refused.
+    /// [`ErrorKind::Limit`] if the allocation fails.
     pub fn fit(&mut self, bytes: usize) -> Result<&mut [u8]> {
         if self.0.as_ref().is_none_or(|memory| memory.len() < bytes) {
-            // Freed before the allocation: nothing of it is needed.
+            // The old memory is freed before the allocation, since its contents are not needed.
             self.0 = None;
             let refused = |e: AllocError| Error::new(ErrorKind::Limit, e.to_string());
             self.0 = Some(Buffer::for_overwrite(bytes).map_err(refused)?);
@@ -131,22 +131,22 @@ impl WorkingMemory {
     }
 }
 
-/// What a kernel is compiled to, as text.
+/// The code that a kernel is compiled to, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// The body of the kernel as SSA over primitives, after GVN, LICM and DCE.
     pub primitives: String,
-    /// The CLIF: at 128 bits after Cranelift's optimiser, above as it is emitted. Scalar functions that it calls have
-    /// numbers in place of addresses.
+    /// The CLIF: at 128 bits after Cranelift's optimiser, at wider vectors as it is emitted. Calls of scalar functions have numbers
+    /// in place of addresses.
     pub clif: String,
-    /// The machine code. At 128 bits it is as it was before branches were laid out; above, each line has its offset.
+    /// The machine code. At 128 bits it is shown before branches are laid out; at wider vectors each line has its offset.
     pub assembly: String,
     /// Bytes of machine code and of the constants that it reads.
     pub bytes: usize,
     /// Elements per block.
     pub lanes: usize,
-    /// The bits of its vectors.
+    /// The width of its vectors.
     pub width: VectorWidth,
-    /// Why it is not for vectors as wide as was asked for.
+    /// The reason why its vectors are narrower than requested.
     pub narrowed: Option<String>,
 }

@@ -1,15 +1,14 @@
-//! The thread's floating-point control register, set to the IEEE default for a while.
+//! A guard that sets the thread's floating-point control register to the IEEE default.
 //!
 //! Whatever the application has set (flush-to-zero, a rounding mode, unmasked exceptions), computations round to nearest even,
-//! underflow gradually and trap nothing until the guard drops; then the register is as it was, status flags included.
+//! underflow gradually and raise no trap while the guard lives. When it drops, the register is restored, including status flags.
 
 use std::marker::PhantomData;
 
-/// A guard for code that computes: while it lives, the thread's floating-point environment is the IEEE
-/// default.
+/// A guard for computing code: while it lives, the thread's floating-point environment is the IEEE default.
 ///
-/// Guards nest; they must be dropped in the reverse order of their making, as scopes do. On targets other than
-/// x86-64 and aarch64 the guard does nothing.
+/// Guards nest and must be dropped in the reverse order of their creation, as scopes do. On targets other than x86-64 and aarch64
+/// the guard does nothing.
 ///
 /// ```
 /// use broadloom_mem::FloatEnv;
@@ -21,7 +20,7 @@ use std::marker::PhantomData;
 #[must_use = "the environment is restored when the guard is dropped"]
 pub struct FloatEnv {
     saved: Control,
-    /// A register belongs to a thread: the guard is not `Send`.
+    /// The register belongs to a thread, so the guard is not `Send`.
     _thread: PhantomData<*const ()>,
 }
 
@@ -55,9 +54,9 @@ mod x86_64 {
     use std::arch::asm;
 
     pub(super) type Control = u32;
-    /// All exceptions masked, nearest even, neither FTZ nor DAZ, no flag raised.
+    /// All exceptions masked, nearest even, FTZ and DAZ off, no flag raised.
     pub(super) const IEEE: u32 = 0x1f80;
-    /// Everything but the status flags (bits 0 to 5).
+    /// All bits but the status flags (bits 0 to 5).
     pub(super) const CONTROL: u32 = !0x3f;
 
     #[inline]
@@ -70,9 +69,8 @@ mod x86_64 {
 
     #[inline]
     pub(super) fn write(mxcsr: u32) {
-        // SAFETY: loads 4 bytes from a local of that size. The value is the IEEE default, which Rust code
-        // assumes, or what this thread had before, so no reserved bit is set and no code runs under a setting
-        // it did not have.
+        // SAFETY: loads 4 bytes from a local of that size. The value is the IEEE default, which Rust code assumes, or the thread's
+        // previous one, so no reserved bit is set, and code runs under a non-default setting only if it did before.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) }
     }
 }
@@ -100,8 +98,8 @@ mod aarch64 {
 
     #[inline]
     pub(super) fn write(fpcr: u64) {
-        // SAFETY: FPCR is writable at every exception level. The value is the IEEE default, which Rust code
-        // assumes, or what this thread had before.
+        // SAFETY: FPCR is writable at every exception level. The value is the IEEE default, which Rust code assumes, or the
+        // thread's previous one.
         unsafe { asm!("msr fpcr, {}", in(reg) fpcr, options(nostack, preserves_flags)) }
     }
 }
@@ -135,7 +133,7 @@ mod tests {
     #[cfg(target_arch = "aarch64")]
     const HOSTILE: Control = 1 << 24 | 0b10 << 22 | 1 << 25;
 
-    /// Half the least normal number, computed now: 0 where subnormals are flushed.
+    /// Half the smallest normal number, computed at run time: 0 if subnormals are flushed.
     #[inline(never)]
     fn subnormal() -> f64 {
         black_box(f64::MIN_POSITIVE) * black_box(0.5)
@@ -176,7 +174,7 @@ mod tests {
         assert_eq!(after, callers);
     }
 
-    /// On aarch64 they are in a register of their own, which nothing here writes.
+    /// On aarch64 the status flags are in a register of their own, which is not written here.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn status_flags_are_the_callers() {

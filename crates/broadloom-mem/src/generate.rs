@@ -1,7 +1,7 @@
-//! Tiles of generated elements: an eighth of the address that a block's strides lead to, where no memory is.
+//! Fills tiles with generated elements: each is an eighth of its address, at which there is no memory.
 //!
-//! A generated operand has a place like any other, so that dimensions are ordered, flipped and collapsed, and blocks are
-//! cut, without regard to what it is; only where its tile would be packed from memory it is filled from here.
+//! A generated operand has addresses like any other, so that dimensions are ordered, flipped and collapsed, and blocks are formed,
+//! as for memory; only where its tile would be packed from memory is it filled here instead.
 
 use pulp::Arch;
 
@@ -12,7 +12,7 @@ use crate::tile::{Strided, Tile};
 /// # Safety
 /// The tile must be valid for writes of `rows` rows of `cols` elements and aligned to them.
 pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize) {
-    // Addresses are multiples of eight and within `isize`: quotients are exact, and sums that are used do not overflow.
+    // Addresses are multiples of eight and within `isize`: quotients are exact, and the sums in use do not overflow.
     let [first, down, across] =
         [from.ptr.addr() as isize, from.row_stride, from.col_stride].map(|n| (n / 8) as i64);
     Arch::new().dispatch(
@@ -20,30 +20,30 @@ pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize)
         move || {
             for row in 0..rows {
                 let start = first.wrapping_add(down.wrapping_mul(row as i64));
-                // SAFETY: row `row` of the tile, which is valid for writes of `cols` elements, as the contract says.
+                // SAFETY: row `row` of the tile, which is valid for writes of `cols` elements (the contract).
                 unsafe { count(start, across, to.ptr.add(row * to.pitch).cast(), cols) }
             }
         },
     );
 }
 
-/// Numbers that are counted on at a time: some vectors of any width.
+/// Number of values computed at a time: some vectors of any width.
 const LANES: usize = 16;
 
-/// `start`, `start + step`, … in a row.
+/// Writes `start`, `start + step`, … to a row.
 ///
 /// # Safety
 /// The row must be valid for writes of `cols` elements and aligned.
 #[inline(always)]
 unsafe fn count(start: i64, step: i64, to: *mut i64, cols: usize) {
-    // PERF: each number is the one a block before it and so many steps. Vectors add these; to multiply 64 bits, most
-    // have no instruction.
+    // PERF: each number is the one a block earlier plus `LANES` steps. Vectors can add 64-bit numbers, but most have no instruction
+    // to multiply them.
     let mut next: [i64; LANES] =
         std::array::from_fn(|lane| start.wrapping_add(step.wrapping_mul(lane as i64)));
     let stride = step.wrapping_mul(LANES as i64);
     let whole = cols / LANES * LANES;
     for col in (0..whole).step_by(LANES) {
-        // SAFETY: `col + LANES <= cols`, as the contract says; an array of numbers is aligned as one of them.
+        // SAFETY: `col + LANES <= cols` (the contract); an array of numbers is aligned as one of them.
         unsafe { to.add(col).cast::<[i64; LANES]>().write(next) };
         next = next.map(|n| n.wrapping_add(stride));
     }

@@ -1,30 +1,30 @@
-//! float16 ↔ float32 by the CPU's own conversions, where it has them for vectors.
+//! Converts between float16 and float32 with the CPU's vector instructions.
 //!
-//! They round to nearest even and give the bits of `broadloom_math`'s conversions, any NaN being as good as any other. On x86-64
-//! they do so in every floating-point environment: the rounding is part of the instructions, they know no flush-to-zero, and what
-//! denormals-are-zero would flush is 0 as a float16. On aarch64 they obey the control register, as all arithmetic there does,
-//! and are run under the IEEE default ([`crate::FloatEnv`]).
+//! They round to nearest even and give the same bits as `broadloom_math`'s conversions, except that NaNs may differ. On x86-64 this
+//! holds in every floating-point environment: the rounding is part of the instructions, flush-to-zero does not apply, and values
+//! that denormals-are-zero would flush are 0 as a float16. On aarch64 the instructions obey the control register, as all arithmetic
+//! does there, and are run under the IEEE default ([`crate::FloatEnv`]).
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
 
-/// Elements that are converted together.
+/// Number of elements that are converted together.
 pub const HALVES: usize = 16;
 
-/// The conversions of a target, for code that was compiled for them: only [`with_conversions`] hands them out.
+/// The conversions of a target, for code that was compiled for them: only [`with_conversions`] provides one.
 pub trait Convert: Copy {
-    /// The same values.
+    /// Converts each element to float32, which is exact.
     fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
-    /// Each rounded to float16.
+    /// Rounds each element to float16.
     fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES];
 }
 
-/// A loop over float16, to be compiled for each level of targets; all that it calls must be inlined into it.
+/// A loop over float16, which is compiled for each level of targets; every function that it calls must be inlined into it.
 pub trait WithConversions {
     /// Runs the loop.
     fn call<C: Convert>(self, convert: C);
 }
 
-/// Whether this target converts several at once. What is here works without it, one by one and slowly.
+/// Whether this target converts several elements at once. The functions here work without it, but one by one and slowly.
 #[inline]
 pub fn converts_halves() -> bool {
     level() != Level::One
@@ -56,10 +56,10 @@ pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
     run(level(), Narrow(from, to));
 }
 
-/// What converts.
+/// The instruction set that a loop's conversions use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// The definition, an element at a time.
+    /// The scalar definition, one element at a time.
     One,
     /// Four elements: NEON.
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -72,7 +72,8 @@ enum Level {
     Sixteen,
 }
 
-/// Whether the target has all of a level's features; they are more than it converts by, since loops are compiled for them.
+/// Whether the target has all of a level's features. They include more than the conversions, since whole loops are compiled for
+/// them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all_features {
     ($all:ident: $($feature:tt)*) => {
@@ -86,7 +87,7 @@ all_features!(has_eight: "avx2" "fma" "f16c");
 #[cfg(target_arch = "x86_64")]
 all_features!(has_sixteen: "avx2" "fma" "avx512f" "avx512bw" "avx512dq" "avx512vl");
 
-/// The widest level of this target; the standard library remembers what it found.
+/// The widest level of this target; the standard library caches the detection.
 #[inline]
 fn level() -> Level {
     #[cfg(target_arch = "x86_64")]
@@ -101,29 +102,29 @@ fn level() -> Level {
     NARROWEST
 }
 
-/// What every target of the architecture has.
+/// The level that every target of the architecture has.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const NARROWEST: Level = Level::Four;
 #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
 const NARROWEST: Level = Level::One;
 
-/// Runs a loop at a level that the target has.
+/// Runs a loop at a level that the target supports.
 #[inline]
 fn run(level: Level, work: impl WithConversions) {
     match level {
         Level::One => work.call(Alone),
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         Level::Four => work.call(aarch64::Four),
-        // SAFETY: there is no such level where `has_eight` does not hold, which asks for the same features.
+        // SAFETY: this level exists only if `has_eight` holds, which checks the same features.
         #[cfg(target_arch = "x86_64")]
         Level::Eight => unsafe { x86_64::eight(work) },
-        // SAFETY: there is no such level where `has_sixteen` does not hold, which asks for the same features.
+        // SAFETY: this level exists only if `has_sixteen` holds, which checks the same features.
         #[cfg(target_arch = "x86_64")]
         Level::Sixteen => unsafe { x86_64::sixteen(work) },
     }
 }
 
-/// A conversion of one element by the definition of all conversions.
+/// Converts one element by the scalar definition.
 fn one<T: CastTo<U>, U: Elem>(x: T) -> U {
     T::cast(&mut Scalar, x)
 }
@@ -176,7 +177,7 @@ impl WithConversions for Narrow<'_> {
     }
 }
 
-/// By instructions that every aarch64 has, with and without arithmetic of float16.
+/// Uses instructions that every aarch64 has, with and without float16 arithmetic.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64 {
     use std::arch::aarch64::{float32x4_t, uint16x8_t};
@@ -190,11 +191,11 @@ mod aarch64 {
     #[derive(Clone, Copy)]
     pub(super) struct Four;
 
-    /// The lower and the upper four of eight.
+    /// Splits eight elements into the lower and the upper four.
     #[inline(always)]
     fn widen(x: uint16x8_t) -> [float32x4_t; 2] {
         let (low, high);
-        // SAFETY: the instructions read and write these registers alone; every aarch64 has them.
+        // SAFETY: the instructions read and write only these registers; every aarch64 has them.
         unsafe {
             asm!(
                 "fcvtl {low:v}.4s, {x:v}.4h",
@@ -208,11 +209,11 @@ mod aarch64 {
         [low, high]
     }
 
-    /// Eight, of which the lower four are the first ones.
+    /// Joins two vectors to eight elements, the first one as the lower four.
     #[inline(always)]
     fn narrow([low, high]: [float32x4_t; 2]) -> uint16x8_t {
         let x;
-        // SAFETY: the instructions read and write these registers alone; every aarch64 has them.
+        // SAFETY: the instructions read and write only these registers; every aarch64 has them.
         unsafe {
             asm!(
                 "fcvtn {x:v}.4h, {low:v}.4s",
@@ -258,10 +259,10 @@ mod x86_64 {
 
     use super::{Convert, HALVES, WithConversions};
 
-    /// Proves that code runs on a target with F16C: only [`eight`] makes one.
+    /// A proof that code runs on a target with F16C: only [`eight`] makes one.
     #[derive(Clone, Copy)]
     pub(super) struct Eight(());
-    /// Proves that code runs on a target with AVX-512F: only [`sixteen`] makes one.
+    /// A proof that code runs on a target with AVX-512F: only [`sixteen`] makes one.
     #[derive(Clone, Copy)]
     pub(super) struct Sixteen(());
 
@@ -278,8 +279,8 @@ mod x86_64 {
     impl Convert for Eight {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the target has F16C, of which `self` is the proof. Arrays and vectors are 32 and 64 bytes, in
-            // which any bits are valid; a float16 is its 16 bits.
+            // SAFETY: `self` proves that the target has F16C. Arrays and vectors are 32 and 64 bytes, in which any bits are valid;
+            // a float16 is its 16 bits.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
                 transmute::<[__m256; 2], [f32; HALVES]>([_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)])
@@ -287,8 +288,7 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: the CPU has F16C, of which `self` is the proof. Both types are 64 bytes, then 32, in which any bits are
-            // valid.
+            // SAFETY: `self` proves that the CPU has F16C. Both types are 64 bytes, then 32, in which any bits are valid.
             unsafe {
                 let [low, high] = transmute::<[f32; HALVES], [__m256; 2]>(x);
                 let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
@@ -301,8 +301,8 @@ mod x86_64 {
     impl Convert for Sixteen {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: the target has AVX-512F, of which `self` is the proof; arrays and vectors are 32 and 64 bytes,
-            // in which any bits are valid.
+            // SAFETY: `self` proves that the target has AVX-512F; arrays and vectors are 32 and 64 bytes, in which any bits are
+            // valid.
             unsafe {
                 let x = transmute::<[f16; HALVES], __m256i>(*x);
                 transmute::<__m512, [f32; HALVES]>(_mm512_cvtph_ps(x))
@@ -310,8 +310,7 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: the CPU has AVX-512F, of which `self` is the proof. Both types are 64 bytes, then 32, in which any bits
-            // are valid.
+            // SAFETY: `self` proves that the CPU has AVX-512F. Both types are 64 bytes, then 32, in which any bits are valid.
             unsafe {
                 let x = transmute::<[f32; HALVES], __m512>(x);
                 transmute::<__m256i, [f16; HALVES]>(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
@@ -332,7 +331,7 @@ mod tests {
         run(level, Narrow(from, to));
     }
 
-    /// The levels that this target has beside the definition.
+    /// The vector levels that this target supports.
     fn levels() -> Vec<Level> {
         let mut levels = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -345,7 +344,7 @@ mod tests {
         levels
     }
 
-    /// Panics unless each level narrows these as the definition does.
+    /// Panics unless each level gives the scalar definition's results for these elements.
     fn narrows(from: &[f32]) {
         if levels().is_empty() {
             return;
@@ -377,13 +376,13 @@ mod tests {
 
     #[test]
     fn float32_is_narrowed_as_it_is_defined() {
-        // Every float16, the middle between it and the next, and the neighbours of both.
+        // Every float16, the midpoint between it and the next, and the float32 values adjacent to both.
         for half in (0..0x7c01u16).step_by(64) {
             let from: Vec<f32> = (half..(half + 64).min(0x7c01))
                 .flat_map(|half| {
                     let bits: f32 = one(f16::from_bits(half));
                     let next: f32 = one(f16::from_bits(half + 1));
-                    // Past the greatest number: where the next would be.
+                    // Beyond the maximum the next value is the one that would follow.
                     let next = if next.is_finite() { next } else { 65536.0 };
                     [bits, (bits + next) / 2.0]
                 })
@@ -393,12 +392,12 @@ mod tests {
                 .collect();
             narrows(&from);
         }
-        // Bits all over: an odd stride visits each residue.
+        // Bit patterns spread over the whole range: an odd stride visits each residue.
         let from: Vec<f32> = (0..1 << 20).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b1))).collect();
         narrows(&from);
     }
 
-    /// One in 257 of the upper halves with all lower ones; all of them, which takes some forty seconds, where
+    /// Tests one in 257 of the upper halves with all lower ones; all of them, which takes some forty seconds, if
     /// `BROADLOOM_ALL_HALVES` is set.
     #[test]
     fn every_float32_is_narrowed_as_it_is_defined() {

@@ -1,8 +1,8 @@
-//! A closure that is lent to other threads for a while.
+//! Shares a closure with other threads for a limited time.
 //!
-//! [`lend`] gives out a [`SharedJob`] without a lifetime, so that threads that live as long as the process can hold it, and
-//! returns when none of them is in the closure any more. Who comes after that finds the job closed. It waits for nobody who
-//! has not begun.
+//! [`lend`] provides a [`SharedJob`] without a lifetime, so that threads that live as long as the process can hold it, and returns
+//! when none of them is in the closure any more. Threads that try to run it later find the job closed. It does not wait for threads
+//! that have not begun.
 
 use std::fmt;
 use std::hint;
@@ -12,32 +12,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// The bit of [`SharedJob::state`] that is set once nobody may begin; the number above it counts the threads in the closure.
+/// The bit of [`SharedJob::state`] that is set once no thread may begin; the bits above it count the threads in the closure.
 const CLOSED: usize = 1;
 const INSIDE: usize = 2;
 
-/// How often the owner looks again before it sleeps until the last thread is out: some microseconds, about as long as
-/// sleeping and waking take; the later times it lets other threads run.
+/// The number of times that the owner checks before it sleeps until the last thread has left: some microseconds, about as long as
+/// sleeping and waking take. In the later iterations it yields to other threads.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 50;
 
-/// A closure of another thread's that this one may run, as long as the job is open.
+/// A closure of another thread that this thread may run while the job is open.
 pub struct SharedJob {
     state: AtomicUsize,
-    /// What [`lend`] has borrowed for longer than the job is open and a thread is inside.
+    /// The closure, which [`lend`] borrows for at least as long as the job is open or a thread is in it.
     work: NonNull<dyn Fn() + Sync>,
     owner: Thread,
     process: u32,
 }
 
-// SAFETY: the pointer stands for a shared borrow of a closure that is `Sync`, so that any thread may call it; `run` says why
-// the borrow is alive then. The other fields are `Send`.
+// SAFETY: the pointer represents a shared borrow of a closure that is `Sync`, so that any thread may call it; `run` shows that the
+// borrow is alive then. The other fields are `Send`.
 unsafe impl Send for SharedJob {}
-// SAFETY: as for `Send`: a `&SharedJob` calls the closure by reference, and changes nothing but an atomic.
+// SAFETY: as for `Send`: a `&SharedJob` calls the closure by reference, and changes only an atomic.
 unsafe impl Sync for SharedJob {}
 
-/// The process was forked while other threads were in the closure: they are in the parent alone, and what they had begun
-/// stays undone here.
+/// The process was forked while other threads were in the closure. Those threads exist only in the parent, and the work that they
+/// had begun is not done in the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forked;
 
@@ -49,8 +49,8 @@ impl fmt::Display for Forked {
 
 impl std::error::Error for Forked {}
 
-/// Lends `work` to other threads while `with` runs on this one; whoever has the job may [run](SharedJob::run) it. Returns
-/// when `with` is done and no other thread is in `work`; also by a panic of `with`.
+/// Shares `work` with other threads while `with` runs on this one; any thread that holds the job may [run](SharedJob::run) it.
+/// Returns when `with` is done and no other thread is in `work`, also if `with` panics.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,26 +70,26 @@ impl std::error::Error for Forked {}
 /// ```
 ///
 /// # Errors
-/// [`Forked`] in a child process that `with` came out of, if other threads were in `work` then.
+/// [`Forked`] in a child process created during `with`, if other threads were in `work` at the fork.
 pub fn lend<'w, R>(
     work: &'w (dyn Fn() + Sync + 'w),
     with: impl FnOnce(&Arc<SharedJob>) -> R,
 ) -> Result<R, Forked> {
     let work: NonNull<dyn Fn() + Sync + 'w> = NonNull::from(work);
-    // SAFETY: the two types differ in a lifetime bound alone, which is not part of a pointer's representation. Only
-    // `SharedJob::run` dereferences it, within 'w, as is argued there.
+    // SAFETY: the two types differ only in a lifetime bound, which is not part of a pointer's representation. Only `SharedJob::run`
+    // dereferences it, within 'w, as argued there.
     let work =
         unsafe { std::mem::transmute::<NonNull<dyn Fn() + Sync + 'w>, NonNull<dyn Fn() + Sync>>(work) };
     let (owner, process) = (thread::current(), std::process::id());
     let job = Arc::new(SharedJob { state: AtomicUsize::new(0), work, owner, process });
     let open = Open(&job);
     let given = with(&job);
-    // Dropping it has closed the job, if `with` panics.
+    // The job is closed here; the guard closes it only if `with` panics.
     std::mem::forget(open);
     job.close().map(|()| given)
 }
 
-/// A job whose closure's borrow must not end before it is closed.
+/// A guard that closes the job, so that the closure's borrow does not end before.
 struct Open<'j>(&'j SharedJob);
 
 impl Drop for Open<'_> {
@@ -99,7 +99,7 @@ impl Drop for Open<'_> {
 }
 
 impl SharedJob {
-    /// Runs the closure, unless the job is closed; whether it did.
+    /// Runs the closure unless the job is closed; returns whether it ran.
     pub fn run(&self) -> bool {
         let enter = |state: usize| (state & CLOSED == 0).then_some(state + INSIDE);
         if self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, enter).is_err() {
@@ -114,16 +114,16 @@ impl SharedJob {
         true
     }
 
-    /// Whether nobody may begin any more.
+    /// Whether the job is closed, so that no thread may begin.
     pub fn is_closed(&self) -> bool {
         self.state.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Closes the job, and waits until all are out, as [`lend`] does in the end. Meanwhile it calls a function again and again, that
-    /// often at least; the owner calls it, on its thread.
+    /// Closes the job, and waits until all threads have left, as [`lend`] does at its end. Meanwhile it calls `meanwhile`
+    /// repeatedly, at intervals of at most `patience`. It must be called on the owner's thread.
     ///
     /// # Errors
-    /// As [`lend`].
+    /// As for [`lend`].
     pub fn wait(&self, patience: Duration, mut meanwhile: impl FnMut()) -> Result<(), Forked> {
         self.close_and(|| {
             thread::park_timeout(patience);
@@ -135,9 +135,9 @@ impl SharedJob {
         self.close_and(thread::park)
     }
 
-    /// Lets no thread in any more, and waits until all are out: soon by sleeping, which an unpark ends.
+    /// Closes the job and waits until all threads have left: after some checks by sleeping, which an unpark ends.
     fn close_and(&self, mut sleep: impl FnMut()) -> Result<(), Forked> {
-        // What the others wrote is seen: the load that finds none inside acquires what each has released by leaving.
+        // The load that finds no thread inside acquires what each thread released when it left, so that its writes are visible.
         let mut state = self.state.fetch_or(CLOSED, Ordering::Acquire) | CLOSED;
         let mut spins = 0;
         while state != CLOSED {
@@ -150,7 +150,7 @@ impl SharedJob {
             } else if std::process::id() != self.process {
                 return Err(Forked);
             } else {
-                // Whoever leaves last unparks this thread, before or after it sleeps; it may wake for another reason.
+                // The last thread to leave unparks this thread, before or after it sleeps; it may wake for other reasons as well.
                 sleep();
             }
             state = self.state.load(Ordering::Acquire);
@@ -159,7 +159,7 @@ impl SharedJob {
     }
 }
 
-/// A thread that is in a job's closure.
+/// A guard that counts a thread as inside of a job's closure.
 struct Inside<'j>(&'j SharedJob);
 
 impl Drop for Inside<'_> {
@@ -186,14 +186,14 @@ mod tests {
 
     use super::*;
 
-    /// `lend` returns after whoever has begun, and lets in nobody else.
+    /// `lend` returns after all threads that have begun, and lets no other thread begin.
     #[test]
     fn it_waits_for_those_who_have_begun_and_for_nobody_else() {
         let (done, begun) = (AtomicUsize::new(0), Barrier::new(2));
         let local = [1usize, 2, 3];
         let work = || {
             begun.wait();
-            // Still borrowed, however long this takes.
+            // The closure stays borrowed, however long this takes.
             (0..100).for_each(|_| thread::yield_now());
             done.fetch_add(local.iter().sum(), Ordering::Relaxed);
         };
@@ -209,7 +209,7 @@ mod tests {
         threads.join().expect("no panic");
     }
 
-    /// The borrow ends after the others are out, by a panic on either side as well.
+    /// The borrow ends after the other threads have left, even if either side panics.
     #[test]
     fn panics_leave_nobody_inside() {
         let (out, begun) = (AtomicBool::new(false), Barrier::new(2));
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(panicked.ok(), Some(true));
     }
 
-    /// The owner goes on with something else while it waits, until whoever has begun is out.
+    /// The owner does other work while it waits for threads that have begun.
     #[test]
     fn the_owner_is_called_while_it_waits() {
         let (begun, enough) = (Barrier::new(2), AtomicBool::new(false));
@@ -264,7 +264,7 @@ mod tests {
         assert!(calls >= 3);
     }
 
-    /// Threads that come and go while jobs open and close: each call is within its job's time.
+    /// Threads come and go while jobs open and close: each call is within its job's lifetime.
     #[test]
     fn many_threads_and_jobs() {
         let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 2000 });
@@ -283,7 +283,7 @@ mod tests {
                 });
             }
             for round in 0..rounds {
-                // Boxed: what is freed too early is noticed by a sanitizer.
+                // Boxed, so that a sanitizer detects memory that is freed too early.
                 let data = Box::new(AtomicUsize::new(round));
                 let work = || assert_eq!(data.load(Ordering::Relaxed), round);
                 lend(&work, |job| {

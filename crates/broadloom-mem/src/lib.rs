@@ -1,6 +1,6 @@
 //! Memory: buffers, strided views, loop plans bound to them, host functions, and the floating-point environment.
 //!
-//! Unsafe code for memory is here and nowhere else. What the crate exports is safe, except constructors from raw pointers.
+//! This crate holds the unsafe code for memory. Its exports are safe, except constructors from raw pointers.
 //!
 //! | from | to |
 //! | --- | --- |

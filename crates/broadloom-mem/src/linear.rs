@@ -1,7 +1,7 @@
-//! Copies of ranges of the linear (row-major) index between strided memory and a tile, and tiles that are generated so.
+//! Copies ranges of the linear (row-major) index between strided memory and a tile, and generates such ranges.
 //!
-//! An operand is collapsed by its own strides alone, so that its rows are as long as they can be; where two dimensions still
-//! make a short row, a table of offsets takes the place of loops.
+//! An operand is collapsed by its own strides alone, so that its rows are as long as possible; if two dimensions together still
+//! make a short row, a table of offsets replaces loops.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use crate::overlap::Dims;
 use crate::pack::{gather, scatter};
 use crate::tile::{Item, Strided, Tile};
 
-/// Two-dimensional blocks of fewer elements are not worth a call.
+/// Two-dimensional blocks of fewer elements are copied without a call of the block functions.
 const SMALL_BLOCK: usize = 64;
-/// Entries in a table of offsets, at most.
+/// Maximum number of entries in a table of offsets.
 const TABLE: usize = 256;
 
-/// How one operand is walked by linear index.
+/// The traversal of one operand by linear index.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// Outer dimensions, the last of which counts rows; none if all is one row.
+    /// Outer dimensions, the last of which counts rows; empty if the operand is one row.
     outer: Dims<(usize, isize)>,
     /// Elements of a row.
     row: usize,
-    /// Distance of a row's elements; of no meaning with a table.
+    /// Distance of consecutive elements of a row; unused if there is a table.
     stride: isize,
-    /// Where the offsets of a row's elements stand in the table.
+    /// The range of the table that holds the offsets of a row's elements.
     table: Option<Range<usize>>,
-    /// The linear index after which the elements repeat, if they do.
+    /// The number of elements after which the operand repeats, if it does.
     pub(crate) period: Option<usize>,
 }
 
 impl Linear {
-    /// The walk for an operand; offsets go to the end of `table`.
+    /// The traversal of an operand; offsets are appended to `table`.
     pub(crate) fn new(dims: &[usize], strides: &[isize], table: &mut Vec<isize>) -> Linear {
         let mut outer: Dims<(usize, isize)> = Dims::new();
         for (&extent, &stride) in dims.iter().zip(strides) {
@@ -116,7 +116,7 @@ impl Linear {
         let offsets = self.table.clone().map(|t| &table[t]);
         let (row, rank) = (self.row, self.outer.len());
         let (mut left, mut to) = (range.len(), tile);
-        // Where the range starts: an index in each outer dimension, and a place in a row.
+        // The position where the range starts: an index in each outer dimension, and a column in a row.
         let (mut row_index, mut at) = (range.start / row, range.start % row);
         let mut index: Dims<usize> = Dims::from_elem(0, rank);
         for (index, &(extent, _)) in index.iter_mut().zip(&self.outer).rev() {
@@ -126,8 +126,7 @@ impl Linear {
         while left > 0 {
             let steps = index.iter().zip(&self.outer).map(|(&i, d)| i as isize * d.1);
             let ptr = base.wrapping_offset(steps.sum());
-            // The rest of a row, or as many whole rows as the last outer dimension has left, or the start of
-            // a row.
+            // The rest of a row, or as many whole rows as remain in the last outer dimension, or the start of a row.
             let here = index.last().copied().unwrap_or(0);
             let (rows, cols) = if at > 0 || left < row {
                 (1, left.min(row - at))
@@ -135,9 +134,9 @@ impl Linear {
                 ((left / row).min(extent - here), row)
             };
             let place = Tile { ptr: to, pitch: cols * size_of::<T>() };
-            // SAFETY: `here + rows` is at most the last outer extent, and `at + cols` at most a row, so that the elements are
-            // the operand's; `rows * cols` is at most what is left of the range, so that they are in the tile behind those that
-            // were copied before.
+            // SAFETY: `here + rows` is at most the last outer extent, and `at + cols` at most a row, so that the elements are the
+            // operand's; `rows * cols` is at most what remains of the range, so that they fit in the tile after those that were
+            // copied before.
             unsafe {
                 match offsets {
                     Some(offsets) => by_table::<T, M>(ptr, row_stride, &offsets[at..at + cols], to, rows),
@@ -152,7 +151,7 @@ impl Linear {
             left -= rows * cols;
             at += cols;
             if at < row {
-                break; // only the range's last piece can end inside of a row
+                break; // only the range's last part can end inside of a row
             }
             at = 0;
             let mut advance = rows;
@@ -167,22 +166,22 @@ impl Linear {
     }
 }
 
-/// What is done between an operand and a tile.
+/// A way to move elements between an operand and a tile.
 trait Move {
     /// # Safety
-    /// As [`gather`], [`scatter`] or [`generate`].
+    /// As for [`gather`], [`scatter`] or [`generate`].
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
 
     /// # Safety
-    /// The same, for one element.
+    /// The contract of `block` for a block of one element.
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);
 }
 
-/// Memory is copied to the tile.
+/// Copies memory to the tile.
 struct Pack;
-/// The tile is copied to memory.
+/// Copies the tile to memory.
 struct Unpack;
-/// The tile is filled, without memory.
+/// Fills the tile by computing the elements.
 struct Generate;
 
 impl Move for Pack {
@@ -227,10 +226,10 @@ impl Move for Generate {
     }
 }
 
-/// Rows whose elements stand at the given offsets.
+/// Moves rows whose elements are at the given offsets.
 ///
 /// # Safety
-/// As of [`Move::block`] for those elements.
+/// The contract of [`Move::block`] for these elements.
 unsafe fn by_table<T: Item, M: Move>(
     ptr: *mut u8,
     row_stride: isize,
@@ -243,8 +242,8 @@ unsafe fn by_table<T: Item, M: Move>(
         let row = ptr.wrapping_offset(r * row_stride);
         for &offset in offsets {
             let element = row.wrapping_offset(offset).cast::<T>();
-            // SAFETY: `offsets` are a row's, and there are `rows` of them, so that the element is the operand's; the tile has
-            // room for `rows * offsets.len()` elements, which are counted by `to`.
+            // SAFETY: `offsets` are a row's, and there are `rows` rows, so that the element is the operand's; the tile has room for
+            // `rows * offsets.len()` elements, which `to` counts.
             unsafe {
                 M::element(element, to);
                 to = to.add(1);

@@ -1,7 +1,7 @@
-//! Closures over elements, as loops over tiles, and closures over tiles.
+//! Host functions from Rust closures, over elements (called in a loop over a tile) or over tiles.
 //!
-//! An element is read and written as its [`Elem::Store`], so that no byte is invalid. A panic stops at the entry and ends the
-//! process, since machine code can't be unwound through; a failure is left to the thread's scope (`failure`).
+//! An element is read and written as its [`Elem::Store`], so that every byte is valid. A panic ends the process at the entry, since
+//! machine code can't be unwound through; a failure is stored in the thread's scope (`failure`).
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use broadloom_math::{DType, Elem};
 
 use super::failure::{self, Failure};
 
-/// What a function over elements gives: an element, or `Ok` of an element, or else the error that it fails with.
+/// The return type of a function over elements: an element, or a `Result` of one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element or a `Result` of one",
     note = "a host function gives bool, an integer or a float, or a `Result` of one whose error is a `std::error::Error`, or a text"
@@ -17,7 +17,7 @@ use super::failure::{self, Failure};
 pub trait HostResult {
     /// The element type.
     type Element: Elem;
-    /// Whether it may be a failure.
+    /// Whether it is a `Result`, so that the function can fail.
     #[doc(hidden)]
     const CAN_FAIL: bool;
     #[doc(hidden)]
@@ -47,11 +47,11 @@ impl<T: Elem, E: Into<Failure>> HostResult for Result<T, E> {
     }
 }
 
-/// What [`HostFunction::new`](super::HostFunction::new) takes: `Fn(A) -> R`, `Fn(A, B) -> R` or `Fn(A, B, C) -> R` of
-/// element types, `Send + Sync + 'static`; R may be a `Result` of an element.
+/// The closures that [`HostFunction::new`](super::HostFunction::new) accepts: `Fn(A) -> R`, `Fn(A, B) -> R` or `Fn(A, B, C) -> R`
+/// of element types, `Send + Sync + 'static`; R may be a `Result` of an element.
 ///
 /// # Safety
-/// [`HostClosure::tile`] writes every element of the result, by the dtypes that are declared, and nothing else.
+/// [`HostClosure::tile`] writes every element of the result, as the declared dtypes require, and nothing else.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of 1 to 3 elements",
     note = "write the operands' types out: `|x: f32, y: f32| x + y`",
@@ -64,14 +64,14 @@ pub unsafe trait HostClosure<Args>: Send + Sync + 'static {
     /// The dtype of the result.
     #[doc(hidden)]
     const RESULT: DType;
-    /// Whether it may fail.
+    /// Whether the function can fail.
     #[doc(hidden)]
     const CAN_FAIL: bool;
 
-    /// Calls the closure for each element up to the first failure; results from there on are zeros.
+    /// Calls the closure for each element up to the first failure; results from that element on are zeros.
     ///
     /// # Safety
-    /// As [`HostTile`](super::HostTile) asks for, by the dtypes above.
+    /// As for [`HostTile`](super::HostTile), with the dtypes above.
     #[doc(hidden)]
     unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) -> Result<(), Failure>;
 }
@@ -100,13 +100,13 @@ macro_rules! closures {
                 let inputs = unsafe { ($(inputs.add($i).read().cast::<$t::Store>(),)*) };
                 let output = output.cast::<<R::Element as Elem>::Store>();
                 for at in 0..elements {
-                    // SAFETY: `at` is less than `elements`, of which each operand has as many of its declared dtype, aligned
-                    // (the contract of `tile`); any bytes are a `Store`, and nobody else uses the output.
+                    // SAFETY: `at` is less than `elements`, and each operand has that many aligned elements of its declared dtype
+                    // (the contract of `tile`); any bytes are a `Store`, and nothing else uses the output.
                     unsafe {
                         match self($($t::load(inputs.$i.add(at).read())),*).outcome() {
                             Ok(result) => output.add(at).write(result.store()),
                             Err(failure) => {
-                                // Zeros are elements of every dtype.
+                                // Zero bytes are valid elements of every dtype.
                                 output.add(at).write_bytes(0, elements - at);
                                 return Err(failure);
                             }
@@ -124,9 +124,9 @@ closures! {
     (A 0, B 1, C 2)
 }
 
-/// What a function over tiles gives: nothing, or `Ok(())`, or else the error that it fails with.
+/// The return type of a function over tiles: nothing, or a `Result<(), E>`.
 pub trait HostTileResult {
-    /// Whether it may be a failure.
+    /// Whether it is a `Result`, so that the function can fail.
     #[doc(hidden)]
     const CAN_FAIL: bool;
     #[doc(hidden)]
@@ -147,11 +147,12 @@ impl<E: Into<Failure>> HostTileResult for Result<(), E> {
     }
 }
 
-/// What [`HostFunction::over_tiles`](super::HostFunction::over_tiles) takes: `Fn(&[A], &mut [R])`, `Fn(&[A], &[B], &mut [R])` or
-/// `Fn(&[A], &[B], &[C], &mut [R])` of integers and floats, `Send + Sync + 'static`; it gives nothing, or a `Result<(), E>`.
+/// The closures that [`HostFunction::over_tiles`](super::HostFunction::over_tiles) accepts: `Fn(&[A], &mut [R])`, `Fn(&[A], &[B],
+/// &mut [R])` or `Fn(&[A], &[B], &[C], &mut [R])` of integers and floats, `Send + Sync + 'static`; they return nothing or a
+/// `Result<(), E>`.
 ///
 /// # Safety
-/// [`HostTileClosure::tile`] writes elements of the result, by the dtypes that are declared, and nothing else.
+/// [`HostTileClosure::tile`] writes elements of the result, as the declared dtypes require, and nothing else.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of 1 to 3 slices and of one that it writes",
     note = "write the types out: `|x: &[f32], out: &mut [f32]| …`",
@@ -164,21 +165,21 @@ pub unsafe trait HostTileClosure<Args>: Send + Sync + 'static {
     /// The dtype of the result.
     #[doc(hidden)]
     const RESULT: DType;
-    /// Whether it may fail.
+    /// Whether the function can fail.
     #[doc(hidden)]
     const CAN_FAIL: bool;
 
-    /// Calls the closure for the elements; after a failure results are unspecified elements.
+    /// Calls the closure for the elements; after a failure the results are unspecified elements.
     ///
     /// # Safety
-    /// As [`HostTile`](super::HostTile) asks for, by the dtypes above.
+    /// As for [`HostTile`](super::HostTile), with the dtypes above.
     #[doc(hidden)]
     unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) -> Result<(), Failure>;
 }
 
 macro_rules! tile_closures {
     ($(($($t:ident $i:tt),*))*) => {$(
-        // SAFETY: the closure gets the result as a slice, of which it can write elements only.
+        // SAFETY: the closure gets the result as a slice, to which it can write elements only.
         unsafe impl<Function, R, Outcome, $($t),*> HostTileClosure<($($t,)* R,)> for Function
         where
             Function: Fn($(&[$t],)* &mut [R]) -> Outcome + Send + Sync + 'static,
@@ -196,10 +197,10 @@ macro_rules! tile_closures {
                 inputs: *const *const u8,
                 output: *mut u8,
             ) -> Result<(), Failure> {
-                // SAFETY: `inputs` has a pointer for each operand, and $i counts the closure's; each leads to as many aligned
-                // elements of its declared dtype as the output, which overlaps none of them and is nobody else's (the contract
-                // of `tile`). What stands in the output is memory of a tile or of a frame, whatever it holds: any bytes are
-                // elements, as the types are their own `Store`.
+                // SAFETY: `inputs` has a pointer for each operand, and $i counts the closure's; each points to as many aligned
+                // elements of its declared dtype as the output has. The output overlaps none of them, and nothing else uses it (the
+                // contract of `tile`). It is memory of a tile or of a stack frame with any contents: all bytes are valid elements,
+                // as the types are their own `Store`.
                 unsafe {
                     let output = std::slice::from_raw_parts_mut(output.cast::<R>(), elements);
                     self($(std::slice::from_raw_parts(inputs.add($i).read().cast::<$t>(), elements),)* output).outcome()
@@ -214,26 +215,26 @@ tile_closures! {
     (A 0, B 1, C 2)
 }
 
-/// A function, and the name that its failures are told by.
+/// A function with its name, which the errors of its failures contain.
 pub struct Named<F> {
     pub name: Box<str>,
     pub function: F,
 }
 
-/// The closure's entry; of this ABI, a panic ends the process where it would leave.
+/// The closure's entry. Its ABI does not unwind: a panic that would leave it ends the process.
 ///
 /// # Safety
-/// As [`HostTile`](super::HostTile) asks for; the context is a pointer to a `Named<F>`.
+/// As for [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
 pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     elements: usize,
     inputs: *const *const u8,
     output: *mut u8,
     context: *const c_void,
 ) {
-    // SAFETY: the function is registered together with a context of this type, which lives as long as it does and is only
+    // SAFETY: the function is registered together with a context of this type, which lives as long as the function and is only
     // read.
     let Named { name, function } = unsafe { &*context.cast::<Named<F>>() };
-    // SAFETY: the operands are handed on as this function's contract describes them; the output has as many elements.
+    // SAFETY: the operands are passed on as this function's contract describes them; the output has as many elements.
     unsafe {
         let call = || function.tile(elements, inputs, output);
         if F::CAN_FAIL {
@@ -244,10 +245,10 @@ pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     }
 }
 
-/// The entry of a closure over tiles; of this ABI, a panic ends the process where it would leave.
+/// The entry of a closure over tiles. Its ABI does not unwind: a panic that would leave it ends the process.
 ///
 /// # Safety
-/// As [`HostTile`](super::HostTile) asks for; the context is a pointer to a `Named<F>`.
+/// As for [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
 pub unsafe extern "C" fn tile_entry<F: HostTileClosure<Args>, Args>(
     elements: usize,
     inputs: *const *const u8,
@@ -267,11 +268,11 @@ pub unsafe extern "C" fn tile_entry<F: HostTileClosure<Args>, Args>(
     }
 }
 
-/// Calls a function that may fail, and notes its failure; once one has failed in the thread's scope, nothing is called, and
-/// the result is zeros.
+/// Calls a function that can fail and records its failure. After a failure in the thread's scope the function is not called any
+/// more, and the result is zeros.
 ///
 /// # Safety
-/// The output has so many bytes, and nobody else uses them.
+/// The output has that many bytes, and nothing else uses them.
 pub unsafe fn unless_failed(
     name: &str,
     bytes: usize,

@@ -1,8 +1,8 @@
 //! Host functions: functions of the application, called from the loops of every executor.
 //!
-//! Whatever form a function has (a Rust closure, or a pointer with the dtypes that it is declared with), it is entered as a
-//! [`HostTile`] of ours, through which nothing unwinds, over slices ([`HostFunction::call`]) or by machine code
-//! ([`HostFunction::entry`]); bools are 0 or 1 on both sides of it.
+//! Every function (a Rust closure, or a pointer with declared dtypes) is called through an entry of ours, a [`HostTile`] through
+//! which nothing unwinds, over slices ([`HostFunction::call`]) or by machine code ([`HostFunction::entry`]). Bools are 0 or 1 on
+//! both sides of the entry.
 
 mod closure;
 mod failure;
@@ -25,24 +25,23 @@ pub use failure::{HostStatus, catch_failure, has_failed};
 pub use pointer::HostPointer;
 pub use tile::{HostFallibleTile, HostTile};
 
-/// Elements of one call that has to make bools of bytes first.
+/// Elements per call if bytes have to be converted to bools first.
 const CHUNK: usize = 256;
 
 /// A function of the application, element by element, for use in expressions.
 ///
-/// A handle that is cheap to clone. Two handles are equal if they are of one registration: nothing else tells two
-/// functions apart, so register a function once and keep the handle. What the function owns is dropped with the last
-/// handle, which a cache of plans or of compiled kernels may hold for a while.
+/// A handle that is cheap to clone. Two handles are equal if they come from the same registration: functions are not compared
+/// otherwise, so register a function once and keep the handle. Values owned by the function are dropped with the last handle, which
+/// a cache of plans or of compiled kernels may hold for a while.
 ///
-/// A function is called for every element, from any thread, in any order, and for some elements more than once (and
-/// for none, where nothing is asked for): what it gives must depend on its arguments alone. If it does not, results are
-/// unspecified values of their dtype; nothing worse can follow. A panic in it, or another unwinding out of it, ends the
-/// process.
+/// A function is called for every element, from any thread, in any order, and for some elements more than once (and for none if no
+/// result is needed), so its result must depend on its arguments alone. If it does not, results are unspecified values of their
+/// dtype, but memory stays safe. A panic in it, or any other unwinding out of it, ends the process.
 ///
-/// A function can fail: by a closure that gives a `Result`, or by a status ([`HostFunction::fallible_tile`]). The first failure
+/// A function can fail: by a closure that returns a `Result`, or by a status ([`HostFunction::fallible_tile`]). The first failure
 /// ends the evaluation with an error of kind [`Host`](broadloom_ir::ErrorKind::Host) that names the function and has its error as
-/// the source; of several elements that fail, any may be the first. No executor calls a function with arguments that are not
-/// elements of its operands, so that none fails for others.
+/// the source; if several elements fail, any of them may be the first. No executor calls a function with arguments that are not
+/// elements of its operands, so a failure always belongs to one of them.
 #[derive(Clone)]
 pub struct HostFunction(Arc<Inner>);
 
@@ -50,28 +49,28 @@ struct Inner {
     declaration: HostDeclaration,
     entry: HostTile,
     can_fail: bool,
-    /// What the entry is called with: alive as long as the function.
+    /// The entry's context, which lives as long as the function.
     owner: Arc<dyn Any + Send + Sync>,
 }
 
-/// The way in of a function.
+/// The entry of a function.
 struct Entry {
     tile: HostTile,
     can_fail: bool,
 }
 
 impl HostFunction {
-    /// The cost of a function that declares none: an element takes some 4 ns.
+    /// The default cost of a function: about 4 ns per element.
     pub const DEFAULT_COST: u32 = 128;
 
     /// Registers a Rust closure over elements, such as `|x: f32, y: f32| x.min(y)`.
     ///
-    /// Operands and result are elements of any dtype: `bool`, `i8` … `u64`, [`f16`](broadloom_math::f16), `f32` and `f64`;
-    /// there are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out. A closure that can fail gives a
-    /// `Result` of an element, whose error is a [`std::error::Error`] or a text.
+    /// Operands and result are elements of any dtype: `bool`, `i8` … `u64`, [`f16`](broadloom_math::f16), `f32` and `f64`; there
+    /// are 1 to [`MAX_HOST_OPERANDS`] operands, whose types the closure must write out. A closure that can fail returns a `Result`
+    /// of an element, whose error is a [`std::error::Error`] or a text.
     ///
     /// # Errors
-    /// [`HostError::Name`].
+    /// [`HostError::Name`] for a name that is not an identifier.
     ///
     /// ```
     /// use broadloom_mem::HostFunction;
@@ -95,11 +94,11 @@ impl HostFunction {
     /// is cheaper for many elements at once, or that checks them together.
     ///
     /// Operands and result are integers or floats of any width; there are 1 to [`MAX_HOST_OPERANDS`] operands and the result,
-    /// slices of one length, from 1 on. What the result holds before is unspecified. It may give a `Result<(), E>`, as
-    /// closures over elements do.
+    /// slices of one length, at least 1. The initial contents of the result are unspecified. The closure may return a `Result<(),
+    /// E>`, as closures over elements do.
     ///
     /// # Errors
-    /// [`HostError::Name`].
+    /// [`HostError::Name`] for a name that is not an identifier.
     ///
     /// ```
     /// use broadloom_mem::HostFunction;
@@ -119,21 +118,21 @@ impl HostFunction {
         HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
-    /// Registers a pointer to a function over elements, its signature written as that of a Rust function:
+    /// Registers a pointer to a function over elements. Its signature is written as that of a Rust function:
     /// `scalar::<fn(f64, f64) -> bool>`.
     ///
-    /// The pointer's own signature is the same but for bool, for which it has `u8`: a result of 0 is false, any other true.
-    /// A float16 is [`f16`](broadloom_math::f16), which C calls `uint16_t`.
+    /// The pointer has the same signature, except that bool is `u8`: a result of 0 is false, any other is true. A float16 is
+    /// [`f16`](broadloom_math::f16), which is `uint16_t` in C.
     ///
     /// # Errors
-    /// [`HostError::Name`].
+    /// [`HostError::Name`] for a name that is not an identifier.
     ///
     /// # Safety
     /// The pointer is to a function with this signature, in C's calling convention, which
     /// - may be called on any thread, on several at once, for as long as the process runs;
     /// - may be called with any arguments of these types;
-    /// - leaves the floating-point environment as it finds it (the IEEE default): nobody restores it;
-    /// - leaves by returning. An unwinding that is an exception or a panic ends the process; a `longjmp` is undefined.
+    /// - leaves the floating-point environment unchanged (the IEEE default): it is not restored afterwards;
+    /// - returns normally. An unwinding by an exception or a panic ends the process; a `longjmp` is undefined behaviour.
     ///
     /// ```
     /// use broadloom_mem::HostFunction;
@@ -147,22 +146,22 @@ impl HostFunction {
     /// # Ok::<(), broadloom_mem::HostError>(())
     /// ```
     pub unsafe fn scalar<S: HostPointer>(name: &str, pointer: S::Pointer) -> Result<HostFunction, HostError> {
-        // SAFETY: `closure` asks of the pointer what this function asks of its caller, word for word.
+        // SAFETY: `closure` requires the same of the pointer as this function does.
         HostFunction::new(name, unsafe { S::closure(pointer) })
     }
 
     /// Registers a pointer to a function over tiles, with the dtypes of its operands and of its result.
     ///
-    /// It gets a pointer to the context, which is dropped with the function. It is called for any number of elements,
-    /// from one on; bool operands are bytes of 0 or 1, and of a bool result 0 is false and any other byte true.
+    /// It gets a pointer to the context, which is dropped with the function. It is called for any number of elements, at least one;
+    /// bool operands are bytes of 0 or 1, and in a bool result 0 is false and any other byte true.
     ///
     /// # Errors
-    /// [`HostError::Name`] and [`HostError::Operands`].
+    /// [`HostError::Name`] for a name that is not an identifier, and [`HostError::Operands`] for a wrong number of operands.
     ///
     /// # Safety
-    /// As [`HostFunction::scalar`], for as long as the context lives; and the function
-    /// - reads no more than the operands' elements and the context, by the declared dtypes, and writes none of them but
-    ///   through what in the context allows it;
+    /// As for [`HostFunction::scalar`], for as long as the context lives; and the function
+    /// - reads only the operands' elements, of the declared dtypes, and the context, and writes to neither, except through types in
+    ///   the context that allow it;
     /// - writes all elements of the result, and nothing beyond;
     /// - keeps none of the pointers.
     ///
@@ -199,14 +198,14 @@ impl HostFunction {
         HostFunction::with(name, operands, result, entry, Arc::new(tile))
     }
 
-    /// [`HostFunction::tile`] of a function that can fail: it returns 0, or another status, which becomes the
-    /// [`HostStatus`] that the evaluation's error has as its source.
+    /// Registers a pointer to a function over tiles that can fail. It is a [`HostFunction::tile`] that returns 0, or another
+    /// status, which becomes the [`HostStatus`] that is the source of the evaluation's error.
     ///
     /// # Errors
-    /// [`HostError::Name`] and [`HostError::Operands`].
+    /// [`HostError::Name`] for a name that is not an identifier, and [`HostError::Operands`] for a wrong number of operands.
     ///
     /// # Safety
-    /// As [`HostFunction::tile`], but that a function that fails need not write the result.
+    /// As for [`HostFunction::tile`], except that a function that fails need not write the result.
     pub unsafe fn fallible_tile<C: Send + Sync + 'static>(
         name: &str,
         operands: &[DType],
@@ -219,11 +218,11 @@ impl HostFunction {
         HostFunction::named(name, operands, result, entry, function)
     }
 
-    /// The same function with another declared cost of an element, in vector instructions: an addition is one and takes
-    /// about 0.04 ns, a power some 140.
+    /// A new registration of the function with another cost per element, in vector instructions: an addition is one and takes about
+    /// 0.04 ns, a power about 140.
     ///
-    /// It decides how many threads share the work, and whether an operand of a broadcast is computed once and kept;
-    /// never the bits of a result. It is another registration: no equal of the first.
+    /// The cost decides how many threads share the work, and whether an operand of a broadcast is computed once and kept; it never
+    /// changes the bits of a result. The new handle is not equal to this one.
     pub fn with_cost(self, cost: u32) -> HostFunction {
         let Inner { declaration, entry, can_fail, owner } = &*self.0;
         HostFunction(Arc::new(Inner {
@@ -234,7 +233,7 @@ impl HostFunction {
         }))
     }
 
-    /// `entry` takes operands and a result of these dtypes, and as its context a pointer to the [`Named`] function.
+    /// Makes the function of an `entry` for these dtypes, whose context is a pointer to the [`Named`] function.
     fn named<F: Send + Sync + 'static>(
         name: &str,
         operands: &[DType],
@@ -245,7 +244,7 @@ impl HostFunction {
         HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
     }
 
-    /// `entry` takes operands and a result of these dtypes, and as its context a pointer to what `owner` holds.
+    /// Makes the function of an `entry` for these dtypes, whose context is a pointer to the value in `owner`.
     fn with(
         name: &str,
         operands: &[DType],
@@ -258,8 +257,8 @@ impl HostFunction {
         Ok(HostFunction(Arc::new(Inner { declaration, entry: tile, can_fail, owner })))
     }
 
-    /// Whether it can fail: then whoever calls it, by [`HostFunction::call`] or by machine code, does so in a
-    /// [`catch_failure`], or a failure is lost.
+    /// Whether the function can fail. It must then be called, by [`HostFunction::call`] or by machine code, within a
+    /// [`catch_failure`]; otherwise a failure is lost.
     pub fn can_fail(&self) -> bool {
         self.0.can_fail
     }
@@ -269,26 +268,26 @@ impl HostFunction {
         &self.0.declaration
     }
 
-    /// A number that no other function of this process has, had or will have.
+    /// The identity: a number that no other function of this process ever has.
     pub fn id(&self) -> u64 {
         self.0.declaration.id()
     }
 
-    /// The name that it was registered under.
+    /// The name of the function.
     pub fn name(&self) -> &str {
         self.0.declaration.name()
     }
 
-    /// What it takes and gives.
+    /// The dtypes of the operands and the result, and the cost.
     pub fn signature(&self) -> HostSignature {
         self.0.declaration.signature()
     }
 
-    /// Calls the function over elements that lie side by side. From where it fails on, the output is unspecified elements.
+    /// Calls the function over contiguous elements. If it fails, the output's elements are unspecified from that point on.
     ///
     /// # Panics
-    /// If there are not as many operands as it takes, or not as many elements in each as in the output, or one is not
-    /// aligned for its dtype. A panic of the function itself ends the process.
+    /// If the number of operands is wrong, an operand's length differs from the output's, or one is not aligned for its dtype. A
+    /// panic of the function itself ends the process.
     #[inline]
     pub fn call(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();
@@ -317,7 +316,7 @@ impl HostFunction {
         }
     }
 
-    /// [`HostFunction::call`] where some byte of a bool operand is neither 0 nor 1: any but 0 is true.
+    /// Calls the function for bool operands with bytes other than 0 and 1: any byte but 0 is true.
     #[cold]
     fn call_with_bools(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();
@@ -338,22 +337,22 @@ impl HostFunction {
         }
     }
 
-    /// The way in for machine code, to be called with [`HostFunction::context`].
+    /// The entry for machine code, to be called with [`HostFunction::context`].
     ///
-    /// It asks for what [`HostTile`] says, by the [`HostFunction::signature`], bools as 0 or 1, and for a handle that
-    /// outlives the call; it gives bools as 0 or 1, and does not unwind.
+    /// It must be called as [`HostTile`] requires, with the dtypes of the [`HostFunction::signature`], bools as 0 or 1, and a
+    /// handle that outlives the call. It returns bools as 0 or 1, and does not unwind.
     pub fn entry(&self) -> HostTile {
         self.0.entry
     }
 
-    /// What the entry is called with.
+    /// The context to call the entry with.
     pub fn context(&self) -> *const c_void {
         Arc::as_ptr(&self.0.owner).cast()
     }
 }
 
-// What a function owns is only ever called, by shared reference, from any number of threads, and a panic of it ends the
-// process: no unwinding can leave it half changed.
+// A function is only called by shared reference, from any number of threads, and a panic in it ends the process: no unwinding can
+// leave its state inconsistent.
 impl UnwindSafe for HostFunction {}
 impl RefUnwindSafe for HostFunction {}
 

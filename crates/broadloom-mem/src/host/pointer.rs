@@ -1,6 +1,6 @@
-//! Host functions by pointer in C's calling convention, over elements or over tiles.
+//! Host functions from pointers in C's calling convention, over elements or over tiles.
 //!
-//! The pointer is called as one that may unwind, from a function that may not: what unwinds ends the process there.
+//! The pointer is called as a function that may unwind, from one that may not: unwinding ends the process there.
 
 use std::ffi::c_void;
 
@@ -10,23 +10,24 @@ use super::closure::{HostClosure, HostResult, Named, unless_failed};
 use super::failure::HostStatus;
 use super::tile::{HostFallibleTile, HostTile};
 
-/// A signature that [`HostFunction::scalar`](super::HostFunction::scalar) takes: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C) -> R` of element types.
+/// The signatures that [`HostFunction::scalar`](super::HostFunction::scalar) accepts: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C)
+/// -> R` of element types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the signature of a function of 1 to 3 elements",
     note = "write it as `fn(f32, f32) -> bool`"
 )]
 pub trait HostPointer {
-    /// The pointer: `extern "C"`, of the same types but for bool, which is `u8`.
+    /// The pointer: `extern "C"` with the same types, except that bool is `u8`.
     type Pointer;
 
-    /// The operands, as [`HostClosure`] takes them.
+    /// The operands as [`HostClosure`]'s type parameter.
     #[doc(hidden)]
     type Args: 'static;
 
-    /// The pointer as a closure.
+    /// Wraps the pointer in a closure.
     ///
     /// # Safety
-    /// As [`HostFunction::scalar`](super::HostFunction::scalar).
+    /// As for [`HostFunction::scalar`](super::HostFunction::scalar).
     #[doc(hidden)]
     unsafe fn closure(pointer: Self::Pointer) -> impl HostClosure<Self::Args>;
 }
@@ -38,8 +39,8 @@ macro_rules! pointers {
             type Args = ($($t,)*);
 
             unsafe fn closure(pointer: Self::Pointer) -> impl HostClosure<Self::Args> {
-                // SAFETY: the two types differ in whether the function may unwind, which its caller alone has to know:
-                // the call is of one that may.
+                // SAFETY: the two types differ only in whether the function may unwind, which concerns only its caller: it is
+                // called as one that may.
                 let pointer = unsafe {
                     std::mem::transmute::<
                         Self::Pointer,
@@ -47,8 +48,8 @@ macro_rules! pointers {
                     >(pointer)
                 };
                 move |$($x: $t),*| -> R {
-                    // SAFETY: `HostFunction::scalar` asks that a function of this signature may be called with any
-                    // arguments, on any thread, for as long as the process runs.
+                    // SAFETY: `HostFunction::scalar` requires that a function of this signature may be called with any arguments,
+                    // on any thread, for as long as the process runs.
                     R::load(unsafe { pointer($($x.store()),*) })
                 }
             }
@@ -61,7 +62,7 @@ pointers! {
     (A x, B y, C z)
 }
 
-/// A function over tiles, and what it is called with.
+/// A function over tiles, and its context.
 pub struct Tile<C> {
     function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void),
     gives_bools: bool,
@@ -70,36 +71,36 @@ pub struct Tile<C> {
 
 impl<C> Tile<C> {
     pub fn new(function: HostTile, result: DType, context: C) -> Tile<C> {
-        // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
+        // SAFETY: ABIs that differ only in whether a function may unwind are the same for its caller.
         let function =
             unsafe { std::mem::transmute::<HostTile, unsafe extern "C-unwind" fn(_, _, _, _)>(function) };
         Tile { function, gives_bools: result == DType::Bool, context }
     }
 }
 
-/// The pointer's entry; of this ABI, what unwinds ends the process where it would leave.
+/// The pointer's entry. Its ABI does not unwind: unwinding that would leave it ends the process.
 ///
 /// # Safety
-/// As [`HostTile`] asks for; the context is a pointer to a `Tile<C>`.
+/// As for [`HostTile`]; the context is a pointer to a `Tile<C>`.
 pub unsafe extern "C" fn entry<C>(
     elements: usize,
     inputs: *const *const u8,
     output: *mut u8,
     context: *const c_void,
 ) {
-    // SAFETY: the function is registered together with a context of type `Tile<C>`, which lives as long as it does and is only
+    // SAFETY: the function is registered together with a context of type `Tile<C>`, which lives as long as the function and is only
     // read.
     let tile = unsafe { &*context.cast::<Tile<C>>() };
-    // SAFETY: the operands are those of the declaration (this function's contract), which is what the pointer takes (the
-    // contract of its registration), with the context that it was registered with.
+    // SAFETY: the operands are those of the declaration (this function's contract), which the pointer accepts (the contract of its
+    // registration), with the context that it was registered with.
     unsafe { (tile.function)(elements, inputs, output, (&raw const tile.context).cast()) };
     if tile.gives_bools {
-        // SAFETY: the elements of the result, bytes, which the function has written.
+        // SAFETY: the result has that many elements of one byte, which the function has written.
         unsafe { make_bools(elements, output) };
     }
 }
 
-/// A function over tiles that can fail, and what it is called with.
+/// A function over tiles that can fail, and its context.
 pub struct FallibleTile<C> {
     function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void) -> i32,
     result: DType,
@@ -108,7 +109,7 @@ pub struct FallibleTile<C> {
 
 impl<C> FallibleTile<C> {
     pub fn new(function: HostFallibleTile, result: DType, context: C) -> FallibleTile<C> {
-        // SAFETY: ABIs that differ in whether a function may unwind are one for its caller.
+        // SAFETY: ABIs that differ only in whether a function may unwind are the same for its caller.
         let function = unsafe {
             std::mem::transmute::<HostFallibleTile, unsafe extern "C-unwind" fn(_, _, _, _) -> i32>(function)
         };
@@ -116,10 +117,10 @@ impl<C> FallibleTile<C> {
     }
 }
 
-/// The entry of a pointer whose function can fail; of this ABI, what unwinds ends the process where it would leave.
+/// The entry of a pointer to a function that can fail. Its ABI does not unwind: unwinding that would leave it ends the process.
 ///
 /// # Safety
-/// As [`HostTile`] asks for; the context is a pointer to a `Named<FallibleTile<C>>`.
+/// As for [`HostTile`]; the context is a pointer to a `Named<FallibleTile<C>>`.
 pub unsafe extern "C" fn fallible_entry<C>(
     elements: usize,
     inputs: *const *const u8,
@@ -135,18 +136,18 @@ pub unsafe extern "C" fn fallible_entry<C>(
             status => Err(HostStatus(status).into()),
         }
     };
-    // SAFETY: the result has so many elements of its dtype, and is nobody else's (this function's contract).
+    // SAFETY: the result has that many elements of its dtype, and nothing else uses it (this function's contract).
     unsafe { unless_failed(name, elements * tile.result.size(), output, call) };
     if tile.result == DType::Bool {
-        // SAFETY: as above; a function that has failed may have left some bytes as they were, whatever they are.
+        // SAFETY: as above; a function that has failed may have left bytes unwritten, whose values are arbitrary but initialised.
         unsafe { make_bools(elements, output) };
     }
 }
 
-/// Makes any byte but 0 a 1.
+/// Replaces every byte but 0 by 1.
 ///
 /// # Safety
-/// So many bytes are there, and nobody else uses them.
+/// `elements` bytes at `output` are valid for reads and writes, and nothing else uses them.
 unsafe fn make_bools(elements: usize, output: *mut u8) {
     for at in 0..elements {
         // SAFETY: the contract of this function.

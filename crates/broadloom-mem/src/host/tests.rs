@@ -19,11 +19,11 @@ unsafe extern "C" fn seven_if_positive(x: f32) -> u8 {
     if x > 0.0 { 7 } else { 0 }
 }
 
-/// Truth is any byte but 0, of which the result is 1.
+/// A bool operand is true for any byte but 0, and a bool result of any byte but 0 becomes 1.
 #[test]
 fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
     unsafe extern "C" fn copy(n: usize, inputs: *const *const u8, out: *mut u8, seen: *const c_void) {
-        // SAFETY: registered for one operand of bools, bools, and an atomic byte.
+        // SAFETY: registered for one operand of bools, a result of bools, and an atomic byte.
         unsafe {
             for at in 0..n {
                 let byte = inputs.read().add(at).read();
@@ -32,7 +32,7 @@ fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
             }
         }
     }
-    // SAFETY: as `seven_if_positive` is declared, and it only computes.
+    // SAFETY: `seven_if_positive` has this signature, and it only computes.
     let sign = unsafe { HostFunction::scalar::<fn(f32) -> bool>("sign", seven_if_positive)? };
     let mut out = [9u8; 3];
     sign.call(&[bytes_of(&[1.0f32, -1.0, 2.0])], &mut out);
@@ -41,13 +41,13 @@ fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
     let seen = Arc::new(std::sync::atomic::AtomicU8::new(0));
     struct Shared(Arc<std::sync::atomic::AtomicU8>);
     unsafe extern "C" fn copy_shared(n: usize, inputs: *const *const u8, out: *mut u8, seen: *const c_void) {
-        // SAFETY: the context is a `Shared`, whose atomic byte `copy` takes.
+        // SAFETY: the context is a `Shared`, whose atomic byte `copy` expects.
         unsafe { copy(n, inputs, out, Arc::as_ptr(&(*seen.cast::<Shared>()).0).cast()) }
     }
     let bools = [DType::Bool];
-    // SAFETY: the function reads and writes bytes by its dtypes.
+    // SAFETY: the function reads and writes bytes of its dtypes.
     let copy = unsafe { HostFunction::tile("copy", &bools, DType::Bool, copy_shared, Shared(seen.clone()))? };
-    // More than one chunk, the odd bytes in the last.
+    // More than one chunk, with the bytes other than 0 and 1 in the last.
     let mut input = [0u8; 600];
     input[0] = 1;
     input[599] = 255;
@@ -117,7 +117,7 @@ fn a_failure_stays_in_its_scope() -> Result<(), HostError> {
         out
     };
     assert!(next.can_fail() && !twice.can_fail());
-    // Without a scope all that tells of it are zeros.
+    // Without a scope the failure shows only in zeros.
     assert_eq!(call(&next, [1, -1, 2, 3]), [2, 0, 0, 0]);
     let ((), none) = catch_failure(|| assert_eq!(call(&next, [1, 2, 3, 4]), [2, 3, 4, 5]));
     assert!(none.is_none());
