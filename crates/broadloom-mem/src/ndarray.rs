@@ -1,6 +1,6 @@
 //! Views of the `ndarray` crate as views of bytes, whatever their strides (feature `ndarray`).
 //!
-//! Nothing between the elements is read or written: `ndarray` may have lent that to someone else.
+//! Memory between the elements is neither read nor written, since `ndarray` may have borrowed it to other code.
 
 use broadloom_ir::loop_plan::reach;
 use broadloom_math::{DType, Elem};
@@ -12,17 +12,17 @@ use crate::overlap::{Dims, Place};
 use crate::region::{Elements, Region};
 use crate::view::{View, ViewError, ViewMut};
 
-/// Strides of elements in bytes.
+/// Converts strides in elements to bytes.
 fn in_bytes<T>(strides: &[isize]) -> Dims<isize> {
-    // Can't overflow where there are elements to step to: these are distances in memory.
+    // The product can't overflow where there are elements: the strides are distances in memory.
     strides.iter().map(|stride| stride.wrapping_mul(size_of::<T>() as isize)).collect()
 }
 
 impl<'a> View<'a> {
-    /// The elements of an `ndarray` view, without a copy (feature `ndarray`).
+    /// A view of the elements of an `ndarray` view, without a copy (feature `ndarray`).
     ///
     /// # Errors
-    /// As [`View::new`]; none is known for a view that `ndarray` made.
+    /// As for [`View::new`]; no error is known for a view that `ndarray` made.
     ///
     /// ```
     /// use broadloom_mem::View;
@@ -34,18 +34,18 @@ impl<'a> View<'a> {
     /// ```
     pub fn of_ndarray<T: Elem, D: Dimension>(x: ArrayView<'a, T, D>) -> Result<View<'a>, ViewError> {
         let ptr = x.as_ptr().cast::<u8>();
-        // SAFETY: an `ArrayView<'a>` borrows the elements that its shape and strides reach from its pointer, in one
-        // allocation, for `'a`: they are initialised, and nothing writes to them. `View` reads no other bytes.
+        // SAFETY: an `ArrayView<'a>` borrows the elements that its shape and strides reach from its pointer, in one allocation, for
+        // `'a`: they are initialised, and nothing writes to them. `View` reads no other bytes.
         unsafe { View::from_raw(ptr, size_of::<T>(), x.shape(), &in_bytes::<T>(x.strides())) }
     }
 }
 
 impl<'a> ViewMut<'a> {
-    /// The elements of an `ndarray` view, to be written (feature `ndarray`); `None` for bool, since not every byte is
+    /// A writable view of the elements of an `ndarray` view (feature `ndarray`); `None` for bool, since not every byte is a valid
     /// one.
     ///
     /// # Errors
-    /// As [`ViewMut::new`].
+    /// As for [`ViewMut::new`].
     pub fn of_ndarray<T: Elem, D: Dimension>(
         mut x: ArrayViewMut<'a, T, D>,
     ) -> Option<Result<ViewMut<'a>, ViewError>> {
@@ -54,9 +54,9 @@ impl<'a> ViewMut<'a> {
         }
         let strides = in_bytes::<T>(x.strides());
         let ptr = x.as_mut_ptr().cast::<u8>();
-        // SAFETY: an `ArrayViewMut<'a>` borrows the elements that its shape and strides reach from its pointer
-        // exclusively, in one allocation, for `'a`; it is consumed here. Any bytes are an element of a type that is not
-        // bool, so whatever is written leaves them initialised.
+        // SAFETY: an `ArrayViewMut<'a>` borrows the elements that its shape and strides reach from its pointer exclusively, in one
+        // allocation, for `'a`; it is consumed here. Any bytes are an element of a type other than bool, so writes leave them
+        // initialised.
         Some(unsafe { ViewMut::from_raw(ptr, size_of::<T>(), x.shape(), &strides) })
     }
 }
@@ -70,13 +70,13 @@ impl<T: Elem, S: Data<Elem = T>, D: Dimension> Elements for ArrayBase<S, D> {
 }
 
 impl<'a> Region<'a> {
-    /// The elements of an `ndarray` array, and the index of the first in the region: of a slice where they lie without
-    /// gaps, and of nothing but them otherwise (feature `ndarray`).
+    /// A region of the elements of an `ndarray` array, and the position in it of the element with index 0, counted in elements.
+    /// The region is a slice if the elements have no gaps (feature `ndarray`).
     pub fn of_ndarray<T: Elem, S: Data<Elem = T>, D: Dimension>(
         x: &'a ArrayBase<S, D>,
     ) -> (Region<'a>, usize) {
         let strides = in_bytes::<T>(x.strides());
-        // A distance in memory; without elements there is none.
+        // The distances are distances in memory; without elements they are 0.
         let (low, high) = reach(x.shape(), &strides, size_of::<T>()).unwrap_or((0, 0));
         let first = low.unsigned_abs() / size_of::<T>();
         match x.as_slice_memory_order() {

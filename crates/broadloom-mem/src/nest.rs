@@ -1,7 +1,7 @@
 //! The index space of a kernel with its operands, and its division among threads.
 //!
-//! A [`Nest`] is a [`LoopPlan`] that is bound to memory. Its parts run at the same time: two that exist at once have no unit
-//! of work in common, so that no two write to one element, and none writes what another reads.
+//! A [`Nest`] is a [`LoopPlan`] bound to memory. Its parts may run concurrently: no two existing parts share a unit of work, so
+//! that no two write to one element, and none writes an element that another reads.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,8 +19,8 @@ use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
 use crate::walk::{self, AliasPolicy, Body};
 
-/// A loop plan bound to memory: blocks of rows that lie one after the other in memory, whatever the operands' strides, so
-/// that a body needs loops for contiguous rows and single elements only.
+/// A loop plan bound to memory. It hands out blocks whose rows are contiguous, whatever the operands' strides, so that a body needs
+/// loops for contiguous rows and single elements only.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -51,18 +51,17 @@ pub struct Nest<'a> {
     memory: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
-// SAFETY: the operands' pointers stand for borrows of `[u8]` for `'a` (`memory`), shared ones of inputs and exclusive ones
-// of outputs, which are `Send`, for regions, which any thread may read, or for numbers; all else in a nest is.
+// SAFETY: the operands' pointers represent borrows of `[u8]` for `'a` (`memory`), shared ones of inputs and exclusive ones of
+// outputs, which are `Send`, or regions, which any thread may read, or numbers; all other fields are `Send`.
 unsafe impl Send for Nest<'_> {}
-// SAFETY: a `&Nest` gives out numbers only. Memory is reached through `Nest::split`, which borrows the nest exclusively.
+// SAFETY: a `&Nest` gives access to numbers only. Memory is reached through `Nest::split`, which borrows the nest exclusively.
 unsafe impl Sync for Nest<'_> {}
 
 impl<'a> Nest<'a> {
-    /// A nest over `extents`, which must be the shape of every view (a view's stride is 0 where it is broadcast), by a plan
-    /// of its own.
+    /// Plans and binds a nest over `extents`, which must be the shape of every view (a view's stride is 0 where it is broadcast).
     ///
     /// # Errors
-    /// Where shapes differ, two outputs overlap, or an input overlaps an output without being the same element for element.
+    /// If shapes differ, two outputs overlap, or an input overlaps an output without being the same element for element.
     #[inline]
     pub fn new(
         extents: &[usize],
@@ -73,8 +72,8 @@ impl<'a> Nest<'a> {
         Ok(Nest { plan: Cow::Owned(plan), operands, memory: PhantomData })
     }
 
-    /// A nest by a plan that was made before: an operand's offset in the plan is one in its memory. That of a generated input is
-    /// empty.
+    /// Binds an existing plan to operands. An operand's offset in the plan is relative to its memory; the memory of a generated
+    /// input is empty.
     ///
     /// ```
     /// use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
@@ -101,10 +100,10 @@ impl<'a> Nest<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for memory that is too short, in which an element is in a gap or is not
-    /// aligned, which is not empty for a generated input, and where there are too few or too many operands;
-    /// [`NestError::OutputsOverlap`] for two outputs that share a byte, and [`NestError::Overlap`] for an input that shares one with an
-    /// output without being the same element for element.
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for memory that is too short, in which an element is in a gap or is
+    /// not aligned, which is not empty for a generated input, and for too few or too many operands; [`NestError::OutputsOverlap`]
+    /// for two outputs that overlap, and [`NestError::Overlap`] for an input that overlaps an output without being the same element
+    /// for element.
     #[inline]
     pub fn bind(plan: &'a LoopPlan, operands: &'a mut Operands<'_>) -> Result<Nest<'a>, NestError> {
         // The memory is borrowed as long as the operands are.
@@ -117,12 +116,12 @@ impl<'a> Nest<'a> {
         &self.plan
     }
 
-    /// How each input is handed in, in every block, unless steps are.
+    /// The access of each input in every block, unless steps are read in place.
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(false))
     }
 
-    /// The same under [`AliasPolicy::Stepped`].
+    /// The access of each input under [`AliasPolicy::Stepped`].
     pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(true))
     }
@@ -135,7 +134,7 @@ impl<'a> Nest<'a> {
         self.operands[..self.plan.inputs()][input].aliased
     }
 
-    /// Makes units of about so many elements, if that is less than they have: for parts that take no longer than the caller can wait.
+    /// Reduces units to about this many elements, if they have more, so that a part takes no longer than the caller can wait.
     pub fn cut_finer(&mut self, elements: usize) {
         if elements < LoopPlan::UNIT {
             self.plan = Cow::Owned(self.plan.in_units_of(elements));
@@ -152,7 +151,7 @@ impl<'a> Nest<'a> {
         Parts { shared, policy, parts, share, more, next: 0 }
     }
 
-    /// Runs all of the work here: [`Nest::split`] into one part, and [`Part::run`].
+    /// Runs all of the work on this thread.
     pub fn run(&mut self, policy: AliasPolicy, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
         self.split(1, policy).try_for_each(|part| part.run(scratch, body))
     }
@@ -171,22 +170,22 @@ struct Shared<'n> {
     operands: &'n [BoundOperand],
 }
 
-// SAFETY: the pointers are those of a nest's operands, which is `Send`. Several threads may hold copies at once: through
-// them memory is reached by `Part::run` only, and the units of a part, and so the elements that it writes, are its own.
+// SAFETY: the pointers are those of a nest's operands, which is `Send`. Several threads may hold copies at once: memory is reached
+// through them by `Part::run` only, and the units of a part, and so the elements that it writes, are its own.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: as for `Send`: it is `Copy`, so that a reference is no more than a copy.
+// SAFETY: as for `Send`: it is `Copy`, so a reference permits nothing that a copy does not.
 unsafe impl Sync for Shared<'_> {}
 
-/// The parts of a nest: an iterator, to be collected, handed out one by one, or [shared](Parts::shared).
+/// The parts of a nest: an iterator, to be collected, taken one by one, or [shared](Parts::shared) by threads.
 pub struct Parts<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
-    /// Parts left.
+    /// Number of remaining parts.
     parts: usize,
-    /// Units of each, and how many of them get one more.
+    /// Units of each part, and the number of parts that get one more.
     share: usize,
     more: usize,
-    /// The first unit that no part has.
+    /// The first unit that belongs to no part yet.
     next: usize,
 }
 
@@ -197,7 +196,7 @@ impl<'n> Iterator for Parts<'n> {
     fn next(&mut self) -> Option<Part<'n>> {
         self.parts = self.parts.checked_sub(1)?;
         let start = self.next;
-        // From where the last part ended: parts do not overlap.
+        // A part begins where the previous one ended: parts do not overlap.
         self.next += self.share + usize::from(self.more > 0);
         self.more = self.more.saturating_sub(1);
         Some(Part { shared: self.shared, policy: self.policy, units: start..self.next })
@@ -211,33 +210,32 @@ impl<'n> Iterator for Parts<'n> {
 impl ExactSizeIterator for Parts<'_> {}
 
 impl<'n> Parts<'n> {
-    /// The parts that are left, to be taken by any number of threads.
+    /// The remaining parts, to be taken by any number of threads.
     pub fn shared(self) -> SharedParts<'n> {
         SharedParts { parts: self, taken: AtomicUsize::new(0) }
     }
 }
 
-/// The parts of a nest, each of which goes to whichever thread asks first.
+/// The parts of a nest, each of which goes to the first thread that takes it.
 pub struct SharedParts<'n> {
     parts: Parts<'n>,
-    /// How many of them are taken.
+    /// The number of parts taken.
     taken: AtomicUsize,
 }
 
 impl<'n> SharedParts<'n> {
-    /// The next part; none if all are taken.
+    /// Takes the next part; `None` if all are taken.
     pub fn take(&self) -> Option<Part<'n>> {
         let Parts { shared, policy, parts, share, more, next } = self.parts;
         let take = |taken: usize| (taken < parts).then_some(taken + 1);
         let i = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        // As many units before it as the iterator hands out with its first `i` parts: each number is given once, so that parts
-        // do not overlap.
+        // The units before part `i`, as the iterator would divide them. Each number is taken once, so that parts do not overlap.
         let start = |i: usize| next + i * share + i.min(more);
         Some(Part { shared, policy, units: start(i)..start(i + 1) })
     }
 }
 
-/// Some units of a nest's work, which only this part can run, once, on any thread.
+/// Some units of a nest's work. A part can be run once, on any thread, and no other part has its units.
 pub struct Part<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
@@ -245,21 +243,21 @@ pub struct Part<'n> {
 }
 
 impl Part<'_> {
-    /// The elements of this part.
+    /// The number of elements of this part.
     pub fn elements(&self) -> usize {
         let plan = self.shared.plan;
         plan.elements_before(self.units.end) - plan.elements_before(self.units.start)
     }
 
-    /// Calls `body` for each block, until it breaks; in one dimension without packing there is one block.
+    /// Calls `body` for each block, until it breaks. A one-dimensional plan without packing has one block.
     ///
-    /// The outputs of the block that breaks are still written to memory; those after it keep what they held. Where
-    /// memory for tiles is refused it breaks before the first block, and [`Scratch::take_refusal`] says so.
+    /// The outputs of the block that breaks are still written to memory; those of later blocks are not written. If memory for tiles
+    /// is refused, it breaks before the first block, and [`Scratch::take_refusal`] returns the error.
     pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
         let Shared { plan, operands } = self.shared;
-        // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units:
-        // `Parts`, for which the nest is borrowed exclusively, hands each unit out once, itself or as the `SharedParts` that it
-        // has become, and this part is used up.
+        // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units: `Parts`,
+        // for which the nest is borrowed exclusively, yields each unit once, itself or as the `SharedParts` that it was converted
+        // to, and this part is consumed.
         unsafe { walk::run(plan, operands, self.units, self.policy, scratch, body) }
     }
 }

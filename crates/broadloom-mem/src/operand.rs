@@ -1,45 +1,44 @@
-//! An operand of a nest: its place in memory, and what its loop plan makes of it.
+//! An operand of a nest: its address and its part of the loop plan.
 //!
-//! The pointer is to the first element of the walk. It reaches the other elements of its view, or of its slice, by the
-//! strides of the plan, and nothing else; `bind` is where that is checked. That of a generated operand is no place in memory
-//! but eight times the first element, and is never read: the same strides lead to the addresses of the others.
+//! The pointer is to the first element of the walk, from which the plan's strides lead to the other elements of its view or slice
+//! and to nothing else, as `bind` checks. The pointer of a generated operand is eight times its first element and is never
+//! dereferenced: the same strides lead to eight times the other elements.
 
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
 
-/// See the module's head.
+/// An operand of a loop plan with the address that it is bound to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoundOperand {
     pub(crate) ptr: *mut u8,
     item: u8,
     pub(crate) class: AccessClass,
-    /// An input that has exactly the elements of an output.
+    /// Whether it is an input with exactly the elements of an output.
     pub(crate) aliased: bool,
     is_generated: bool,
 }
 
 impl BoundOperand {
-    /// An operand at this address, which shares no byte with another.
+    /// Makes an operand at this address that does not overlap others.
     #[inline]
     pub(crate) fn new(ptr: *mut u8, planned: &LoopOperand) -> BoundOperand {
         let (item, class, is_generated) = (planned.item() as u8, planned.class(), planned.is_generated());
         BoundOperand { ptr, item, class, aliased: false, is_generated }
     }
 
-    /// An operand at this address, which shares no byte with another, of elements of so many bytes.
+    /// Makes an operand at this address that does not overlap others, with elements of `item` bytes.
     #[inline]
     pub(crate) fn in_memory(ptr: *mut u8, item: usize, class: AccessClass) -> BoundOperand {
         BoundOperand { ptr, item: item as u8, class, aliased: false, is_generated: false }
     }
 
-    /// Whether its elements are an eighth of their addresses, at which there is no memory.
+    /// Whether its elements are computed from their addresses (as an eighth), at which there is no memory.
     #[inline]
     pub(crate) fn is_generated(&self) -> bool {
         self.is_generated
     }
 
-    /// Notes that the operand has exactly the elements of an output. It is then never one element for a whole row: a row
-    /// of a single column, the only one where it could be, is contiguous too. Nor is it read in steps: as the output is, it is
-    /// packed.
+    /// Marks the operand as having exactly the elements of an output. It is then never uniform: a row of a single column, the only
+    /// case in which it could be, is contiguous as well. It is not read in steps: like the output, it is packed.
     pub(crate) fn alias(&mut self) {
         self.aliased = true;
         if self.class == AccessClass::Uniform {
@@ -48,7 +47,7 @@ impl BoundOperand {
         self.read_no_steps();
     }
 
-    /// Has the operand packed where it would be read in steps.
+    /// Makes the operand packed if it would be read in steps.
     pub(crate) fn read_no_steps(&mut self) {
         if let AccessClass::Stepped(_) = self.class {
             self.class = AccessClass::Packed;
@@ -61,13 +60,13 @@ impl BoundOperand {
         self.item.into()
     }
 
-    /// How an executor reads the operand that is given steps in place, or one that is not.
+    /// How an executor reads the operand; `reads_steps` is whether it reads steps in place.
     #[inline]
     pub(crate) fn access(&self, reads_steps: bool) -> Access {
         if reads_steps { self.class.stepped_access() } else { self.class.access() }
     }
 
-    /// Whether the operand is used in place although an output has the same elements.
+    /// Whether the operand is used in place although it is also an output.
     #[inline]
     pub(crate) fn is_shared(&self) -> bool {
         self.aliased && self.class == AccessClass::Contiguous

@@ -1,8 +1,8 @@
-//! The operands of one run: the memory that it reads, and the memory that it writes.
+//! The operands of one run: the memory that it reads and writes.
 //!
-//! Addresses are compared once, when an operand is added. Operands of which no output overlaps another operand are *apart*, and
-//! take short ways: a block without a nest, outputs as slices. Others are bound to a plan of their layouts, which finds out whether
-//! an input is an output element for element.
+//! Addresses are compared once, when an operand is added. If no output overlaps another operand, the operands are *apart*, which
+//! permits fast paths: a block without a nest, and outputs as slices. Otherwise they are bound to a plan of their layouts, which
+//! finds inputs that are outputs element for element.
 
 use std::marker::PhantomData;
 
@@ -34,12 +34,12 @@ use crate::region::{Memory, Region, RegionMut};
 /// ```
 #[derive(Debug)]
 pub struct Operands<'m> {
-    /// Inputs, then outputs.
+    /// The memory of each operand: inputs, then outputs.
     memory: SmallVec<[Memory<'m>; 6]>,
     inputs: usize,
-    /// Whether an operand has gaps.
+    /// Whether an operand has gaps between its elements.
     has_gaps: bool,
-    /// Whether an output may have a byte of another operand.
+    /// Whether an output may overlap another operand.
     overlaps: bool,
     borrowed: PhantomData<&'m mut [u8]>,
 }
@@ -57,25 +57,25 @@ impl Default for Operands<'_> {
     }
 }
 
-/// Inputs, each with the byte from which on a plan counts.
+/// Inputs, each with the byte that offsets of a plan are relative to.
 pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
-/// How the elements of an operand of one row lie in its memory.
+/// The layout of an operand with one row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOperand {
     /// Bytes of an element.
     pub item: usize,
-    /// The byte at which the first element is.
+    /// The byte offset of the first element.
     pub start: usize,
-    /// What becomes of it.
+    /// How the operand is accessed.
     pub class: AccessClass,
 }
 
 impl RowOperand {
-    /// The operand of a [linear](LoopPlan::is_linear) plan.
+    /// The layout of an operand of a [linear](LoopPlan::is_linear) plan.
     #[inline]
     fn of(operand: &LoopOperand) -> RowOperand {
-        // Of an offset before the memory, no byte is inside.
+        // A negative offset becomes one that is outside of any memory.
         let start = usize::try_from(operand.start()).unwrap_or(usize::MAX);
         RowOperand { item: operand.item(), start, class: operand.class() }
     }
@@ -91,15 +91,15 @@ impl<'m> Operands<'m> {
         self.read_from(region, 0);
     }
 
-    /// The operands of a run that reads this memory, before an output is added.
+    /// The operands of a run that reads these inputs; outputs are added later.
     pub fn reading(inputs: impl IntoIterator<Item = Region<'m>>) -> Operands<'m> {
         let mut operands = Operands::default();
         inputs.into_iter().for_each(|region| operands.read(region));
         operands
     }
 
-    /// Adds an input, from whose byte `from` on a plan counts; for a generated input, which has no memory, eight times the number that it
-    /// begins with.
+    /// Adds an input; offsets of a plan are relative to its byte `from`. For a generated input, which has no memory, `from` is
+    /// eight times its first number.
     ///
     /// # Panics
     /// If there are outputs already.
@@ -121,13 +121,13 @@ impl<'m> Operands<'m> {
         self.memory.push(memory);
     }
 
-    /// Whether no operand has gaps and no output has a byte of another operand.
+    /// Whether no operand has gaps and no output overlaps another operand.
     #[inline]
     pub fn are_apart(&self) -> bool {
         !self.has_gaps && !self.overlaps
     }
 
-    /// Whether the memory between the first and the last byte of an output has a byte of that of another operand.
+    /// Whether an output's address range, from its first to its last byte, overlaps that of another operand.
     #[inline]
     pub fn may_overlap(&self) -> bool {
         self.overlaps
@@ -135,33 +135,35 @@ impl<'m> Operands<'m> {
 
     /// The memory of each operand: inputs, then outputs.
     ///
-    /// As long as `self` is borrowed the former may be read, and the latter may be written.
+    /// While `self` is borrowed, inputs may be read, and outputs may be written.
     #[inline]
     pub(crate) fn memory(&self) -> (&[Memory<'m>], &[Memory<'m>]) {
         self.memory.split_at(self.inputs)
     }
 
-    /// The inputs and the outputs, borrowed for less long.
+    /// The inputs and the outputs, reborrowed for a shorter time.
     pub fn parts(&mut self) -> (SmallVec<[Region<'_>; 4]>, SmallVec<[RegionMut<'_>; 2]>) {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let read = inputs.iter().map(|&memory| Region::of_memory(memory)).collect();
         (read, outputs.iter().map(|&memory| RegionMut::of_memory(memory)).collect())
     }
 
-    /// Each input with the byte from which on a plan counts, and the bytes of the outputs; none if an output has gaps or [may overlap](Operands::may_overlap) another operand.
+    /// Each input with the byte that a plan's offsets are relative to, and the bytes of the outputs; `None` if an output has gaps
+    /// or [may overlap](Operands::may_overlap) another operand.
     #[inline]
     pub fn slices(&mut self) -> Option<(Starts<'_>, SmallVec<[&mut [u8]; 4]>)> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let read = inputs.iter().map(|&memory| (Region::of_memory(memory), memory.from)).collect();
         let are_slices = !self.overlaps && outputs.iter().all(|memory| memory.elements.is_none());
         // SAFETY: as long as `self` is borrowed, the bytes of an output are borrowed exclusively, all of them are its elements, and
-        // no other operand has one of them (`are_slices`).
+        // no other operand overlaps them (`are_slices`).
         let written =
             |&Memory { start, len, .. }: &Memory<'_>| unsafe { std::slice::from_raw_parts_mut(start, len) };
         are_slices.then(|| (read, outputs.iter().map(written).collect()))
     }
 
-    /// An input, and the bytes of an output; none if there are no such ones, or they are not [apart](Operands::are_apart).
+    /// An input, and the bytes of an output; `None` if one of them does not exist or the operands are not
+    /// [apart](Operands::are_apart).
     #[inline]
     pub fn pair(&mut self, input: usize, output: usize) -> Option<(Region<'_>, &mut [u8])> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
@@ -171,10 +173,10 @@ impl<'m> Operands<'m> {
         Some((Region::of_memory(read), written))
     }
 
-    /// Calls `body` with the one block of a [linear](LoopPlan::is_linear) plan.
+    /// Calls `body` with the single block of a [linear](LoopPlan::is_linear) plan.
     ///
     /// # Errors
-    /// As of [`Operands::with_row`]; also where the plan is not linear.
+    /// The errors of [`Operands::with_row`]; also if the plan is not linear.
     #[inline]
     pub fn with_all<R>(
         &mut self,
@@ -187,13 +189,13 @@ impl<'m> Operands<'m> {
         self.with_row(plan.elements(), 0, plan.operands().iter().map(RowOperand::of), body)
     }
 
-    /// Calls `body` with a block of one row of so many elements, at least one, which lie in memory as is said of each operand. Where
-    /// the level is not 0, an output has a row of 16 elements for each [node](broadloom_ir::canonical) of that level.
+    /// Calls `body` with a block of one row of `elements` elements, at least one, with the given layout of each operand. If the
+    /// level is not 0, an output has a row of 16 elements for each [node](broadloom_ir::canonical) of that level.
     ///
     /// # Errors
-    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for an operand that is too short or is not aligned to its elements,
-    /// or of which something else is said than that it is contiguous or, of an input, one element for all; and where there are too few
-    /// or too many, or no whole nodes, or operands are not [apart](Operands::are_apart).
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for an operand that is too short or not aligned to its elements, or
+    /// whose class is neither contiguous nor (for an input) uniform; also for too few or too many operands, for a row without whole
+    /// nodes, and if operands are not [apart](Operands::are_apart).
     #[inline]
     pub fn with_row<R>(
         &mut self,
@@ -248,8 +250,9 @@ impl<'m> Operands<'m> {
             any_alias: false,
             reads_steps: false,
         };
-        // SAFETY: each pointer is aligned and so many elements from it on are inside of its memory, as was just found, which may be read or
-        // written as long as `self` is borrowed, and no output has a byte of another operand (`are_apart`).
+        // SAFETY: the checks above show that each pointer is aligned and that the row's elements from it on are inside of its
+        // memory, which may be read or written as long as `self` is borrowed, and that no output overlaps another operand
+        // (`are_apart`).
         Ok(body(&mut unsafe { Block::new(&bound, raw) }))
     }
 }

@@ -1,17 +1,17 @@
-//! When two strided layouts can't meet.
+//! Proves that two strided layouts do not overlap.
 //!
-//! "Disjoint" is a proof; layouts that are not found to be may be so all the same. Extents of 1 never count.
+//! "Disjoint" is a proof; layouts without a proof may still be disjoint. Extents of 1 never count.
 
 use smallvec::SmallVec;
 
 /// One number per dimension; ranks up to 6 need no heap.
 pub(crate) type Dims<T> = SmallVec<[T; 6]>;
 
-/// The numbers of a slice.
+/// Copies the numbers of a slice.
 #[inline]
 pub(crate) fn dims<T: Copy>(from: &[T]) -> Dims<T> {
     match *from {
-        // PERF: a copy of unknown length is a call.
+        // PERF: a copy of unknown length is a function call.
         [] => Dims::new(),
         [a] => Dims::from_slice(&[a]),
         [a, b] => Dims::from_slice(&[a, b]),
@@ -20,7 +20,7 @@ pub(crate) fn dims<T: Copy>(from: &[T]) -> Dims<T> {
     }
 }
 
-/// A layout at an address, as the tests below see it.
+/// A layout at an address.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'v> {
     pub(crate) address: usize,
@@ -41,10 +41,9 @@ impl Place<'_> {
 
 /// Whether the two layouts, both with elements, have no byte in common although their reaches overlap.
 ///
-/// A modulus proves it if the bytes that each layout reaches, taken modulo it, lie in two separate
-/// intervals: interleaved elements (even and odd ones, real and imaginary parts) and blocks of columns of one
-/// matrix are proved so. Strides of multiples of the modulus vanish, so each stride is worth a try, and their
-/// greatest common divisor.
+/// A modulus proves it if the bytes that each layout reaches, taken modulo it, are in two separate intervals. This covers
+/// interleaved elements (even and odd ones, real and imaginary parts) and blocks of columns of one matrix. Strides that are
+/// multiples of the modulus vanish, so each stride is tried, and their greatest common divisor.
 pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
     let strides = |p: Place<'_>| -> Dims<usize> {
         p.shape.iter().zip(p.strides).filter(|d| *d.0 > 1).map(|d| d.1.unsigned_abs()).collect()
@@ -54,7 +53,7 @@ pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
     let candidates = of_a.iter().chain(&of_b).copied().chain([divisor]);
     candidates.filter(|&m| m > 0).any(|modulus| {
         let ((low_a, len_a), (low_b, len_b)) = (residue(a, modulus), residue(b, modulus));
-        // From where a's interval starts, b's must start after its end and end before it comes round.
+        // Counted from the start of a's interval, b's must start after a's end and end before a's start comes round again.
         let ahead = (low_b + modulus - low_a) % modulus;
         len_a <= ahead && ahead.checked_add(len_b).is_some_and(|end| end <= modulus)
     })
@@ -97,10 +96,10 @@ mod tests {
         all.iter().flat_map(|&a| a..a + p.item).collect()
     }
 
-    /// Bytes of an element: of one byte, neighbours that touch are a byte apart.
+    /// Bytes of an element; contiguous elements of one byte are a byte apart.
     const ITEMS: [usize; 3] = [1, 2, 4];
 
-    /// Small layouts of elements of so many bytes, all of them near address 1000.
+    /// Small layouts of elements of `item` bytes, all of them near address 1000.
     fn layouts(item: usize) -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

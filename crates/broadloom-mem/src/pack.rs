@@ -1,29 +1,30 @@
-//! Copies of a two-dimensional block between strided memory and a tile: gather packs, scatter unpacks.
+//! Copies a two-dimensional block between strided memory and a tile: gather packs, scatter unpacks.
 //!
-//! Strides are any number of bytes, negative ones and 0 included; a tile's rows have no gaps. Only elements of the block are
-//! read, and in a scatter written; a gather may also write up to [`SLACK`](crate::tile::SLACK) bytes behind its last row, and the gaps between
-//! rows of the tile. Each shape of block that is common has a loop of its own.
+//! Strides are any number of bytes, including negative ones and 0; a tile's rows have no gaps. Only elements of the block are read,
+//! and in a scatter written; a gather may also write up to [`SLACK`](crate::tile::SLACK) bytes after its last row, and the gaps
+//! between rows of the tile. Each common shape of block has a loop of its own.
 
 use crate::steps::{gather_columns, gather_steps};
 use crate::tile::{Item, Strided, Tile};
 
-/// Rows or columns from this length on are worth the call of a loop for the target's vectors.
+/// Rows or columns of at least this length are copied by a loop compiled for the target's vectors, which costs a call.
 const LONG: usize = 16;
 
 /// Packs `rows` × `cols` elements of memory into a tile.
 ///
 /// # Safety
 /// Each element of `from` must be valid for reads; `to` must be valid for writes from its first byte to
-/// [`SLACK`](crate::tile::SLACK) bytes behind its last row, overlap none of them, and have a pitch of at least a row; both
-/// aligned for `T`.
+/// [`SLACK`](crate::tile::SLACK) bytes after its last row, overlap none of these elements, and have a pitch of at least a row; both
+/// must be aligned for `T`.
 pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     let size = size_of::<T>();
     let Strided { ptr, row_stride, col_stride } = from;
     if rows == 0 || cols == 0 {
         return;
     }
-    // SAFETY: each callee touches the elements (r, c) with r < rows and c < cols of both blocks, which are valid and apart (the
-    // contract); those that get a row count of 1 touch the first row. `repeat_each` also writes the slack, which is valid too.
+    // SAFETY: each callee accesses only the elements (r, c) with r < rows and c < cols of both blocks, which are valid and do not
+    // overlap (the contract); those that get a row count of 1 access the first row. `repeat_each` also writes the slack, which is
+    // valid as well.
     unsafe {
         if row_stride == 0 && rows > 1 {
             gather::<T>(from, to, 1, cols);
@@ -65,13 +66,12 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
 /// Writes `rows` × `cols` elements of a tile to memory.
 ///
 /// # Safety
-/// Each element of `from` must be valid for reads and each of `to` for writes, none of them in both; all
-/// aligned for `T`.
+/// Each element of `from` must be valid for reads and each of `to` for writes, without overlap; all must be aligned for `T`.
 pub(crate) unsafe fn scatter<T: Item>(from: Tile, to: Strided, rows: usize, cols: usize) {
     let size = size_of::<T>();
     let Strided { ptr, row_stride, col_stride } = to;
-    // SAFETY: each callee touches the elements (r, c) with r < rows and c < cols of both blocks, which are valid and apart (the
-    // contract).
+    // SAFETY: each callee accesses only the elements (r, c) with r < rows and c < cols of both blocks, which are valid and do not
+    // overlap (the contract).
     unsafe {
         if col_stride == size as isize {
             copy_rows(from.ptr, from.pitch as isize, ptr, row_stride, cols * size, rows);
@@ -91,7 +91,7 @@ pub(crate) unsafe fn scatter<T: Item>(from: Tile, to: Strided, rows: usize, cols
     }
 }
 
-/// Rows without gaps on both sides, `bytes` bytes each.
+/// Copies rows without gaps on either side, `bytes` bytes each.
 ///
 /// # Safety
 /// Each row must be valid for reads in `from` and for writes in `to`, without overlap.
@@ -103,13 +103,13 @@ unsafe fn copy_rows(
     bytes: usize,
     rows: usize,
 ) {
-    // SAFETY: each copy is of one row, or of all where they follow each other on both sides: valid and apart (the contract). The
-    // short ones get rows of at least their `W`.
+    // SAFETY: each copy is of one row, or of all if rows are contiguous on both sides: valid and without overlap (the contract).
+    // The short copies get rows of at least their `W`.
     unsafe {
         if rows == 1 || (from_stride == bytes as isize && to_stride == bytes as isize) {
             return from.copy_to_nonoverlapping(to, bytes * rows);
         }
-        // PERF: a call per row costs more than a row of up to a few vectors does.
+        // PERF: a call per row costs more than copying a row of up to a few vectors.
         match bytes {
             0 => {}
             1 => copy_short_rows::<1>(from, from_stride, to, to_stride, bytes, rows),
@@ -128,10 +128,10 @@ unsafe fn copy_rows(
     }
 }
 
-/// Rows of at least `W` bytes by pieces of `W`, the last of which ends with the row.
+/// Copies rows of at least `W` bytes in chunks of `W`, the last of which ends with the row.
 ///
 /// # Safety
-/// As [`copy_rows`]; `bytes` must be at least `W`.
+/// As for [`copy_rows`]; `bytes` must be at least `W`.
 unsafe fn copy_short_rows<const W: usize>(
     from: *const u8,
     from_stride: isize,
@@ -142,7 +142,7 @@ unsafe fn copy_short_rows<const W: usize>(
 ) {
     for r in 0..rows as isize {
         let (from, to) = (from.wrapping_offset(r * from_stride), to.wrapping_offset(r * to_stride));
-        // SAFETY: all pieces lie in the row: `at + W < bytes`, and `bytes >= W` for the last.
+        // SAFETY: all chunks are in the row: `at + W < bytes`, and `bytes >= W` for the last.
         unsafe {
             let mut at = 0;
             while at + W < bytes {
@@ -155,7 +155,7 @@ unsafe fn copy_short_rows<const W: usize>(
     }
 }
 
-/// Fills all rows of a tile with its first one.
+/// Copies the first row of a tile to all others.
 ///
 /// # Safety
 /// The tile must be valid for reads and writes of `rows` rows of `bytes` bytes.
@@ -163,16 +163,16 @@ unsafe fn repeat_row(tile: Tile, bytes: usize, rows: usize) {
     let Tile { ptr, pitch } = tile;
     if pitch != bytes {
         for r in 1..rows {
-            // SAFETY: rows 0 and r are apart by at least a row, by the contract of the pitch.
+            // SAFETY: rows 0 and r do not overlap, since the pitch is at least a row (the contract).
             unsafe { ptr.copy_to_nonoverlapping(ptr.add(r * pitch), bytes) }
         }
         return;
     }
     let (mut done, all) = (bytes, rows * bytes);
     while done < all {
-        // PERF: doubling, but from a piece that stays in the first-level cache's write window.
+        // PERF: the copied chunk doubles each time, up to a size that stays in the first-level cache.
         let piece = done.min(all - done).min((4096 / bytes).max(1) * bytes);
-        // SAFETY: the first `piece <= done` bytes are written already, whole rows, and end before `done`.
+        // SAFETY: the first `piece <= done` bytes are already written, as whole rows, and end before `done`.
         unsafe { ptr.copy_to_nonoverlapping(ptr.add(done), piece) }
         done += piece;
     }
@@ -181,11 +181,11 @@ unsafe fn repeat_row(tile: Tile, bytes: usize, rows: usize) {
 /// Fills each row of a tile with one element.
 ///
 /// # Safety
-/// As [`gather`]: the elements (r, 0) are read; the slack is written.
+/// As for [`gather`]: the elements (r, 0) are read; the slack is written.
 unsafe fn repeat_each<T: Item>(from: *const u8, from_stride: isize, to: Tile, rows: usize, cols: usize) {
     let bytes = cols * size_of::<T>();
-    // SAFETY: element (r, 0) is readable and aligned. Rows are written upwards, so what runs over the end of
-    // one is overwritten by the next, or is in the slack: less than 32 bytes.
+    // SAFETY: element (r, 0) is readable and aligned. Rows are written in ascending order, so bytes written beyond the end of one
+    // are overwritten by the next, or are in the slack: less than 32 bytes.
     unsafe {
         match bytes {
             0..=8 => fill_rows::<T, 1>(from, from_stride, to, rows, bytes),
@@ -195,10 +195,10 @@ unsafe fn repeat_each<T: Item>(from: *const u8, from_stride: isize, to: Tile, ro
     }
 }
 
-/// [`repeat_each`] by pieces of `8 * W` bytes.
+/// Fills each row of a tile with one element, in chunks of `8 * W` bytes.
 ///
 /// # Safety
-/// As [`repeat_each`].
+/// As for [`repeat_each`].
 unsafe fn fill_rows<T: Item, const W: usize>(
     from: *const u8,
     from_stride: isize,
@@ -207,8 +207,8 @@ unsafe fn fill_rows<T: Item, const W: usize>(
     bytes: usize,
 ) {
     for r in 0..rows {
-        // SAFETY: element (r, 0) is readable and aligned, as `repeat_each` asks. A piece of 8 * W bytes starts before the row's
-        // end, so that it runs over it by less than 8 * W <= 32 bytes: into the next row or the slack, both valid for writes.
+        // SAFETY: element (r, 0) is readable and aligned (the contract of `repeat_each`). A chunk of 8 * W bytes starts before the
+        // row's end and so exceeds it by less than 8 * W <= 32 bytes, in the next row or the slack, both valid for writes.
         unsafe {
             let value = [from.wrapping_offset(r as isize * from_stride).cast::<T>().read().splat(); W];
             let row = to.ptr.add(r * to.pitch);
@@ -222,10 +222,10 @@ unsafe fn fill_rows<T: Item, const W: usize>(
     }
 }
 
-/// `n` elements with any strides.
+/// Copies `n` elements with any strides.
 ///
 /// # Safety
-/// The elements must be valid for reads in `from` and for writes in `to`, aligned, and none in both.
+/// The elements must be valid for reads in `from` and for writes in `to`, aligned, and without overlap.
 #[inline(always)]
 unsafe fn copy_strided<T: Item>(
     from: *const u8,
@@ -235,7 +235,7 @@ unsafe fn copy_strided<T: Item>(
     n: usize,
 ) {
     for i in 0..n as isize {
-        // SAFETY: i < n, so that both are elements of the contract: valid, aligned, and apart.
+        // SAFETY: i < n, so that both are elements of the contract: valid, aligned, and without overlap.
         unsafe {
             let value = from.wrapping_offset(i * from_stride).cast::<T>().read();
             to.wrapping_offset(i * to_stride).cast::<T>().write(value);
@@ -243,10 +243,10 @@ unsafe fn copy_strided<T: Item>(
     }
 }
 
-/// Rows of `K` elements, whose number the compiler knows.
+/// Copies rows of `K` elements, a number known to the compiler.
 ///
 /// # Safety
-/// As [`gather`].
+/// As for [`gather`].
 unsafe fn short_rows<T: Item, const K: usize>(
     from: *const u8,
     row_stride: isize,

@@ -1,27 +1,25 @@
 //! A bounded free list of result buffers.
 //!
-//! It gives out buffers of at least the length asked for whose pages are mapped already. It never keeps more than `max_bytes`,
-//! and only memory that [`Buffer`] allocated itself.
+//! It returns buffers of at least the requested length whose pages are already mapped. It never keeps more than `max_bytes`, and
+//! only memory that [`Buffer`] allocated itself.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::buffer::{AllocError, Buffer};
 
-/// Smaller buffers are the allocator's business: it recycles them itself, and writing its zeros takes no longer than
-/// looking for a buffer here.
+/// Smaller buffers are left to the allocator: it recycles them itself, and zeroing them takes no longer than a search here.
 const MIN: usize = 4 << 10;
-/// Buffers from this size on are kept apart, so that many small ones don't push them out.
+/// Buffers of at least this size have a list of their own, so that many small ones don't evict them.
 const BIG: usize = 64 << 10;
-/// How often a held lock is tried again before the pool is passed by.
+/// The number of attempts to take a held lock before the pool is bypassed.
 const TRIES: usize = 64;
-/// A bound on the search in [`Pool::take`], for small buffers and for big ones.
+/// The maximum length of the search in [`Pool::take`], for small buffers and for big ones.
 const MAX_COUNT: [usize; 2] = [16, 64];
 
-/// A bounded store of output buffers, shared by the threads of one engine.
+/// A bounded free list of output buffers, shared by the threads of one engine.
 ///
-/// Fresh pages cost as much as the work of a memory-bound kernel; a buffer that comes back from here has its
-/// pages.
+/// Mapping fresh pages costs as much as the work of a memory-bound kernel; a reused buffer has its pages already.
 #[derive(Debug)]
 pub struct Pool {
     max_bytes: usize,
@@ -43,7 +41,7 @@ impl Kept {
     }
 }
 
-/// Where a buffer of so many bytes is kept.
+/// The list for buffers of this size.
 fn class(bytes: usize) -> usize {
     usize::from(bytes >= BIG)
 }
@@ -58,16 +56,15 @@ impl Pool {
         Pool { max_bytes, kept: Mutex::default() }
     }
 
-    /// A writable buffer of `bytes` bytes aligned to [`ALIGN`](crate::ALIGN), kept or new; what it holds is
-    /// unspecified.
+    /// A writable buffer of `bytes` bytes aligned to [`ALIGN`](crate::ALIGN), reused or new, with unspecified contents.
     ///
     /// # Errors
-    /// Where nothing fits and a new buffer can't be allocated, even with everything freed that the pool keeps.
+    /// If no kept buffer fits and a new one can't be allocated, even after all kept buffers are freed.
     pub fn take(&self, bytes: usize) -> Result<Buffer, AllocError> {
         if bytes >= MIN
             && let Some(mut kept) = self.lock()
         {
-            // The tightest fit; one of more than twice the size is left for a larger request.
+            // The smallest buffer that fits; one of more than twice the size is kept for a larger request.
             let fits = |b: &Buffer| size(b) >= bytes && size(b) / 2 <= bytes;
             let buffers = kept.buffers[class(bytes)].iter().enumerate();
             let best = buffers.filter(|(_, b)| fits(b)).min_by_key(|(_, b)| size(b)).map(|(i, _)| i);
@@ -82,7 +79,7 @@ impl Pool {
         })
     }
 
-    /// Hands a buffer in for later use. One that the pool can't keep is dropped; older ones are evicted for it.
+    /// Returns a buffer for later use. A buffer that the pool can't keep is dropped; older ones are evicted to make space.
     pub fn give(&self, buffer: Buffer) {
         let Some(bytes) = buffer.recyclable().filter(|b| (MIN..=self.max_bytes).contains(b)) else { return };
         let (mut evicted, own) = (Vec::new(), class(bytes));
@@ -91,35 +88,35 @@ impl Pool {
             evicted.extend(kept.remove(own, 0));
         }
         while kept.bytes > self.max_bytes - bytes {
-            // Big ones first: they take the most memory.
+            // Big buffers are evicted first: they take the most memory.
             let Some(oldest) = kept.remove(1, 0).or_else(|| kept.remove(0, 0)) else { break };
             evicted.push(oldest);
         }
         kept.bytes += bytes;
         kept.buffers[own].push_back(buffer);
         drop(kept);
-        // Unmapping is slow: it happens here, outside the lock.
+        // Unmapping is slow, so it is done outside of the lock.
         drop(evicted);
     }
 
-    /// The bytes that the pool keeps now.
+    /// The number of bytes that the pool keeps.
     pub fn bytes(&self) -> usize {
         self.lock().map_or(0, |kept| kept.bytes)
     }
 
-    /// Drops everything that the pool keeps.
+    /// Drops all kept buffers.
     pub fn clear(&self) {
         let kept = self.lock().map(|mut kept| std::mem::take(&mut *kept));
         drop(kept);
     }
 
-    /// The store, unless its lock stays held: another thread may have held it when the process was forked, and then
-    /// nobody releases it.
+    /// The lists, or `None` if the lock stays held: another thread may have held it when the process was forked, and is not there
+    /// to release it.
     fn lock(&self) -> Option<MutexGuard<'_, Kept>> {
         for _ in 0..TRIES {
             match self.kept.try_lock() {
                 Ok(kept) => return Some(kept),
-                // No code of ours panics while it holds the lock, and the state is consistent between statements.
+                // Our code never panics while it holds the lock, and the state is consistent between statements.
                 Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) => std::thread::yield_now(),
             }
@@ -176,7 +173,7 @@ mod tests {
         let kept = (0..MAX_COUNT[0]).map(|_| pool.take(MIN)).collect::<Result<Vec<_>, _>>()?;
         assert!(kept.iter().any(|buffer| buffer.as_bytes().as_ptr() == last), "the newest ones are kept");
         assert_eq!((pool.bytes(), pool.take(M)?.as_bytes().as_ptr()), (M, address));
-        // A big one evicts the oldest big ones first, then by small ones.
+        // A big buffer evicts the oldest big ones first, then small ones.
         let pool = Pool::new(8 * M);
         for size in [MIN, 4 * M, 4 * M] {
             pool.give(Buffer::zeroed(size)?);

@@ -1,8 +1,8 @@
 //! Memory of an operand: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! A [`Region`] is read and a [`RegionMut`] is written; both are a range of bytes, and shapes and strides belong to the plan that
-//! is bound to them. A region is a slice as a whole only if it was made of one, because others may write to the bytes between the
-//! elements of a view. What lies between the elements of a view with gaps is neither read nor written.
+//! A [`Region`] is read and a [`RegionMut`] is written. Both are a range of bytes; shapes and strides belong to the plan that is
+//! bound to them. Only a region that was made from a slice can be used as a slice, because other code may write to the bytes
+//! between the elements of a view. Bytes in the gaps of a view are neither read nor written.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,20 +12,20 @@ use crate::contain::contains;
 use crate::overlap::Place;
 use crate::view::{View, ViewError, ViewMut};
 
-/// Bytes that are read: of a slice, of a view's elements, or of memory that outputs of the same run may overlap.
+/// Bytes that are read: those of a slice, of a view's elements, or of memory that outputs of the same run may overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     start: *const u8,
     len: usize,
     is_slice: bool,
-    /// What of the memory may be read, if not all of it.
+    /// The elements that may be read, if the region has gaps.
     elements: Option<&'a dyn Elements>,
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Elements with memory between them that may be someone else's.
+/// The layout of elements with gaps, which may be memory of other owners.
 pub(crate) trait Elements: fmt::Debug {
-    /// Whether each element of the layout is one of these.
+    /// Whether each element of the layout `part` is one of these elements.
     fn contain(&self, part: Place<'_>) -> bool;
 }
 
@@ -41,13 +41,13 @@ impl Elements for ViewMut<'_> {
     }
 }
 
-// SAFETY: a region is a `&[u8]`, or what its maker said may be read from any thread; of `elements` only shape and strides
-// are asked for, which are plain numbers.
+// SAFETY: a region is a `&[u8]`, or memory whose maker guarantees that any thread may read it; of `elements` only shape and strides
+// are used, which are plain numbers.
 unsafe impl Send for Region<'_> {}
-// SAFETY: as for `Send`: a region is `Copy`, so that a reference is no more than a copy.
+// SAFETY: as for `Send`: a region is `Copy`, so a reference permits nothing that a copy does not.
 unsafe impl Sync for Region<'_> {}
 
-// Of `elements` only shape and strides are asked for, which do not change.
+// Of `elements` only shape and strides are used, which do not change.
 impl UnwindSafe for Region<'_> {}
 impl RefUnwindSafe for Region<'_> {}
 
@@ -60,17 +60,17 @@ impl<'a> From<&'a [u8]> for Region<'a> {
 }
 
 impl<'a> Region<'a> {
-    /// Memory at a pointer.
+    /// A region of memory at a pointer.
     ///
     /// # Safety
-    /// For `'a`, the bytes must be in one allocation, initialised and valid for reads from any thread, and nothing may
-    /// write to them, except through a [`Nest`](crate::Nest) that has a view of this region among its inputs and an
-    /// output of exactly the same elements, or one that runs after everything has been read.
+    /// For `'a`, the bytes must be in one allocation, initialised and valid for reads from any thread, and nothing may write to
+    /// them, except a [`Nest`](crate::Nest) that has a view of this region among its inputs and an output of exactly the same
+    /// elements, or a nest that runs after the last read.
     pub unsafe fn from_raw(start: *const u8, len: usize) -> Region<'a> {
         Region { start, len, is_slice: false, elements: None, memory: PhantomData }
     }
 
-    /// The memory from a view's lowest element to its highest, of which only these elements are read.
+    /// The memory from a view's lowest element to its highest, of which only the view's elements are read.
     ///
     /// ```
     /// use broadloom_mem::{Region, View, ViewError, bytes_of};
@@ -99,18 +99,18 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// The slice that it is of; `None` where outputs may overlap it.
+    /// The slice that the region was made from; `None` for other memory, which outputs may overlap.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [u8]> {
-        // SAFETY: `is_slice` is set by `From<&'a [u8]>` alone (and kept by `skip`, for a part of it), so that start and length
+        // SAFETY: only `From<&'a [u8]>` sets `is_slice` (and `skip` keeps it for a part of the region), so that start and length
         // are those of a slice borrowed for `'a`.
         self.is_slice.then(|| unsafe { std::slice::from_raw_parts(self.start, self.len) })
     }
 
-    /// These bytes, each of which is one of an element that is read; `None` where they are not all inside, or where there are
-    /// bytes between the elements that may not be read.
+    /// A range of the region's bytes as a slice; `None` if it is not inside, or if the region has gaps.
     ///
-    /// Those at a pointer are written by nests only, as its maker promised: who has the slice runs none that writes to it.
+    /// Memory at a pointer is written by nests only (the contract of `from_raw`): while the slice is in use, no nest that writes to
+    /// it may run.
     #[inline]
     pub fn elements(&self, range: std::ops::Range<usize>) -> Option<&'a [u8]> {
         if self.has_gaps() || range.start > range.end || range.end > self.len {
@@ -119,11 +119,11 @@ impl<'a> Region<'a> {
         if range.is_empty() {
             return Some(&[]);
         }
-        // SAFETY: the bytes are in the region; they are initialised and valid for `'a`, and nothing writes to them meanwhile.
+        // SAFETY: the bytes are in the region; they are initialised and valid for `'a`, and nothing writes to them in that time.
         Some(unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) })
     }
 
-    /// Whether only some elements may be read, with bytes between them that may not.
+    /// Whether the region has gaps, whose bytes may not be read.
     #[inline]
     pub fn has_gaps(&self) -> bool {
         self.elements.is_some()
@@ -136,19 +136,19 @@ impl<'a> Region<'a> {
         Region { start, len: high - low, is_slice: false, elements: None, memory: PhantomData }
     }
 
-    /// Memory that may be read for `'a`, as its owner knows.
+    /// A region of memory that the caller knows to be readable for `'a`.
     #[inline]
     pub(crate) fn of_memory(Memory { start, len, elements, .. }: Memory<'a>) -> Region<'a> {
         Region { start: start.cast_const(), len, is_slice: false, elements, memory: PhantomData }
     }
 
-    /// The bytes and, if they have gaps, which elements may be read.
+    /// The bytes with the elements that may be read, if there are gaps.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'a> {
         Memory { start: self.start.cast_mut(), len: self.len, from: 0, elements: self.elements }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -158,21 +158,21 @@ impl<'a> Region<'a> {
         self.len == 0
     }
 
-    /// The addresses.
+    /// The address range.
     pub fn addresses(&self) -> std::ops::Range<usize> {
         self.start.addr()..self.start.addr() + self.len
     }
 
-    /// The region without its first bytes; empty if there are not as many.
+    /// The region without its first `bytes` bytes; empty if it has fewer.
     pub fn skip(&self, bytes: usize) -> Region<'a> {
         let bytes = bytes.min(self.len);
         Region { start: self.start.wrapping_add(bytes), len: self.len - bytes, ..*self }
     }
 
-    /// A view of the region, as [`View::new`] makes one of a slice.
+    /// A view of the region, with the same arguments as [`View::new`] of a slice.
     ///
     /// # Errors
-    /// Those of [`View::new`]; `OutOfBounds` where an index leads to a place between the elements, if it is of those.
+    /// The errors of [`View::new`]; `OutOfBounds` also if an index leads into a gap.
     pub fn view(
         &self,
         item: usize,
@@ -180,8 +180,8 @@ impl<'a> Region<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: the region's bytes are a slice's, or what its maker said of them is what a view asks for; or only those of
-        // `elements` are so, and then the view is given away only if it reaches no others.
+        // SAFETY: a view's requirements hold for all of the region's bytes (a slice, or memory whose maker guarantees them), or
+        // only for those of `elements`, and then the view is returned only if it reaches no others.
         let view = unsafe { View::within(self.start, self.len, item, offset, shape, strides)? };
         match self.elements {
             Some(elements) if !elements.contain(view.layout.place()) => Err(ViewError::OutOfBounds),
@@ -195,15 +195,15 @@ impl<'a> Region<'a> {
 pub struct RegionMut<'a> {
     start: *mut u8,
     len: usize,
-    /// What of the memory may be written, if not all of it.
+    /// The elements that may be written, if the region has gaps.
     elements: Option<&'a dyn Elements>,
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a region that is written is a `&mut [u8]`, or a `ViewMut` that is borrowed exclusively, which is `Send`; of `elements`
-// only shape and strides are asked for, which are plain numbers.
+// SAFETY: a region to write is a `&mut [u8]`, or an exclusively borrowed `ViewMut`, which is `Send`; of `elements` only shape and
+// strides are used, which are plain numbers.
 unsafe impl Send for RegionMut<'_> {}
-// SAFETY: through `&RegionMut` nothing is read or written.
+// SAFETY: nothing is read or written through `&RegionMut`.
 unsafe impl Sync for RegionMut<'_> {}
 
 impl<'a> From<&'a mut [u8]> for RegionMut<'a> {
@@ -215,7 +215,7 @@ impl<'a> From<&'a mut [u8]> for RegionMut<'a> {
 }
 
 impl<'a> RegionMut<'a> {
-    /// The memory from a view's lowest element to its highest, of which only these elements are written.
+    /// The memory from a view's lowest element to its highest, of which only the view's elements are written.
     #[inline]
     pub fn of_elements(view: &'a mut ViewMut<'_>) -> RegionMut<'a> {
         let is_whole = view.layout.is_row_major();
@@ -226,25 +226,25 @@ impl<'a> RegionMut<'a> {
     /// The range of memory that a view reaches, of which a plan of exactly this view's layout writes the elements only.
     pub(crate) fn reached(view: &ViewMut<'_>) -> RegionMut<'a> {
         let (low, high) = view.layout.reach;
-        // Without elements, the address may be any.
+        // Without elements, any address is valid.
         let nothing = std::ptr::NonNull::<u64>::dangling().as_ptr().cast();
         let start = if low == high { nothing } else { view.layout.ptr.with_addr(low) };
         RegionMut { start, len: high - low, elements: None, memory: PhantomData }
     }
 
-    /// Memory that may be written for `'a`, as its owner knows.
+    /// A region of memory that the caller knows to be writable for `'a`.
     #[inline]
     pub(crate) fn of_memory(Memory { start, len, elements, .. }: Memory<'a>) -> RegionMut<'a> {
         RegionMut { start, len, elements, memory: PhantomData }
     }
 
-    /// The region, borrowed for less long.
+    /// The region, reborrowed for a shorter time.
     #[inline]
     pub fn reborrow(&mut self) -> RegionMut<'_> {
         RegionMut { start: self.start, len: self.len, elements: self.elements, memory: PhantomData }
     }
 
-    /// The first bytes, and the others; one of the two is empty where there are not as many. Of a region with gaps, both are.
+    /// Splits the region after `bytes` bytes; one of the two is empty if it has fewer. For a region with gaps both are empty.
     pub fn split_at(self, bytes: usize) -> (RegionMut<'a>, RegionMut<'a>) {
         let len = if self.elements.is_none() { self.len } else { 0 };
         let first = bytes.min(len);
@@ -257,13 +257,13 @@ impl<'a> RegionMut<'a> {
         (part(0, first), part(first, len - first))
     }
 
-    /// The same bytes to be read, as long as nothing is written to them. They must have been written before.
+    /// A region for reading these bytes, as long as nothing is written to them. They must have been written before.
     #[inline]
     pub fn as_region(&self) -> Region<'_> {
         Region::of_memory(self.memory())
     }
 
-    /// The bytes and, if they have gaps, which elements may be written.
+    /// The bytes with the elements that may be written, if there are gaps.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'a> {
         Memory { start: self.start, len: self.len, from: 0, elements: self.elements }
@@ -275,14 +275,14 @@ impl<'a> RegionMut<'a> {
 pub(crate) struct Memory<'a> {
     pub(crate) start: *mut u8,
     pub(crate) len: usize,
-    /// The byte from which on a plan counts; for generated elements, eight times the number that they begin with.
+    /// The byte that a plan's offsets are relative to; for generated elements, eight times the first number.
     pub(crate) from: isize,
-    /// The elements that may be read or written, if there are other bytes between them.
+    /// The elements that may be read or written, if there are gaps.
     pub(crate) elements: Option<&'a dyn Elements>,
 }
 
 impl Memory<'_> {
-    /// Whether the two have a byte in common.
+    /// Whether the address ranges overlap.
     #[inline]
     pub(crate) fn meets(&self, other: &Memory<'_>) -> bool {
         let (start, end) = (self.start.addr(), self.start.addr() + self.len);
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_view_stays_in_its_region() {
         let x = [1u32, 2, 3, 4];
-        // SAFETY: the bytes of `x`, which nobody writes.
+        // SAFETY: the bytes of `x`, to which nothing writes.
         let region = unsafe { Region::from_raw(x.as_ptr().cast(), 12) };
         let back = region.view(4, 8, &[3], &[-4]).expect("inside");
         assert_eq!(back.get::<u32>(&[2]), Some(1));

@@ -1,19 +1,17 @@
-//! Memory for tiles, kept from one run to the next.
+//! Memory for tiles, reused from run to run.
 //!
-//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error where memory is refused. Regions do
-//! not overlap, and none starts at the same offset in a page as its neighbour, since stores to one would hold up loads from the
-//! other.
+//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error if memory is refused. Regions do not
+//! overlap, and adjacent ones start at different offsets in a page, since stores to one would otherwise delay loads from the other.
 
 use smallvec::SmallVec;
 
 use crate::buffer::{ALIGN, AllocError, Buffer};
 
 const PAGE: usize = 4096;
-/// The distance of neighbours' offsets in a page: five cache lines.
+/// The distance between the page offsets of adjacent regions: five cache lines.
 const STAGGER: usize = 320;
 
-/// Reusable memory for the tiles of one thread; it grows to what its largest run needs and is then not
-/// allocated again.
+/// Reusable memory for the tiles of one thread; it grows to the size of the largest run and is then not allocated again.
 #[derive(Debug)]
 pub struct Scratch {
     buffer: Buffer,
@@ -23,23 +21,23 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// An empty scratch; nothing is allocated.
+    /// An empty scratch, without an allocation.
     pub const fn new() -> Scratch {
         Scratch { buffer: Buffer::empty(), table: Vec::new(), refusal: None }
     }
 
-    /// The bytes it holds on to.
+    /// The number of bytes that it holds.
     pub fn bytes(&self) -> usize {
         self.buffer.len() + self.table.capacity() * size_of::<isize>()
     }
 
-    /// What was refused, if that is why a run with this scratch has stopped; asked a second time, nothing.
+    /// The failed allocation that has stopped a run with this scratch, if any; it is returned once.
     pub fn take_refusal(&mut self) -> Option<AllocError> {
         self.refusal.take()
     }
 
-    /// Regions of at least these sizes, null for a size of 0; they hold something initialised. `None` where memory is
-    /// refused, which [`Scratch::take_refusal`] tells.
+    /// Regions of at least these sizes, null for a size of 0, with unspecified but initialised contents. `None` if memory is
+    /// refused; [`Scratch::take_refusal`] then returns the error.
     pub(crate) fn regions(&mut self, sizes: &[usize]) -> Option<SmallVec<[*mut u8; 4]>> {
         if sizes.iter().all(|&size| size == 0) {
             return Some(sizes.iter().map(|_| std::ptr::null_mut()).collect());
@@ -57,7 +55,7 @@ impl Scratch {
             })
             .collect();
         if self.buffer.len() < end {
-            // Released first: the old tiles are of no use.
+            // The old memory is freed first, since its contents are not needed.
             self.buffer = Buffer::empty();
             self.buffer = match Buffer::for_overwrite(end) {
                 Ok(buffer) => buffer,

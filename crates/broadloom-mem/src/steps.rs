@@ -1,17 +1,16 @@
-//! Packing with steps that the compiler knows, in loops that are compiled for the CPU's vectors.
+//! Packs blocks with steps known to the compiler, in loops compiled for the CPU's vectors.
 //!
-//! They take blocks with long rows of a small step, and blocks of few columns that are contiguous. Only elements of the block
-//! are read, and only those of the tile are written.
+//! They handle blocks with long rows of a small step, and blocks of few contiguous columns. Only elements of the block are read,
+//! and only those of the tile are written.
 
 use pulp::Arch;
 
 use crate::tile::{Item, Strided, Tile};
 
-/// Packs rows whose elements are a step of −1, 2, 3 or 4 elements apart; with another step nothing is done, and it
-/// gives false.
+/// Packs rows with a step of −1, 2, 3 or 4 elements. For another step it does nothing and returns false.
 ///
 /// # Safety
-/// Each element of `from` must be valid for reads and each of `to` for writes, none in both; both aligned for `T`.
+/// Each element of `from` must be valid for reads and each of `to` for writes, without overlap; both must be aligned for `T`.
 pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
     // SAFETY: each callee has this function's contract for one step, which is the one that was matched.
     unsafe {
@@ -26,11 +25,10 @@ pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize,
     true
 }
 
-/// Packs 2, 3 or 4 columns, of which each is contiguous, into rows without gaps between them; another number of
-/// columns is left alone, and it gives false.
+/// Packs 2, 3 or 4 contiguous columns into rows without gaps. For another number of columns it does nothing and returns false.
 ///
 /// # Safety
-/// As [`gather_steps`]; the row stride must be that of an element, and the pitch that of a row.
+/// As for [`gather_steps`]; the row stride must be an element, and the pitch a row.
 pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
     // SAFETY: each callee has this function's contract for one number of columns, which is the one that was matched.
     unsafe {
@@ -45,7 +43,7 @@ pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usiz
 }
 
 /// # Safety
-/// As [`gather_steps`], for a step of `K` elements.
+/// As for [`gather_steps`], for a step of `K` elements.
 unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize, cols: usize) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -63,7 +61,7 @@ unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize,
 }
 
 /// # Safety
-/// As [`gather_steps`], for a step of −1 element.
+/// As for [`gather_steps`], for a step of −1 element.
 unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -81,7 +79,7 @@ unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
 }
 
 /// # Safety
-/// As [`gather_columns`], for `K` columns.
+/// As for [`gather_columns`], for `K` columns.
 unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize) {
     let columns: [*const T; K] =
         std::array::from_fn(|c| from.ptr.wrapping_offset(c as isize * from.col_stride).cast_const().cast());
@@ -95,8 +93,8 @@ unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: us
                     reason = "an iterator is not taken apart before vectorisation"
                 )]
                 for c in 0..K {
-                    // SAFETY: r < rows and c < K, so that both are elements of the contract: a column is contiguous, and so
-                    // are the tile's rows.
+                    // SAFETY: r < rows and c < K, so that both are elements of the contract: each column is contiguous, and so are
+                    // the tile's rows.
                     unsafe { to.add(r * K + c).write(columns[c].add(r).read()) }
                 }
             }

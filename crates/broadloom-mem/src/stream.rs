@@ -1,8 +1,8 @@
 //! Non-temporal stores, and prefetches.
 //!
-//! A regular store fetches the line that it writes to first; these do not, which saves a quarter of the traffic of `a + b` where
-//! the operands are larger than the last-level cache. Nobody is given the memory before the stores are ordered with everything
-//! that follows, by the fence in [`Block::stream`].
+//! A regular store first loads the line that it writes to; a non-temporal one does not, which saves a quarter of the traffic of `a
+//! + b` if the operands are larger than the last-level cache. The memory is not accessible to other code until the fence in
+//! [`Block::stream`] has ordered the stores with everything that follows.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,35 +13,33 @@ use smallvec::SmallVec;
 use crate::ahead::prefetch;
 use crate::block::{Block, Inputs};
 
-/// How outputs are written.
+/// The kind of stores for outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stores {
-    /// As usual: through the caches.
+    /// Regular stores through the caches.
     #[default]
     Cached,
-    /// Non-temporal stores, where the outputs' rows are the caller's memory and not an input's: for operands that the
-    /// caches can't hold. It saves reading the lines that are written.
+    /// Non-temporal stores, where the outputs' rows are the caller's memory and overlap no input: for operands larger than the
+    /// caches. They avoid loading the lines that are written.
     Streaming,
 }
 
-/// A block whose outputs are written by non-temporal stores, within [`Block::stream`].
+/// A writer of a block's outputs by non-temporal stores, within [`Block::stream`].
 ///
-/// Its outputs can't be looked at: such stores are in no order for other threads until they are fenced off. What is copied
-/// to one output in the order of its memory is one stream: a line that ends one row and begins the next is written once, as a
-/// whole.
+/// Its outputs can't be read: the stores are unordered for other threads until the fence. Rows copied to one output in the order of
+/// its memory are one stream: a line that ends one row and begins the next is written once, as a whole.
 pub struct Stream<'s, 'b> {
     block: &'s Block<'b>,
     copy_lines: CopyLines,
-    /// The last line of each output.
+    /// The partially filled line of each output.
     open: RefCell<SmallVec<[OpenLine; 2]>>,
 }
 
 impl<'b> Block<'b> {
-    /// Runs `work` with a writer of the outputs by non-temporal stores; none if an output is not
-    /// [apart](Block::is_apart). What it wrote is in memory, and in order with the rest of the program, when this returns,
-    /// for other threads too.
+    /// Runs `work` with a writer of the outputs by non-temporal stores; `None` if an output is not [apart](Block::is_apart). When
+    /// this returns, its stores are in memory and ordered with the rest of the program, for other threads as well.
     pub fn stream<R>(&mut self, work: impl FnOnce(&Stream<'_, 'b>) -> R) -> Option<R> {
-        /// On every way out.
+        /// A guard that orders the stores on every way out.
         struct Ordered;
         impl Drop for Ordered {
             fn drop(&mut self) {
@@ -61,7 +59,7 @@ impl fmt::Debug for Stream<'_, '_> {
     }
 }
 
-/// Bytes of a line: what is written at once, and how far from each other lines begin.
+/// Bytes of a cache line, which a non-temporal store should write as a whole.
 pub(crate) const LINE: usize = 64;
 
 impl<'s> Stream<'s, '_> {
@@ -74,7 +72,7 @@ impl<'s> Stream<'s, '_> {
         self.block.inputs(row)
     }
 
-    /// How many bytes into a row of an output the first line begins.
+    /// The number of bytes in a row of an output before the first line that begins in it.
     ///
     /// # Panics
     /// If there is no such output or row.
@@ -83,25 +81,25 @@ impl<'s> Stream<'s, '_> {
         self.block.place(output, row).0.align_offset(LINE)
     }
 
-    /// Copies `from` to a row of an output, from a byte of it on: whole lines by non-temporal stores. The line that it ends
-    /// in is kept until the next copy continues it; what is not continued is written as usual.
+    /// Copies `from` to a row of an output, starting at byte `at`: whole lines by non-temporal stores. An incomplete last line is
+    /// kept until the next copy continues it; one that is not continued is written by regular stores.
     ///
-    /// It is fastest where the place begins and ends with a line, and `from` is aligned as it is.
+    /// It is fastest if the range in the output begins and ends at a line, and `from` has the same alignment.
     ///
     /// # Panics
-    /// If there is no such output or row, or the row has not as many bytes.
+    /// If there is no such output or row, or the row has fewer bytes.
     #[inline]
     pub fn copy(&self, output: usize, row: usize, at: usize, from: &[u8]) {
         let (start, len) = self.block.place(output, row);
         assert!(at <= len && from.len() <= len - at, "{} streamed bytes at {at} of {len}", from.len());
         let open = &mut self.open.borrow_mut()[output];
-        // SAFETY: within the row of an output that is apart, exclusively borrowed by `Block::stream` for longer than this
-        // writer lives, which stays on its thread; no other reference to the row exists.
+        // SAFETY: the bytes are within the row of an output that is apart, exclusively borrowed by `Block::stream` for longer than
+        // this writer lives, which stays on its thread; no other reference to the row exists.
         unsafe { open.write(self.copy_lines, from, start.add(at)) }
     }
 
-    /// Asks for the lines of bytes that are going to be read, so that they are in the first cache by then; a hint,
-    /// which leaves out what is less than a line.
+    /// Prefetches the lines of bytes that are going to be read, so that they are in the first-level cache by then; it is a hint,
+    /// and ignores a last part shorter than a line.
     #[inline]
     pub fn fetch(&self, bytes: &[u8]) {
         bytes.chunks_exact(LINE).for_each(|line| prefetch(&line[0]));
@@ -111,43 +109,43 @@ impl<'s> Stream<'s, '_> {
 impl Drop for Stream<'_, '_> {
     fn drop(&mut self) {
         for open in self.open.get_mut() {
-            // SAFETY: what was copied is in rows of outputs, which `Block::stream` borrows exclusively until after this.
+            // SAFETY: the copied bytes are in rows of outputs, which `Block::stream` borrows exclusively until after this.
             unsafe { open.close() }
         }
     }
 }
 
-/// The line of an output that has been filled in part.
+/// A partially filled line of an output.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct OpenLine {
     bytes: [u8; LINE],
-    /// How many bytes of it there are; the first belongs where a line begins.
+    /// The number of bytes in it; the first byte belongs at the beginning of a line.
     filled: usize,
-    /// Where the next byte belongs.
+    /// The address of the next byte.
     next: *mut u8,
 }
 
 impl OpenLine {
     const NONE: OpenLine = OpenLine { bytes: [0; LINE], filled: 0, next: ptr::null_mut() };
 
-    /// Copies bytes: whole lines by `copy_lines`, those before the first as usual unless they continue the open line; those
-    /// behind the last one are the open line then.
+    /// Copies bytes: whole lines by `copy_lines`; those before the first whole line by regular stores, unless they continue the
+    /// open line. Those after the last whole line become the open line.
     ///
     /// # Safety
-    /// As many bytes from `to` on are valid for writes, and nobody else's, until the line is closed.
+    /// `from.len()` bytes at `to` are valid for writes until the line is closed, and nothing else uses them.
     unsafe fn write(&mut self, copy_lines: CopyLines, mut from: &[u8], mut to: *mut u8) {
         if self.filled > 0 {
             if to == self.next {
                 let (more, rest) = from.split_at(from.len().min(LINE - self.filled));
                 self.bytes[self.filled..][..more.len()].copy_from_slice(more);
                 self.filled += more.len();
-                // SAFETY: inside of the bytes from `to` on, or at their end.
+                // SAFETY: within the bytes at `to`, or at their end.
                 to = unsafe { to.add(more.len()) };
                 (self.next, from) = (to, rest);
                 if self.filled == LINE {
-                    // SAFETY: the line's bytes were each given with a place, one behind the other, and the first of them
-                    // belongs where a line begins; all are valid for writes until now, when the line is closed.
+                    // SAFETY: the line's bytes were given with consecutive addresses, the first of which is the beginning of a
+                    // line; all are valid for writes until the line is closed, which happens here.
                     let line = unsafe { std::slice::from_raw_parts_mut(to.sub(LINE), LINE) };
                     copy_lines(&self.bytes, line);
                     self.filled = 0;
@@ -174,17 +172,17 @@ impl OpenLine {
         }
         self.bytes[..rest.len()].copy_from_slice(rest);
         self.filled = rest.len();
-        // SAFETY: the end of the bytes from `to` on.
+        // SAFETY: the end of the bytes at `to`.
         self.next = unsafe { to.add(head + lines + rest.len()) };
     }
 
-    /// Writes what there is of the line, as usual.
+    /// Writes the partially filled line by regular stores.
     ///
     /// # Safety
-    /// The places that were given with its bytes are still valid for writes, and nobody else's.
+    /// The addresses that were given with its bytes are still valid for writes, and nothing else uses them.
     unsafe fn close(&mut self) {
         if self.filled > 0 {
-            // SAFETY: the bytes before `next` are those of which the line has been filled.
+            // SAFETY: the bytes before `next` are those that the line holds.
             let to = unsafe { std::slice::from_raw_parts_mut(self.next.sub(self.filled), self.filled) };
             to.copy_from_slice(&self.bytes[..self.filled]);
             self.filled = 0;
@@ -192,11 +190,11 @@ impl OpenLine {
     }
 }
 
-/// Copies whole lines, to where a line begins.
+/// A function that copies whole lines to the beginning of a line.
 type CopyLines = fn(&[u8], &mut [u8]);
 
-/// The copy with the widest vectors of this target: with 16 bytes at a time it would take a fifth of the time that the
-/// memory takes for them.
+/// The copy with the widest vectors of this target. With 16 bytes at a time, the copy takes a fifth of the time that the memory
+/// needs for the data.
 #[cfg(target_arch = "x86_64")]
 fn copy_lines() -> CopyLines {
     use std::arch::x86_64::{__m128i, __m256i, __m512i};
@@ -212,15 +210,15 @@ fn copy_lines() -> CopyLines {
                     for (from, to) in from.chunks_exact(LINE).zip(to.chunks_exact_mut(LINE)) {
                         let (from, to) = (from.as_ptr().cast::<$vector>(), to.as_mut_ptr().cast::<$vector>());
                         for i in 0..LINE / size_of::<$vector>() {
-                            // SAFETY: within 64 bytes of each; `to` begins a line (checked below). The store is in
-                            // order for this thread, and for others after the fence of `Block::stream`, before which
-                            // nobody is given the memory.
+                            // SAFETY: within 64 bytes of each; `to` is the beginning of a line (checked below). The store is
+                            // ordered for this thread, and for others after the fence of `Block::stream`, before which no other
+                            // thread has access to the memory.
                             unsafe { $stream(to.add(i), $load(from.add(i))) }
                         }
                     }
                 }
                 assert!(to.as_ptr().addr().is_multiple_of(LINE), "streamed lines");
-                // SAFETY: chosen below where the target has the feature.
+                // SAFETY: chosen below only if the target has the feature.
                 unsafe { lines(from, to) }
             }
         };
@@ -242,10 +240,10 @@ fn copy_lines() -> CopyLines {
     |from, to| to.copy_from_slice(from)
 }
 
-/// Puts non-temporal stores in order with all that follows, for other threads too.
+/// A fence that orders non-temporal stores with everything that follows, for other threads as well.
 pub fn order_streamed() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has it; it orders stores and does nothing else.
+    // SAFETY: every x86-64 has this instruction; it orders stores and does nothing else.
     unsafe {
         std::arch::x86_64::_mm_sfence();
     }
@@ -282,8 +280,8 @@ mod tests {
         }
     }
 
-    /// Copies an input to an output through a nest in parts, each on a thread of its own; gives whether all were
-    /// streamed. No test can see a fence that is missing here: that a thread ends orders its stores as well.
+    /// Copies an input to an output through a nest in parts, each on a thread of its own; returns whether all were streamed. A
+    /// missing fence can't be detected by a test: the end of a thread orders its stores as well.
     fn copies(nest: &mut Nest<'_>, policy: AliasPolicy) -> bool {
         let streamed = AtomicBool::new(true);
         std::thread::scope(|scope| {
@@ -324,12 +322,12 @@ mod tests {
         assert_eq!([out[0], out[100_001], out[100_002]], [7; 3]);
     }
 
-    /// An output that is an input, or a tile, is not one whose memory may lag behind.
+    /// An output that is also an input, or a tile, is not streamed, since it is read before the fence.
     #[test]
     fn outputs_that_are_not_apart_are_not_streamed() {
         let mut x: Vec<u32> = (0..1000).collect();
         let base = x.as_mut_ptr().cast::<u8>();
-        // SAFETY: in the bounds of `x`, which nobody else uses while the nest lives.
+        // SAFETY: in the bounds of `x`, which nothing else uses while the nest lives.
         let (a, out) =
             unsafe { (View::from_raw(base, 4, &[1000], &[4]), ViewMut::from_raw(base, 4, &[1000], &[4])) };
         let mut nest = Nest::new(&[1000], &[a.expect("a view")], [out.expect("a view")]).expect("in place");
@@ -342,7 +340,7 @@ mod tests {
         assert_eq!(gaps, [0; 1000], "nobody wrote instead");
     }
 
-    /// Rows that begin and end inside of lines are one stream: every line that lies in them is written as a whole.
+    /// Rows that begin and end inside of lines are one stream: every line that is completely in them is written as a whole.
     #[test]
     fn rows_that_begin_inside_of_lines_are_one_stream() {
         thread_local!(static LINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
@@ -355,12 +353,12 @@ mod tests {
         #[repr(align(64))]
         struct Lines([u32; 100 * COLS + 16]);
         let from: Vec<u32> = (0..100 * COLS as u32).collect();
-        // Row by row, and in two pieces a row.
+        // As whole rows, and in two parts per row.
         for (way, begin) in (1..3).flat_map(|way| (0..16).map(move |begin| (way, begin))) {
             let mut out = Box::new(Lines([7; _]));
             let shape = [100, COLS];
             let strides = [4 * COLS as isize, 4];
-            // A row that serves all, so that rows stay rows.
+            // A uniform row in the second dimension keeps the dimensions separate.
             let uniform = [5u32; COLS];
             let rows = View::new(bytes_of(&uniform), 4, 0, &shape, &[0, 4]).expect("inside");
             let to = ViewMut::new(bytes_of_mut(&mut out.0[begin..][..100 * COLS]), 4, 0, &shape, &strides);

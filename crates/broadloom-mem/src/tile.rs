@@ -1,11 +1,11 @@
-//! The parts of copies: elements by their size, blocks of strided memory, and tiles.
+//! Types of block copies: elements by size, blocks of strided memory, and tiles.
 
 use crate::transpose::Transpose;
 
-/// Bytes behind a tile's last row that a gather may overwrite.
+/// Bytes after a tile's last row that a gather may overwrite.
 pub(crate) const SLACK: usize = 64;
 
-/// An element as far as copying is concerned: its size, and the fastest ways for it.
+/// An element as copies see it: its size, and specialised loops.
 pub(crate) trait Item: Copy + Transpose {
     /// The element, repeated to fill eight bytes.
     fn splat(self) -> u64;

@@ -1,11 +1,11 @@
-//! Transposed copies of two-dimensional blocks, by squares that fit in registers.
+//! Transposed copies of two-dimensional blocks, in squares that fit in registers.
 //!
-//! The source has columns without gaps, the target rows without gaps. Each element of the block is read and written once, and
-//! nothing else.
+//! The source has contiguous columns, the target contiguous rows. Each element of the block is read and written once, and no other
+//! memory is accessed.
 
 use vectors::{Narrow, Vectors};
 
-/// Element types with a square that is transposed in registers: as many rows as 16 bytes have elements.
+/// Element types with a transpose in registers of a square: as many rows as 16 bytes have elements.
 pub(crate) trait Transpose: Copy {
     /// The side of the square.
     const SIDE: usize;
@@ -14,8 +14,8 @@ pub(crate) trait Transpose: Copy {
     /// the rows of the target if `BY_ROWS`, else along the columns of the source.
     ///
     /// # Safety
-    /// For `c < cols` and `r < rows` the first must be valid for reads and the second for writes, both
-    /// aligned, none in both.
+    /// For `c < cols` and `r < rows` the first address must be valid for reads and the second for writes, both aligned, without
+    /// overlap.
     unsafe fn transpose<const BY_ROWS: bool>(
         from: *const u8,
         col_stride: isize,
@@ -40,7 +40,7 @@ macro_rules! transpose {
                 rows: usize,
             ) {
                 let block = Block { from, col_stride, to, row_stride, cols, rows };
-                // SAFETY: the block is made of this function's arguments, for which its contract holds.
+                // SAFETY: the block consists of this function's arguments, for which the contract holds.
                 unsafe { block.transpose::<$t, $side, BY_ROWS>() }
             }
         }
@@ -55,7 +55,7 @@ transpose! {
     u64 2;
 }
 
-/// What [`Transpose::transpose`] is given.
+/// The arguments of [`Transpose::transpose`].
 #[derive(Clone, Copy)]
 struct Block {
     from: *const u8,
@@ -78,11 +78,11 @@ impl Block {
     }
 
     /// # Safety
-    /// As [`Transpose::transpose`]; `N` must be the side of the square.
+    /// As for [`Transpose::transpose`]; `N` must be the side of the square.
     unsafe fn transpose<T: Copy, const N: usize, const BY_ROWS: bool>(self) {
         let (whole_cols, whole_rows) = (self.cols / N * N, self.rows / N * N);
-        // SAFETY: all (c, r) below are in the block: squares up to the whole ones, then the rows below them, then
-        // the columns right of both.
+        // SAFETY: all (c, r) below are in the block: the whole squares, then the rows below them, then the columns to the right of
+        // both.
         unsafe {
             let done = vectors::wide(
                 #[inline(always)]
@@ -98,11 +98,11 @@ impl Block {
         }
     }
 
-    /// Transposes the columns from `start` on, squares side by side as the vectors have them, and gives the column
-    /// up to which that went.
+    /// Transposes the columns from `start` on, as many squares side by side as a vector holds, and returns the column at which it
+    /// stopped.
     ///
     /// # Safety
-    /// As [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
+    /// As for [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
     #[inline(always)]
     unsafe fn squares<T: Copy, const N: usize, const BY_ROWS: bool, V: Vectors>(
         self,
@@ -114,15 +114,15 @@ impl Block {
         let beside = N * V::SQUARES;
         let across = cols.saturating_sub(start) / beside;
         let (outer, inner) = if BY_ROWS { (rows / N, across) } else { (across, rows / N) };
-        // PERF: the side that is not a tile is walked in the order of its memory. Plain loops only: what is not
-        // inlined here is not compiled for the vectors.
+        // PERF: the side that is not a tile is traversed in the order of its memory. Only plain loops are used: functions that are
+        // not inlined here would not be compiled for the vectors.
         let mut i = 0;
         while i < outer {
             let mut j = 0;
             while j < inner {
                 let (c, r) = if BY_ROWS { (j, i) } else { (i, j) };
-                // SAFETY: a vector is N elements of each of V::SQUARES columns in the source, and as many elements
-                // of a row in the target; all are in the block.
+                // SAFETY: a vector is N elements of each of V::SQUARES columns in the source, and as many elements of a row in the
+                // target; all are in the block.
                 unsafe { self.square::<T, N, V>(vectors, start + c * beside, r * N) }
                 j += 1;
             }
@@ -136,7 +136,7 @@ impl Block {
     /// square of a vector.
     #[inline(always)]
     unsafe fn square<T: Copy, const N: usize, V: Vectors>(self, vectors: V, c: usize, r: usize) {
-        // SAFETY: the square is in the block (the contract), and so is each of the elements that `load` and `store` touch.
+        // SAFETY: the square is in the block (the contract), and so is each of the elements that `load` and `store` access.
         unsafe {
             let load =
                 |i: usize| vectors.load(self.source::<T>(c + i, r).cast(), N as isize * self.col_stride);
@@ -144,7 +144,7 @@ impl Block {
             for (i, vector) in square.iter_mut().enumerate().skip(1) {
                 *vector = load(i);
             }
-            // Interleaving the halves, as often as N can be halved, makes row j of all columns' elements j.
+            // Interleaving the halves log2(N) times turns the columns into rows: row j has element j of every column.
             let mut left = N;
             while left > 1 {
                 let before = square;
@@ -161,7 +161,7 @@ impl Block {
     }
 }
 
-/// Vectors of one or two squares' rows, and the interleaving of two.
+/// Vectors of rows of one or two squares, and the interleaving of two vectors.
 mod vectors {
     /// Bytes of a row of a square.
     pub(super) const SQUARE: usize = 16;
@@ -169,24 +169,24 @@ mod vectors {
     pub(super) trait Vectors: Copy {
         /// One row of each square.
         type Vector: Copy;
-        /// How many squares stand side by side.
+        /// The number of squares side by side.
         const SQUARES: usize;
 
-        /// A column of each square, `apart` bytes from each other.
+        /// Loads a column of each square; columns are `apart` bytes from each other.
         ///
         /// # Safety
-        /// [`SQUARE`] bytes at each place must be valid for reads.
+        /// [`SQUARE`] bytes at each address must be valid for reads.
         unsafe fn load(self, from: *const u8, apart: isize) -> Self::Vector;
 
         /// # Safety
         /// All of the vector's bytes must be valid for writes.
         unsafe fn store(self, vector: Self::Vector, to: *mut u8);
 
-        /// For each square `[a0, b0, a1, b1, …]`, elements of `size` bytes, in two vectors.
+        /// Interleaves two vectors to `[a0, b0, a1, b1, …]` for each square, in elements of `size` bytes, as two vectors.
         fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     }
 
-    /// One square, with what every target of the architecture has.
+    /// Vectors of one square, which every target of the architecture has.
     #[derive(Clone, Copy)]
     pub(super) struct Narrow;
 
@@ -229,7 +229,7 @@ mod vectors {
             }
         }
 
-        /// Two squares side by side: interleaving works on each half of the vector by itself.
+        /// Vectors of two squares side by side: interleaving works on each half of the vector independently.
         #[derive(Clone, Copy)]
         pub(crate) struct Wide(V3);
 
@@ -268,7 +268,7 @@ mod vectors {
             }
         }
 
-        /// Calls `f` with vectors of two squares, compiled for them, where the target has such.
+        /// Calls `f` with vectors of two squares, in code compiled for them, if the target has them.
         #[inline]
         pub(crate) fn wide<R>(f: impl FnOnce(Wide) -> R) -> Option<R> {
             let v3 = V3::try_new()?;
@@ -282,7 +282,7 @@ mod vectors {
     #[cfg(target_arch = "x86_64")]
     pub(super) use x86::wide;
 
-    /// The same for targets whose vectors are left to the compiler.
+    /// Vectors of one square for other architectures, left to the compiler.
     #[cfg(not(target_arch = "x86_64"))]
     impl Vectors for Narrow {
         type Vector = [u8; SQUARE];
@@ -302,7 +302,7 @@ mod vectors {
 
         #[inline(always)]
         fn zip(self, size: usize, a: [u8; SQUARE], b: [u8; SQUARE]) -> [[u8; SQUARE]; 2] {
-            // Byte k of the interleaved elements is in element k / size; even ones are a's.
+            // Byte k of the interleaved elements is in element k / size; even elements are a's.
             let byte = |k: usize| {
                 let (element, byte) = (k / size, k % size);
                 [a, b][element % 2][element / 2 * size + byte]
@@ -311,7 +311,7 @@ mod vectors {
         }
     }
 
-    /// No target has vectors of two squares that are known here.
+    /// Other architectures have no implementation of vectors of two squares.
     #[cfg(not(target_arch = "x86_64"))]
     pub(super) fn wide<R>(_: impl FnOnce(Narrow) -> R) -> Option<R> {
         None

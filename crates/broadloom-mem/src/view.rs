@@ -1,8 +1,8 @@
 //! Strided views of borrowed memory: [`View`] to read, [`ViewMut`] to write.
 //!
-//! A layout is checked once, when a view is made: each element that the shape reaches is in memory borrowed for `'a`,
-//! initialised and aligned to its size; a `ViewMut` borrows exclusively and reaches no byte by two indices. The elements
-//! of a generated view are in no memory: its addresses are numbers, which are never read from.
+//! A layout is checked once, when a view is made: each element that the shape reaches is in memory borrowed for `'a`, initialised
+//! and aligned to its size; a `ViewMut` borrows exclusively and reaches no byte by two indices. A generated view has no memory: its
+//! addresses are numbers, which are never dereferenced.
 
 use std::marker::PhantomData;
 
@@ -12,53 +12,53 @@ use broadloom_math::Elem;
 use crate::bytes::{bytes_of, bytes_of_mut};
 use crate::overlap::{Dims, Place, dims, disjoint};
 
-/// Why a view can't be made.
+/// The reason why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// Elements have 1, 2, 4 or 8 bytes.
+    /// The item size is not 1, 2, 4 or 8 bytes.
     #[error("an element can't have {item} bytes; 1, 2, 4 and 8 are possible")]
     Item {
-        /// The item size that was asked for.
+        /// The requested item size.
         item: usize,
     },
-    /// There must be one stride per dimension.
+    /// The number of strides differs from the number of dimensions.
     #[error("{strides} strides for {rank} dimensions")]
     Rank {
-        /// Dimensions in the shape.
+        /// The number of dimensions in the shape.
         rank: usize,
-        /// Strides given.
+        /// The number of strides.
         strides: usize,
     },
-    /// Some index leads out of the bytes.
+    /// Some index leads outside of the bytes.
     #[error("the layout reaches outside of its memory")]
     OutOfBounds,
-    /// Some element's address is no multiple of its size.
+    /// Some element's address is not a multiple of its size.
     #[error("an element's address is not a multiple of its size, {item}")]
     Misaligned {
         /// The item size.
         item: usize,
     },
-    /// A layout to be written to maps two indices to one byte, or is not known not to.
+    /// A layout to be written maps two indices to one byte, or is not known not to.
     #[error("the layout to be written to may map two indices to one element")]
     SelfOverlap,
 }
 
-/// What both kinds of view are made of.
+/// The common part of both kinds of view: an address, a shape and strides.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// The element with index 0 in every dimension; meaningless without elements.
+    /// The element with index 0 in every dimension; unspecified without elements.
     pub(crate) ptr: *mut u8,
     pub(crate) item: usize,
     pub(crate) shape: Dims<usize>,
     pub(crate) strides: Dims<isize>,
-    /// Addresses of the first byte reached and of the end; equal without elements, and where they are generated.
+    /// Addresses of the first byte reached and of the end; equal without elements, and for generated ones.
     pub(crate) reach: (usize, usize),
-    /// Elements are an eighth of their addresses, at which there is no memory.
+    /// Whether elements are computed from their addresses (as an eighth), at which there is no memory.
     pub(crate) is_generated: bool,
 }
 
 impl Layout {
-    /// A layout that [`check`] found to reach this far.
+    /// Makes a layout whose reach [`check`] has computed.
     #[inline(always)]
     fn new(
         ptr: *mut u8,
@@ -71,7 +71,7 @@ impl Layout {
         Layout { ptr, item, shape: dims(shape), strides: dims(strides), reach, is_generated: false }
     }
 
-    /// One dimension of `len` elements without gaps, known to be in memory.
+    /// A layout of one dimension of `len` contiguous elements, known to be in memory.
     #[inline]
     fn row(ptr: *mut u8, item: usize, len: usize) -> Layout {
         let reach = (ptr.addr(), ptr.addr() + item * len);
@@ -89,14 +89,14 @@ impl Layout {
         Place { address: self.ptr.addr(), item: self.item, shape: &self.shape, strides: &self.strides }
     }
 
-    /// Whether the extents are these.
+    /// Whether the shape is `extents`.
     #[inline]
     pub(crate) fn has_shape(&self, extents: &[usize]) -> bool {
-        // PERF: a comparison of slices is a call.
+        // PERF: a comparison of slices is a function call.
         self.shape.len() == extents.len() && self.shape.iter().zip(extents).all(|(a, b)| a == b)
     }
 
-    /// Whether the elements follow each other in row-major order, without gaps; of nothing, they do.
+    /// Whether the elements are contiguous in row-major order; true without elements.
     #[inline]
     pub(crate) fn is_row_major(&self) -> bool {
         let mut step = self.item as isize;
@@ -108,12 +108,12 @@ impl Layout {
         self.shape.contains(&0) || self.shape.iter().zip(&self.strides).rev().all(follows)
     }
 
-    /// The address of the element with this index, or `None` where the shape has no such index.
+    /// The address of the element with this index, or `None` if the shape has no such index.
     fn element(&self, index: &[usize]) -> Option<*mut u8> {
         let inside =
             index.len() == self.shape.len() && index.iter().zip(&self.shape).all(|(i, extent)| i < extent);
         let steps = index.iter().zip(&self.strides).map(|(&i, &stride)| i as isize * stride);
-        // In range and each partial sum too: these are distances inside the reach.
+        // In range, and so is each partial sum: these are distances inside the reach.
         inside.then(|| self.ptr.wrapping_offset(steps.sum()))
     }
 }
@@ -123,7 +123,7 @@ fn check_injective(shape: &[usize], strides: &[isize], item: usize) -> Result<()
     if injective(shape, strides, item) { Ok(()) } else { Err(ViewError::SelfOverlap) }
 }
 
-/// What the layout reaches relative to index 0, if it is one and stays in its bounds.
+/// The reach of the layout relative to index 0, if the layout is valid and stays in its bounds.
 fn check(
     address: usize,
     item: usize,
@@ -139,10 +139,10 @@ fn check(
     }
     let (low, high) = reach(shape, strides, item).ok_or(ViewError::OutOfBounds)?;
     if low == high {
-        // Without elements nothing is reached, so that any address will do.
+        // Without elements nothing is reached, so that any address is valid.
         return Ok((0, 0));
     }
-    // PERF: the item is a power of two; a division takes longer than all of the rest.
+    // PERF: the item is a power of two; a division would take longer than the rest of the function.
     let loose = |bits: usize| bits & (item - 1) != 0;
     let mut steps = shape.iter().zip(strides);
     if loose(address) || steps.any(|(&extent, &stride)| extent > 1 && loose(stride as usize)) {
@@ -156,7 +156,7 @@ fn check(
     if inside { Ok((low, high)) } else { Err(ViewError::OutOfBounds) }
 }
 
-/// A read-only strided view of memory that is borrowed for `'a`: up to any rank, strides of any sign and 0.
+/// A read-only strided view of memory borrowed for `'a`: any rank, strides of any sign or 0.
 ///
 /// ```
 /// use broadloom_mem::{View, bytes_of};
@@ -176,14 +176,14 @@ pub struct View<'a> {
 
 // SAFETY: a view is a `&[u8]` with a layout.
 unsafe impl Send for View<'_> {}
-// SAFETY: through `&View` memory is read only, and nobody writes to it for `'a`.
+// SAFETY: through `&View` memory is only read, and nothing writes to it for `'a`.
 unsafe impl Sync for View<'_> {}
 
 impl<'a> View<'a> {
     /// A view of `bytes`: elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
     ///
     /// # Errors
-    /// Where an index leads out of the bytes, or an element is not aligned to its size.
+    /// If an index leads outside of the bytes, or an element is not aligned to its size.
     pub fn new(
         bytes: &'a [u8],
         item: usize,
@@ -191,14 +191,14 @@ impl<'a> View<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: these are the bytes of a slice that is borrowed for `'a`: in one allocation, initialised, and not written.
+        // SAFETY: these are the bytes of a slice borrowed for `'a`: in one allocation, initialised, and not written.
         unsafe { View::within(bytes.as_ptr(), bytes.len(), item, offset, shape, strides) }
     }
 
     /// A view of the `len` bytes at `start`.
     ///
     /// # Safety
-    /// As of [`View::from_raw`], for all of these bytes.
+    /// As for [`View::from_raw`], for all of these bytes.
     #[inline]
     pub(crate) unsafe fn within(
         start: *const u8,
@@ -213,7 +213,7 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A view of a slice in its one dimension.
+    /// A one-dimensional view of a slice.
     pub fn of_slice<T: Elem>(elements: &'a [T]) -> View<'a> {
         let bytes = bytes_of(elements);
         View {
@@ -222,15 +222,15 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A view of memory at a pointer: the element with index 0 in every dimension.
+    /// A view of memory at a pointer, which is to the element with index 0 in every dimension.
     ///
     /// # Errors
-    /// As [`View::new`], where they can be seen without knowing the memory.
+    /// As for [`View::new`], as far as they can be detected without knowing the bounds of the memory.
     ///
     /// # Safety
-    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation,
-    /// initialised and valid for reads, and nothing may write to it, except through a [`Nest`](crate::Nest)
-    /// that has this view among its inputs and an output of exactly the same elements.
+    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation, initialised and valid for reads,
+    /// and nothing may write to it, except a [`Nest`](crate::Nest) that has this view among its inputs and an output of exactly the
+    /// same elements.
     pub unsafe fn from_raw(
         ptr: *const u8,
         item: usize,
@@ -241,8 +241,8 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// Generated elements of int64, in no memory: the one with index 0 is `first`, and the next along a dimension is larger
-    /// by its stride, which is counted in elements here.
+    /// A view of generated elements of int64, without memory: the one with index 0 is `first`, and along a dimension elements
+    /// increase by its stride, which is in elements here.
     ///
     /// ```
     /// use broadloom_mem::View;
@@ -256,8 +256,8 @@ impl<'a> View<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ViewError::Rank`] for another number of strides than dimensions, [`ViewError::OutOfBounds`] where eight times an
-    /// element, or the distance of two, is more than `isize::MAX`.
+    /// [`ViewError::Rank`] if the numbers of strides and dimensions differ, [`ViewError::OutOfBounds`] if eight times an element,
+    /// or the distance of two, exceeds `isize::MAX`.
     pub fn generated(first: isize, shape: &[usize], strides: &[isize]) -> Result<View<'a>, ViewError> {
         let in_bytes = |n: isize| n.checked_mul(8).ok_or(ViewError::OutOfBounds);
         let strides = strides.iter().map(|&stride| in_bytes(stride)).collect::<Result<Dims<isize>, _>>()?;
@@ -267,7 +267,7 @@ impl<'a> View<'a> {
         if first.checked_add(low).is_none() || first.checked_add(high).is_none() {
             return Err(ViewError::OutOfBounds);
         }
-        // Nothing is reached: an output that has these addresses is another thing.
+        // The reach is empty, so that an output at these addresses does not overlap the view.
         let layout =
             Layout { is_generated: true, reach: (0, 0), ..Layout::new(ptr, 8, shape, &strides, (0, 0)) };
         Ok(View { layout, memory: PhantomData })
@@ -278,8 +278,8 @@ impl<'a> View<'a> {
         self.layout.is_generated
     }
 
-    /// The elements as a slice, where they lie in memory, in row-major order without gaps; `None` where they don't, or the
-    /// type's size is not the view's.
+    /// The elements as a slice if they are contiguous in row-major order; `None` if they aren't, are generated, or have another
+    /// size than the type.
     pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
         let Layout { ptr, item, shape, .. } = &self.layout;
         if *item != size_of::<T>() || shape.contains(&0) {
@@ -289,13 +289,13 @@ impl<'a> View<'a> {
             return None;
         }
         let elements = shape.iter().product();
-        // SAFETY: these are the elements and nothing between them: in memory that is borrowed for `'a`, initialised and
-        // aligned (the view's invariant); any bytes are a valid `Store` of that size.
+        // SAFETY: these are the elements and nothing between them: in memory borrowed for `'a`, initialised and aligned (the view's
+        // invariant); any bytes are a valid `Store` of that size.
         Some(unsafe { std::slice::from_raw_parts(ptr.cast::<T::Store>(), elements) })
     }
 
-    /// Whether, of the dimensions that lead anywhere, each steps over everything that those with smaller strides span:
-    /// then every element is reached by one index only, along these.
+    /// Whether each dimension's stride is larger than the span of all dimensions with smaller strides, so that every element is
+    /// reached by one index only. Dimensions with the stride 0 or the extent 1 don't count.
     pub fn is_nested(&self) -> bool {
         let Layout { item, shape, strides, .. } = &self.layout;
         let leads = || shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
@@ -303,7 +303,7 @@ impl<'a> View<'a> {
         injective(&extents, &leads().map(|d| *d.1).collect::<Dims<isize>>(), *item)
     }
 
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub fn item(&self) -> usize {
         self.layout.item
     }
@@ -318,7 +318,7 @@ impl<'a> View<'a> {
         &self.layout.strides
     }
 
-    /// The element with this index, or `None` where the shape has no such index.
+    /// The element with this index, or `None` if the shape has no such index.
     ///
     /// # Panics
     /// If the type's size is not the view's.
@@ -332,32 +332,31 @@ impl<'a> View<'a> {
         let element = self.layout.element(index)?;
         let number = element.addr() as isize as i64 / 8;
         let at = if self.layout.is_generated { (&raw const number).cast() } else { element.cast_const() };
-        // SAFETY: an element that the shape reaches is in borrowed memory, initialised and aligned (the
-        // view's invariant), or it is generated, of 8 bytes as the type is, and read from `number`, which has the largest
-        // alignment that a `Store` has; any bytes are a valid `Store` of that size.
+        // SAFETY: an element that the shape reaches is in borrowed memory, initialised and aligned (the view's invariant), or it is
+        // generated, has 8 bytes as the type has, and is read from `number`, which has the largest alignment of any `Store`; any
+        // bytes are a valid `Store` of that size.
         Some(T::load(unsafe { at.cast::<T::Store>().read() }))
     }
 }
 
-/// A strided view of memory that is borrowed exclusively for `'a`, no byte of which is reached by two
-/// indices.
+/// A strided view of memory borrowed exclusively for `'a`, no byte of which is reached by two indices.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     pub(crate) layout: Layout,
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a view to write is a `&mut [u8]` with a layout.
+// SAFETY: a writable view is a `&mut [u8]` with a layout.
 unsafe impl Send for ViewMut<'_> {}
-// SAFETY: through `&ViewMut` memory is read only; what writes takes the view itself, or borrows it exclusively.
+// SAFETY: through `&ViewMut` memory is only read; writers take the view itself, or borrow it exclusively.
 unsafe impl Sync for ViewMut<'_> {}
 
 impl<'a> ViewMut<'a> {
     /// A view of `bytes`: elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
     ///
     /// # Errors
-    /// As [`View::new`]; and `SelfOverlap` unless, with the dimensions ordered by the size of their strides,
-    /// each stride steps over everything that the smaller ones span.
+    /// As for [`View::new`]; and `SelfOverlap` unless, with the dimensions ordered by the size of their strides, each stride is
+    /// larger than the span of the smaller ones.
     pub fn new(
         bytes: &'a mut [u8],
         item: usize,
@@ -371,23 +370,22 @@ impl<'a> ViewMut<'a> {
         Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A view of a slice in its one dimension; for `bool` take a slice of `u8`, the bytes that are written.
+    /// A one-dimensional view of a slice; for `bool` use a slice of `u8`, the bytes that are written.
     pub fn of_slice<T: Elem<Store = T>>(elements: &'a mut [T]) -> ViewMut<'a> {
         let len = elements.len();
         let bytes = bytes_of_mut(elements);
         ViewMut { layout: Layout::row(bytes.as_mut_ptr(), size_of::<T>(), len), memory: PhantomData }
     }
 
-    /// A view of memory at a pointer: the element with index 0 in every dimension.
+    /// A view of memory at a pointer, which is to the element with index 0 in every dimension.
     ///
     /// # Errors
-    /// As [`ViewMut::new`], where they can be seen without knowing the memory.
+    /// As for [`ViewMut::new`], as far as they can be detected without knowing the bounds of the memory.
     ///
     /// # Safety
-    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation,
-    /// initialised and valid for reads and writes, and nothing else may read or write it, except through a
-    /// [`Nest`](crate::Nest) that has this view among its outputs: as an input there, or as another output,
-    /// which the nest then rejects.
+    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation, initialised and valid for reads
+    /// and writes, and nothing else may read or write it, except a [`Nest`](crate::Nest) that has this view among its outputs: as
+    /// an input there, or as another output, which the nest then rejects.
     pub unsafe fn from_raw(
         ptr: *mut u8,
         item: usize,
@@ -399,7 +397,7 @@ impl<'a> ViewMut<'a> {
         Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// Whether the two have no byte in common, as far as that can be told from addresses and strides.
+    /// Whether the two are proven not to overlap, from addresses and strides.
     pub fn is_apart_from(&self, other: &ViewMut<'_>) -> bool {
         let (a, b) = (&self.layout, &other.layout);
         let is_empty = |layout: &Layout| layout.reach.0 == layout.reach.1;
@@ -407,18 +405,18 @@ impl<'a> ViewMut<'a> {
         is_empty(a) || is_empty(b) || !near || disjoint(a.place(), b.place())
     }
 
-    /// The bytes from the lowest element to the one with index 0 in every dimension.
+    /// The number of bytes from the lowest element to the one with index 0 in every dimension.
     pub fn offset(&self) -> usize {
         let (low, high) = self.layout.reach;
         if low == high { 0 } else { self.layout.ptr.addr() - low }
     }
 
-    /// Whether the elements follow each other in row-major order, without gaps.
+    /// Whether the elements are contiguous in row-major order.
     pub fn is_row_major(&self) -> bool {
         self.layout.is_row_major()
     }
 
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub fn item(&self) -> usize {
         self.layout.item
     }

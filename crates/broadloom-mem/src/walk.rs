@@ -1,7 +1,7 @@
-//! The walk itself: from units of work to blocks.
+//! The walk: from units of work to blocks.
 //!
-//! Each element of the units is in exactly one block. What a block's pointers say is valid while the body runs: packed
-//! and generated inputs are filled before it is called, and packed outputs are written to memory after it.
+//! Each element of the units is in exactly one block. A block's pointers are valid while the body runs: packed and generated inputs
+//! are filled before the call, and packed outputs are written to memory after it.
 
 use std::ops::{ControlFlow, Range};
 
@@ -18,31 +18,31 @@ use crate::scratch::Scratch;
 use crate::stream::LINE;
 use crate::tile::{Item, SLACK, Strided, Tile, by_item};
 
-/// What to do about inputs that are, element for element, an output as well.
+/// The treatment of inputs that are also outputs, element for element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasPolicy {
-    /// Hand them in where they are: for machine code, which reads each element before it writes it. Safe
-    /// accessors panic for such an input.
+    /// They are used in place: for machine code, which reads each element before it writes it. Safe accessors panic for such an
+    /// input.
     InPlace,
-    /// [`InPlace`](AliasPolicy::InPlace), and inputs whose elements are a step apart are where they are, too, unless they are an
-    /// output: for machine code that reads them so ([`Access::Reversed`](broadloom_ir::loop_plan::Access)). Under the other
-    /// policies they are packed.
+    /// As [`InPlace`](AliasPolicy::InPlace), and stepped inputs are used in place as well, unless they are also an output: for
+    /// machine code that reads them so ([`Access::Reversed`](broadloom_ir::loop_plan::Access)). Under the other policies they are
+    /// packed.
     Stepped,
-    /// Hand in a copy of each block, made before the body sees it: for safe bodies.
+    /// They are copied for each block before the body is called: for safe bodies.
     Copy,
 }
 
-/// What is called for each block; it breaks to stop the walk.
+/// The function called for each block; it breaks to stop the walk.
 pub type Body<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
 
-/// Bytes between the rows of a packed tile that are not used, to spread its rows over the cache's sets.
+/// Unused bytes between the rows of a packed tile, which spread its rows over the cache's sets.
 const PAD: usize = 64;
 
 /// Runs the units.
 ///
 /// # Safety
-/// The operands must be those that the plan was bound to, and their memory still be borrowed; no one else may run any of
-/// these units, or read what they write, meanwhile.
+/// The operands must be those that the plan was bound to, and their memory still be borrowed; while this runs, nothing else may run
+/// any of these units, or read what they write.
 pub(crate) unsafe fn run(
     plan: &LoopPlan,
     operands: &[BoundOperand],
@@ -76,8 +76,8 @@ pub(crate) unsafe fn run(
             walk.set(i, operand.ptr.wrapping_offset(start as isize * plan.inner_stride(i)), 0);
         }
         walk.first = start;
-        // SAFETY: the one row of the plan, of which start..end are these units' elements; no operand is packed, so that
-        // each is contiguous there or uniform.
+        // SAFETY: start..end are these units' elements of the only row of the plan; no operand is packed, so that each is
+        // contiguous there or uniform.
         return unsafe { walk.call(1, end - start) };
     }
     // SAFETY: the operands and the units are those of this function's contract.
@@ -93,14 +93,14 @@ pub(crate) unsafe fn run(
 
 struct Walk<'w> {
     plan: &'w LoopPlan,
-    /// Inputs, then outputs.
+    /// The operands: inputs, then outputs.
     operands: &'w [BoundOperand],
-    /// Whether inputs that alias an output are copied.
+    /// Whether inputs that are also outputs are copied.
     copy: bool,
     any_alias: bool,
-    /// Whether inputs with a step are handed in where they are.
+    /// Whether stepped inputs are used in place.
     reads_steps: bool,
-    /// Where the block of each operand is.
+    /// The address of each operand's block.
     places: SmallVec<[RawOperand; 6]>,
     /// The linear index of the block's first element, and the distance of its rows there.
     first: usize,
@@ -135,7 +135,7 @@ impl Odometer {
         }
     }
 
-    /// An operand's distance to this position, with the given indices in the last two dimensions.
+    /// An operand's offset at this position, with the given indices in the last two dimensions.
     fn offset(&self, plan: &LoopPlan, operand: usize, row: usize, col: usize) -> isize {
         let steps = self.index.iter().zip(plan.strides(operand)).map(|(&i, &stride)| i as isize * stride);
         steps.sum::<isize>()
@@ -154,18 +154,18 @@ impl Walk<'_> {
         }
     }
 
-    /// Where an operand is at a position: of a generated one, a number.
+    /// An operand's address at a position; for a generated operand, a number.
     fn at(&self, odometer: &Odometer, operand: usize, row: usize, col: usize) -> *mut u8 {
         self.operands[operand].ptr.wrapping_offset(odometer.offset(self.plan, operand, row, col))
     }
 
-    /// The linear indices of the units, but in tiled mode.
+    /// The range of linear indices of the units, in direct and flat mode.
     #[inline]
     fn linear(&self, units: Range<usize>) -> (usize, usize) {
         (self.plan.elements_before(units.start), self.plan.elements_before(units.end))
     }
 
-    /// Points operand `i` at its block.
+    /// Sets the pointer of operand `i` to its block.
     #[inline]
     fn set(&mut self, i: usize, ptr: *mut u8, row_stride: isize) {
         self.places[i] = RawOperand { ptr, row_stride };
@@ -188,8 +188,8 @@ impl Walk<'_> {
             any_alias: self.any_alias,
             reads_steps: self.reads_steps,
         };
-        // SAFETY: each pointer is set for so many rows and columns (the contract), and memory stays borrowed for the call
-        // (`run`). The body alone has them: a walk calls one body at a time, and its units are no one else's.
+        // SAFETY: each pointer is set for these rows and columns (the contract), and memory stays borrowed for the call (`run`).
+        // Only the body uses the pointers: a walk calls one body at a time, and nothing else has its units.
         (self.body)(&mut unsafe { Block::new(self.operands, raw) })
     }
 
@@ -209,7 +209,7 @@ impl Walk<'_> {
         self.row_step = cols;
         while left > 0 {
             self.first = end - left;
-            // The rest of a row, or as many whole rows as there are, or the start of a row.
+            // The rest of a row, or as many whole rows as remain, or the start of a row.
             let (rows, width) = if col > 0 || left < cols {
                 (1, left.min(cols - col))
             } else {
@@ -218,8 +218,8 @@ impl Walk<'_> {
             for i in 0..self.operands.len() {
                 self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
             }
-            // SAFETY: rows row..row + rows and columns col..col + width are in the last two dimensions, and their linear
-            // indices in start..end, which are these units' elements; `copies` made the tiles.
+            // SAFETY: rows row..row + rows and columns col..col + width are in the last two dimensions, and their linear indices in
+            // start..end, which are these units' elements; `copies` made the tiles.
             unsafe {
                 match &tiles {
                     None => self.call(rows, width)?,
@@ -239,7 +239,7 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Tiles for the inputs that are to be copied in direct mode, unless memory for them is refused.
+    /// Allocates tiles for the inputs to be copied in direct mode; `None` if memory is refused.
     fn copies(&self, scratch: &mut Scratch) -> Option<SmallVec<[*mut u8; 4]>> {
         let (rows, cols) = self.plan.tile();
         let size = |operand: &BoundOperand| match self.packs(operand) {
@@ -272,22 +272,22 @@ impl Walk<'_> {
                         .wrapping_offset(row as isize * from.row_stride + col as isize * from.col_stride);
                     if self.packs(operand) {
                         let tile = Tile { ptr: tiles[i], pitch: cols * operand.item() };
-                        // SAFETY: the elements are some of the block's, which is valid for reads (the contract). The tile has
-                        // room for `high` × `wide` of them and the slack, and is memory of the scratch's own.
+                        // SAFETY: the elements are some of the block's, which is valid for reads (the contract). The tile has room
+                        // for `high` × `wide` of them and the slack, and is the scratch's own memory.
                         unsafe { by_item!(operand.item(), gather(Strided { ptr, ..from }, tile, rows, cols)) }
                         self.set(i, tile.ptr, tile.pitch as isize);
                     } else {
                         self.set(i, ptr, from.row_stride);
                     }
                 }
-                // SAFETY: each pointer is set to a copy of these rows and columns, or to themselves in the block.
+                // SAFETY: each pointer is set to these rows and columns of the block, or to a copy of them.
                 unsafe { self.call(rows, cols)? }
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// The units of a tiled plan of which no operand is packed: as many at a time as are side by side, or one below the other.
+    /// Runs units of a tiled plan without packed operands, as many at a time as are adjacent in a row or in a column.
     ///
     /// # Safety
     /// As [`run`]; no operand may be [packed](Walk::packs).
@@ -318,8 +318,8 @@ impl Walk<'_> {
                 self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
             }
             self.first = first_of(row, col);
-            // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, those of the units before `unit` that
-            // were not walked yet, in place: the operands are contiguous, uniform, or read in steps.
+            // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which belong to units before `unit`
+            // that were not visited yet, in place: the operands are contiguous, uniform, or stepped.
             unsafe { self.call(rows, cols)? }
             if unit.is_multiple_of(groups_across * groups_down) {
                 odometer.advance();
@@ -339,7 +339,7 @@ impl Walk<'_> {
         let size = |operand| if self.packs(operand) { high * pitch(operand) + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
-        // Where each tile begins and its size, of the block before.
+        // The address and size of each tile of the previous block.
         type Filled = (*mut u8, usize, usize);
         let mut filled: SmallVec<[Filled; 4]> =
             SmallVec::from_elem((std::ptr::null_mut(), 0, 0), tiles.len());
@@ -363,17 +363,17 @@ impl Walk<'_> {
                         continue;
                     }
                     let tile = Tile { ptr: tiles[i], pitch: pitch(operand) };
-                    // One row stands for all where rows repeat.
+                    // If rows repeat, one row is copied and used for all.
                     let (copied, between) =
                         if row_stride == 0 { (1, 0) } else { (rows, tile.pitch as isize) };
                     if i < plan.inputs() {
                         let from = Strided { ptr, row_stride, col_stride };
-                        // SAFETY: rows row..row + copied and columns col..col + cols of an input, which is borrowed, or
-                        // generated, with elements of 8 bytes. The tile has room for `high` rows of `wide` elements and the
-                        // slack, and is the scratch's own memory.
+                        // SAFETY: rows row..row + copied and columns col..col + cols of an input, which is borrowed, or generated,
+                        // with elements of 8 bytes. The tile has room for `high` rows of `wide` elements and the slack, and is the
+                        // scratch's own memory.
                         unsafe {
                             match operand.is_generated() {
-                                // What repeats from tile to tile is there already.
+                                // An input that repeats from tile to tile is already in its tile.
                                 true if filled[i] == (ptr, copied, cols) => {}
                                 true => generate(from, tile, copied, cols),
                                 false => by_item!(operand.item(), gather(from, tile, copied, cols)),
@@ -383,8 +383,8 @@ impl Walk<'_> {
                     filled[i] = (ptr, copied, cols);
                     self.set(i, tile.ptr, between);
                 }
-                // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which are this unit's: in
-                // place where they are contiguous or uniform, else in a tile of as many.
+                // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which are this unit's: in place
+                // if they are contiguous or uniform, else in a tile of as many.
                 let flow = unsafe { self.call(rows, cols) };
                 for (i, operand) in self.operands.iter().enumerate().skip(plan.inputs()) {
                     if self.packs(operand) {
@@ -392,8 +392,8 @@ impl Walk<'_> {
                         let (row_stride, col_stride) = (plan.row_stride(i), plan.inner_stride(i));
                         let to = Strided { ptr, row_stride, col_stride };
                         let tile = Tile { ptr: tiles[i], pitch: pitch(operand) };
-                        // SAFETY: the elements of an output that the body was called for, which no other part has, and the
-                        // tile that holds as many.
+                        // SAFETY: the elements of an output that the body was called for, which no other part has, and the tile
+                        // that holds as many.
                         unsafe { by_item!(operand.item(), scatter(tile, to, rows, cols)) }
                     }
                 }
@@ -413,7 +413,7 @@ impl Walk<'_> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
         let wide = plan.tile().1;
-        // A tile of what repeats has a line more, of elements of at least a byte.
+        // A tile of a repeating operand has room for one more line of elements, which have at least one byte.
         let size = |operand| if self.packs(operand) { (wide + LINE) * operand.item() + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
@@ -430,8 +430,8 @@ impl Walk<'_> {
             && written.iter().all(Option::is_none)
             && read.iter().flatten().all(repeats)
         {
-            // SAFETY: the units' elements, of which there are a tile and a line; the walks, the table and the tiles are those
-            // made for the operands, all tiles are of inputs that repeat with the tile, and each has room for a line more.
+            // SAFETY: the units' elements, which are at least a tile and a line; the walks, the table and the tiles are those made
+            // for the operands, all tiles are of inputs that repeat with the tile, and each has room for a line more.
             return unsafe { self.repeated(start..end, &walks, table, &tiles) };
         }
         for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
@@ -446,7 +446,7 @@ impl Walk<'_> {
                     None if operand.class == AccessClass::Contiguous => {
                         self.set(i, operand.ptr.wrapping_add(at * operand.item()), 0);
                     }
-                    // Tiles start at a multiple of the period: what the first one got is right for all.
+                    // Tiles start at a multiple of the period, so the contents of the first tile are right for all.
                     Some(walk)
                         if walk.period.is_some_and(|period| at > start && wide.is_multiple_of(period)) => {}
                     Some(walk) if i < plan.inputs() => {
@@ -457,14 +457,14 @@ impl Walk<'_> {
                     _ => {}
                 }
             }
-            // SAFETY: each pointer is set to the elements `range`, in one row: in place where they follow each other or are
-            // one for all, else in a tile.
+            // SAFETY: each pointer is set to the elements `range`, in one row: in place if they are contiguous or uniform, else in
+            // a tile.
             let flow = unsafe { self.call(1, cols) };
             for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate().skip(plan.inputs()) {
                 if let Some(walk) = walk {
                     let (to, from) = (operand.ptr, tiles[i]);
-                    // SAFETY: the range is in start..end, indices of this output that no other part has; the body wrote as
-                    // many elements to the tile; the table is the one that all walks were made with.
+                    // SAFETY: the range is in start..end, indices of this output that no other part has; the body wrote as many
+                    // elements to the tile; the table is the one that all walks were made with.
                     unsafe { by_item!(operand.item(), unpack(walk, table, to, range.clone(), from)) }
                 }
             }
@@ -473,13 +473,14 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Walks a range where each packed operand repeats with the tile: the tile is filled once and stands for every row of one
-    /// block, whose rows are as long as the tile. The first output begins them with a line: the elements before are a block
-    /// of their own.
+    /// Walks a range in which each packed operand repeats with the tile: the tile is filled once and used for every row of one
+    /// block, whose rows are as long as the tile. Rows begin at a cache line of the first output; the elements before the first
+    /// such line are a block of their own.
     ///
     /// # Safety
-    /// As [`run`], for elements `range` of these units, at least a tile and [`LINE`]; only inputs are packed, with a period that divides
-    /// the tile, by these walks, of this table, into these tiles, which have room for [`LINE`] elements and the slack more.
+    /// As for [`run`], for elements `range` of these units, at least a tile and [`LINE`]; only inputs are packed, with a period
+    /// that divides the tile, by these walks, of this table, into these tiles, which have room for [`LINE`] more elements and the
+    /// slack.
     unsafe fn repeated(
         &mut self,
         range: Range<usize>,
@@ -496,12 +497,12 @@ impl Walk<'_> {
         let head = self.operands.get(self.plan.inputs()).map_or(0, to_line);
         let mut firsts: SmallVec<[*mut u8; 4]> = SmallVec::new();
         for ((operand, walk), &tile) in self.operands.iter().zip(walks).zip(tiles) {
-            // Rows in the tile begin with a line, too.
+            // Rows in the tile begin at a cache line as well.
             let first = tile.wrapping_add((head * operand.item()).wrapping_neg() % LINE);
             firsts.push(first);
             if let Some(walk) = walk {
-                // SAFETY: `head < LINE`, so that the elements are some of the range; their bytes before a row end with a line, at
-                // the `LINE` elements that the tile has more (the contract). The walk and the table are the input's own.
+                // SAFETY: `head < LINE`, so that the elements are some of the range; the bytes before the first row end at a line,
+                // within the [`LINE`] additional elements of the tile (the contract). The walk and the table are the input's own.
                 unsafe { fill(operand, walk, table, start..start + wide + head, first) }
             }
         }
@@ -512,7 +513,7 @@ impl Walk<'_> {
             if cols == 0 || rows == 0 {
                 continue;
             }
-            // The place in the tile: the period divides it, and so the distance of rows.
+            // The offset in the tile: the period divides it, and so the distance of rows.
             let place = if at == start { 0 } else { head };
             for (i, operand) in self.operands.iter().enumerate() {
                 let (item, is_packed) = (operand.item(), walks[i].is_some());
@@ -525,8 +526,8 @@ impl Walk<'_> {
                 }
             }
             // SAFETY: `at` to `at + rows * cols` are in the range. Operands in place are contiguous there, with rows of `wide`
-            // elements, or uniform; a packed one has the first `head` elements in its tile and a row behind them, which is that
-            // of all rows, and begins with those of the rest, since its period divides a row.
+            // elements, or uniform; a packed one has the first `head` elements in its tile, followed by a row that is used for all
+            // rows and whose beginning serves the remaining elements, since the period divides a row.
             unsafe { self.call(rows, cols)? }
         }
         ControlFlow::Continue(())
@@ -538,7 +539,7 @@ impl Walk<'_> {
 /// # Safety
 /// As [`Linear::pack`] with the input's own walk and memory; a generated input has elements of 8 bytes.
 unsafe fn fill(operand: &BoundOperand, walk: &Linear, table: &[isize], range: Range<usize>, tile: *mut u8) {
-    // SAFETY: the arguments are handed on as they are.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe {
         match operand.is_generated() {
             true => walk.generate(table, operand.ptr, range, tile),
@@ -547,20 +548,20 @@ unsafe fn fill(operand: &BoundOperand, walk: &Linear, table: &[isize], range: Ra
     }
 }
 
-/// [`Linear::pack`], as a function to be named with the element's size.
+/// Calls [`Linear::pack`]; a free function, so that it can be instantiated by element size.
 ///
 /// # Safety
-/// The same.
+/// As for [`Linear::pack`].
 unsafe fn pack<T: Item>(walk: &Linear, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
-    // SAFETY: the arguments are handed on as they are.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe { walk.pack::<T>(table, base, range, tile) }
 }
 
-/// [`Linear::unpack`], likewise.
+/// Calls [`Linear::unpack`]; a free function, so that it can be instantiated by element size.
 ///
 /// # Safety
-/// The same.
+/// As for [`Linear::unpack`].
 unsafe fn unpack<T: Item>(walk: &Linear, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
-    // SAFETY: the arguments are handed on as they are.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe { walk.unpack::<T>(table, base, range, tile) }
 }

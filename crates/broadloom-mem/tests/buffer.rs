@@ -64,7 +64,7 @@ fn a_file_is_mapped() -> std::io::Result<()> {
     file.write_all(&bytes)?;
     let whole = Buffer::map_file(&file, 0, bytes.len())?;
     assert!(whole.as_bytes() == bytes && !whole.is_writable());
-    // Offsets need not be those of pages.
+    // Offsets in a file need not be multiples of a page.
     let tail = Buffer::map_file(&file, 128, bytes.len() - 128)?;
     assert_eq!(tail.typed::<u32>().map(|x| x[0].to_le()), Some(32));
     assert!(Buffer::map_file(&file, 40_000, 0)?.is_empty());

@@ -1,4 +1,4 @@
-//! Plans in order: blocks without outputs, whose linear index numbers the elements, and outputs that a body gives them.
+//! Plans in order: blocks without outputs, whose linear index numbers the elements, and outputs provided by the body.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use broadloom_mem::{AliasPolicy, Nest, NestError, Operands, Region, Scratch, Vie
 
 use super::model::{Array, Rng, Style};
 
-/// A plan of one kind over these arrays, from the element with index 0 on.
+/// A plan in order, or in rows, for these arrays, from the element with index 0 on.
 fn plan(arrays: &[Array], shape: &[usize], rows: bool) -> Result<LoopPlan, LoopPlanError> {
     let layouts = arrays.iter().map(|x| OperandLayout::in_memory(x.item, 0, &x.strides));
     match rows {
@@ -78,7 +78,7 @@ fn blocks_are_numbered_in_c_order() {
         let mut met = vec![0_u8; elements];
         let width = shape[rank.min(shape.len()) - 1];
         let done = nest.run(AliasPolicy::InPlace, &mut scratch, &mut |block| {
-            // In one mode tiles may cut rows anywhere: what is in rows is cut between them.
+            // In flat mode without rows, tiles may end anywhere in a row; with rows they end between rows.
             if rows && plan.mode() == LoopMode::Flat && width <= 1024 {
                 assert!(block.cols().is_multiple_of(width) && block.first_of(0).is_multiple_of(width));
             }
@@ -95,7 +95,7 @@ fn blocks_are_numbered_in_c_order() {
                     }
                 }
             }
-            // Some rows and columns of it, to memory of the body's own.
+            // Some rows and columns of the block, with outputs in memory of the body's own.
             let (row, col) = (height / 2, cols / 3);
             let mut out = vec![0_u64; (height - row) * (cols - col)];
             let number = block.first_of(row) + col;
@@ -143,7 +143,7 @@ fn what_is_outside_or_between_elements_is_refused() {
         assert_eq!(bind(&row, whole, from), if fits { Ok(()) } else { refused }, "{from}");
     }
     assert!(bind(&plan(&[-4], &[6]), whole, 16).is_err() && bind(&plan(&[-4], &[6]), whole, 20).is_ok());
-    // Of every second element, those between are not read.
+    // For every second element, the elements between them are not read.
     let every_second = View::new(bytes_of(&x), 4, 0, &[12], &[8]).expect("inside");
     let gaps = Region::of_elements(&every_second);
     assert!(bind(&plan(&[8], &[6]), gaps, 16).is_ok());

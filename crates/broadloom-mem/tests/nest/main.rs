@@ -1,4 +1,4 @@
-//! The walk against a naive model: every index of the space, one at a time.
+//! Compares the walk with a naive model that visits every index of the space one at a time.
 
 mod in_order;
 mod model;
@@ -91,7 +91,7 @@ fn every_length() {
     }
 }
 
-/// Shapes large enough for several units, tiles that are cut at every border, and every pack pattern.
+/// Shapes large enough for several units, tiles that are shortened at every border, and every pack pattern.
 #[test]
 fn large_layouts() {
     use LoopMode::{Direct, Flat, Tiled};
@@ -154,14 +154,14 @@ fn large_layouts() {
                 let inputs = [plain.clone(), other.clone()];
                 let got = check(&mut rng, &mut scratch, shape, &inputs, std::slice::from_ref(&out), 32);
                 assert_eq!(got, mode, "{shape:?} {:?}", other.strides);
-                // Generated, it is walked in the same mode, but where it would be used in place.
+                // As a generated operand it is walked in the same mode, except where it would be used in place.
                 if item == 8 {
                     let inputs = [plain.clone(), other.clone().generated()];
                     let got = check(&mut rng, &mut scratch, shape, &inputs, &[out], 32);
                     let wanted = if mode == Direct { Tiled } else { mode };
                     assert_eq!(got, wanted, "{shape:?} {:?}, generated", other.strides);
                 }
-                // As an output, where it can be one, together with a plain one.
+                // As an output, if it can be one, together with a plain output.
                 if other.strides.iter().all(|&s| s != 0) {
                     let out = Array::random(&mut rng, shape, item, PLAIN);
                     let inputs = std::slice::from_ref(&plain);
@@ -208,7 +208,7 @@ fn many_threads() {
 fn aliasing() {
     type Place<'a> = (usize, &'a [isize]);
     let rows: &[(&[usize], Place<'_>, Place<'_>, Option<bool>)] = &[
-        // Shape, input, output: exactly the same, disjoint, or an error.
+        // Shape, input, output; and whether they are the same, disjoint, or an error.
         (&[10], (0, &[1]), (0, &[1]), Some(true)),
         (&[10], (0, &[1]), (1, &[1]), None),
         (&[10], (0, &[1]), (10, &[1]), Some(false)),
@@ -244,7 +244,7 @@ fn aliasing() {
         ] {
             let mut got = memory.clone();
             let base = got.as_mut_ptr();
-            // SAFETY: in the bounds of `got`, which nobody else uses while the nest lives.
+            // SAFETY: in the bounds of `got`, which nothing else uses while the nest lives.
             let (view, out) = unsafe {
                 let input = View::from_raw(base.add(input.0).cast(), 4, shape, &in_strides).expect("a view");
                 (input, ViewMut::from_raw(base.add(output.0).cast(), 4, shape, &out_strides).expect("a view"))
@@ -284,7 +284,7 @@ fn aliasing() {
 fn a_safe_body_cannot_read_in_place() {
     let mut x = [1u32, 2, 3];
     let base = x.as_mut_ptr().cast::<u8>();
-    // SAFETY: in the bounds of `x`, which nobody else uses while the nest lives.
+    // SAFETY: in the bounds of `x`, which nothing else uses while the nest lives.
     let (a, out) = unsafe { (View::from_raw(base, 4, &[3], &[4]), ViewMut::from_raw(base, 4, &[3], &[4])) };
     let mut nest = Nest::new(&[3], &[a.expect("a view")], [out.expect("a view")]).expect("exactly the same");
     let _ = nest.run(AliasPolicy::InPlace, &mut Scratch::new(), &mut |block| {
@@ -307,7 +307,7 @@ fn a_safe_body_cannot_read_steps() {
     });
 }
 
-/// A block of a plan with steps alone has as many elements as there are in line, whatever the units.
+/// A block of a plan that only has stepped inputs extends over all elements in line, whatever the units.
 #[test]
 fn steps_are_walked_in_few_blocks() {
     let x = vec![1u32; 200_000];
@@ -470,7 +470,7 @@ fn bind(plan: &LoopPlan, inputs: &[&[u8]], outputs: Vec<&mut [u8]>) -> Result<()
     Nest::bind(plan, &mut operands).map(drop)
 }
 
-/// Slices that are too short or not aligned, too few and too many; the slices that a plan is bound to may be longer.
+/// Slices that are too short or not aligned, too few and too many; slices may be longer than the plan needs.
 #[test]
 fn slices_that_do_not_fit_are_refused() {
     let (a, mut out) = ([1u32; 9], [0u32; 4]);
@@ -495,14 +495,14 @@ fn slices_that_do_not_fit_are_refused() {
     assert_eq!(bind(&plan, &[a], vec![&mut bytes_of_mut(&mut out)[..15]]), no_output(0));
     assert_eq!(bind(&plan, &[a], vec![]), no_output(0));
     assert_eq!(bind(&plan, &[a], vec![bytes_of_mut(&mut out), &mut []]), no_output(1));
-    // What begins before the slice does.
+    // An operand that begins before its slice.
     let layouts = [OperandLayout::in_memory(4, -4, read), layouts[1]];
     let before = LoopPlan::new(&[4], 1, layouts, 1).expect("layouts");
     assert_eq!(bind(&before, &[a], vec![bytes_of_mut(&mut out)]), no_input(0));
 }
 
-/// Generated elements are in no memory: outputs at the addresses that they are counted by are apart from them, a slice for
-/// them has no bytes, and no number is too large for them that a distance holds.
+/// Generated elements have no memory: outputs at the addresses that they are computed from do not overlap them, a slice for them
+/// has no bytes, and any number is valid that fits in a distance.
 #[test]
 fn generated_inputs_have_no_memory() {
     let mut out = [0u64; 4];

@@ -1,4 +1,4 @@
-//! A naive model of the walk, and one case in every way that a nest can be run, held to it.
+//! A naive model of the walk, and a check that compares it with every way to run a nest.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use broadloom_mem::{
     bytes_of_mut,
 };
 
-/// A small generator (splitmix64): the same cases on every run.
+/// A small random generator (splitmix64), with the same sequence on every run.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -41,11 +41,11 @@ pub struct Array {
     pub offset: usize,
     pub shape: Vec<usize>,
     pub strides: Vec<isize>,
-    /// Each element is an eighth of its offset: a nest is to find that out without the memory.
+    /// Whether each element is an eighth of its offset. A nest has to compute it without the memory.
     pub is_generated: bool,
 }
 
-/// How an array's dimensions lie in memory.
+/// The layout of an array's dimensions in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     pub permute: bool,
@@ -84,7 +84,7 @@ impl Array {
         Array { words, item, offset: lead + offset, shape: shape.to_vec(), strides, is_generated: false }
     }
 
-    /// The same layout over elements that are generated, where they have 8 bytes.
+    /// The array with generated elements, if elements have 8 bytes.
     pub fn generated(mut self) -> Array {
         if self.item == 8 {
             self.words.iter_mut().zip(0..).for_each(|(word, number)| *word = number);
@@ -134,7 +134,7 @@ impl Array {
     }
 }
 
-/// The value of output `j`: something that depends on every input's every bit, and on which input it is.
+/// The value of output `j`: a hash of every input's bits and position.
 pub fn body(j: usize, inputs: impl Iterator<Item = u64>) -> u64 {
     inputs.fold(j as u64 + 1, |sum, x| (sum ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
 }
@@ -218,14 +218,14 @@ pub fn raw_output(raw: RawBlock<'_>, item: usize, j: usize, row: usize, col: usi
     unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, item) }
 }
 
-/// Item sizes and accesses, which a body needs besides the block.
+/// Item sizes and accesses, which a body needs in addition to the block.
 #[derive(Clone, Debug)]
 pub struct Kinds {
     pub inputs: Vec<(usize, Access)>,
     pub outputs: Vec<usize>,
 }
 
-/// Runs a part and gives how many elements it visited.
+/// Runs a part and returns the number of elements that it visited.
 pub fn run_part(part: Part<'_>, scratch: &mut Scratch, kinds: &Kinds, way: Way) -> usize {
     let (expected, mut visited) = (part.elements(), 0);
     let flow = part.run(scratch, &mut |block| {
@@ -265,7 +265,7 @@ pub fn run_part(part: Part<'_>, scratch: &mut Scratch, kinds: &Kinds, way: Way) 
     visited
 }
 
-/// Runs the nest in parts, last part first, and gives its mode.
+/// Runs the nest in parts, the last part first, and returns its mode.
 pub fn run(
     mut nest: Nest<'_>,
     items: &Kinds,
@@ -288,7 +288,7 @@ pub fn run(
         kind.1 = access;
     }
     let parts_left = nest.split(parts, policy);
-    // As they come, or as several threads take them.
+    // The parts of the iterator, or those that several threads take.
     let all: Vec<Part<'_>> = match way {
         Way::Safe => parts_left.collect(),
         Way::Raw => {
@@ -311,7 +311,7 @@ pub fn kinds(inputs: &[Array], outputs: &[Array]) -> Kinds {
     }
 }
 
-/// One case, in both ways, whole and in parts, as views and as slices that a plan is bound to; gives the mode.
+/// Checks one case in both ways, whole and in parts, with views and with slices that a plan is bound to; returns the mode.
 pub fn check(
     rng: &mut Rng,
     scratch: &mut Scratch,
@@ -357,7 +357,7 @@ pub fn check(
     mode
 }
 
-/// The plan for operands in slices.
+/// Plans the loops for operands in slices.
 pub fn plan(shape: &[usize], inputs: &[Array], outputs: &[Array], min_row: usize) -> LoopPlan {
     let layouts = inputs.iter().chain(outputs).map(Array::layout);
     LoopPlan::new(shape, inputs.len(), layouts, min_row).expect("layouts")

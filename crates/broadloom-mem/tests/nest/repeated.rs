@@ -1,4 +1,4 @@
-//! Short rows beside operands that repeat, which are one block: every length around a tile, wherever the output begins.
+//! Short rows with operands that repeat, which are one block: every length around a tile, and every alignment of the output.
 
 use std::ops::ControlFlow;
 
@@ -8,26 +8,26 @@ use broadloom_mem::{AliasPolicy, Nest, Scratch, View, ViewMut, bytes_of};
 use crate::model::{raw_input, raw_output};
 
 const LINE: usize = 64;
-/// What no run may change.
+/// The words around the output, which no run may change.
 const GUARD: u32 = 0xdead_beef;
 
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Line(#[expect(dead_code, reason = "read as words")] [u32; LINE / 4]);
 
-/// Rows of `cols` elements: the output is the first input and, of the row that repeats, elements of `item` bytes; the first input is
-/// in place if `is_shared`.
+/// Rows of `cols` elements. The output is computed from the first input and from the row that repeats, which has elements of
+/// `item` bytes; the first input is used in place if `is_shared`.
 struct Case {
     rows: usize,
     cols: usize,
     item: usize,
-    /// Words before the output, from a line on.
+    /// Words before the output, counted from the beginning of a line.
     before: usize,
     is_shared: bool,
     parts: usize,
 }
 
-/// Runs a case; gives the tile, and rows and columns of the blocks.
+/// Runs a case; returns the tile, and rows and columns of the blocks.
 fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
     let &Case { rows, cols, item, before, is_shared, parts } = case;
     let elements = rows * cols;
@@ -35,8 +35,8 @@ fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
     let words = memory.as_mut_ptr().cast::<u32>();
     let read: Vec<u32> = (0..elements as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     let row: Vec<u64> = (0..cols as u64).map(|i| 3 * i + 1).collect();
-    // SAFETY: `before + elements` words, which are fewer than the lines have, are written through `words` alone until they are
-    // compared; views borrow nothing else.
+    // SAFETY: `before + elements` words, fewer than the lines have, are written only through `words` until they are compared; views
+    // borrow nothing else.
     let (first, out) = unsafe {
         let start = words.add(before);
         if is_shared {
@@ -50,7 +50,7 @@ fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
         let out = ViewMut::from_raw(start.cast(), 4, &[rows, cols], &strides);
         (first.expect("a view"), out.expect("a view"))
     };
-    // The low bytes of each word, of which there are as many as an element has.
+    // The low bytes of each word, as many as an element has.
     let repeated = View::new(bytes_of(&row), item, 0, &[rows, cols], &[0, 8]).expect("inside");
     let one = View::new(bytes_of(&[5_u32]), 4, 0, &[rows, cols], &[0, 0]).expect("inside");
     let mut nest = Nest::new(&[rows, cols], &[first, repeated, one], [out]).expect("a nest");
@@ -79,7 +79,7 @@ fn run(case: &Case, scratch: &mut Scratch) -> (usize, Vec<(usize, usize)>) {
         });
         assert_eq!(flow, ControlFlow::Continue(()));
     }
-    // SAFETY: the lines, which nobody else uses any more.
+    // SAFETY: the lines, which nothing else uses any more.
     let got = unsafe { std::slice::from_raw_parts(words, memory.len() * 16) };
     for (i, &word) in got.iter().enumerate() {
         let want = match i.checked_sub(before).filter(|&i| i < elements) {
@@ -112,7 +112,7 @@ fn one_block_for_all_rows() {
                 }
             }
         }
-        // Several units, of which each part has some.
+        // Several units, divided among the parts.
         for (before, parts) in [(0, 2), (3, 3), (15, 5)] {
             let (_, blocks) = run(&case(90_000 / cols, 4, before, parts == 3, parts), &mut scratch);
             assert!(blocks.len() <= 3 * parts, "{blocks:?}");
