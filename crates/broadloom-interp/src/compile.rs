@@ -1,7 +1,7 @@
 //! Compiles a kernel to a [`Program`]: selects loops, allocates tiles, and orders the steps of each loop level.
 //!
-//! A value that is uniform over a row or over the whole block is computed once there. A result that goes to one output and
-//! is read by nothing else is written there directly.
+//! A value that is uniform over a row or over the whole block is computed once there. A result that is only stored to one output,
+//! and not read by other steps, is written there directly.
 
 use broadloom_ir::kernel::{Depth, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
@@ -16,7 +16,7 @@ impl Program {
     /// Compiles a kernel, whose host functions are among `functions`, for inputs with these access classes.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: the kernel does not verify, or there is not one access class per input.
+    /// [`ErrorKind::Internal`] if the kernel does not verify, or the number of access classes differs from the number of inputs.
     pub fn new(kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Result<Program> {
         verify::kernel(kernel)?;
         if access.len() != kernel.inputs.len() {
@@ -29,8 +29,8 @@ impl Program {
         Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
     }
 
-    /// The program on vectors of at most this width, as far as there are loops of several: those for AVX2 are the narrowest on
-    /// x86-64. Conversions of float16 stay as wide as the target has them. The bits are the same.
+    /// The program on vectors of at most this width, if there are loops of several widths: those for AVX2 are the narrowest on
+    /// x86-64. Conversions of float16 always use the target's widest vectors. The bits are the same.
     #[must_use]
     pub fn up_to(self, width: VectorWidth) -> Program {
         Program { width, arch: arch_of(width), ..self }
@@ -39,9 +39,9 @@ impl Program {
 
 /// The last instruction that reads each value.
 struct Lifetimes {
-    /// Outputs are read at the end.
+    /// Outputs count as reads after the last instruction.
     last_use: Vec<usize>,
-    /// The last instruction, regardless of outputs.
+    /// The last instruction that reads each value, not counting outputs.
     last_read: Vec<usize>,
 }
 
@@ -76,7 +76,7 @@ impl Builder<'_> {
         for (i, &access) in access.iter().enumerate() {
             match access {
                 Access::Splat => uniform_slots.push((i, self.scratch.slot(kernel.input(i)))),
-                // It reads no steps, and is given tiles.
+                // The interpreter reads contiguous rows only: stepped inputs are packed into tiles.
                 Access::Contiguous | Access::Reversed | Access::EverySecond => self.scratch.leave(i),
             }
         }
@@ -161,7 +161,7 @@ impl Builder<'_> {
         location
     }
 
-    /// The outputs that no step writes directly, and where their values are.
+    /// The outputs that no step writes directly, with the locations of their values.
     fn copies(&mut self) -> Vec<(usize, Location)> {
         let steps = &self.levels[Depth::Element as usize].steps;
         let direct: Vec<Destination> = steps.iter().map(|step| step.out).collect();

@@ -1,9 +1,9 @@
 //! Loops for two instructions at a time, and loops that read a uniform operand as a register.
 //!
-//! Each saves a pass over tiles, which costs more than the arithmetic of a cheap function. Functions round as they do
-//! alone, so that the bits are the same. Only cheap functions of floats have such loops, since for others the pass is not
-//! what takes the time; those of float16 are in [`halves`]. Integers that are divided by a uniform divisor are multiplied by
-//! its reciprocal, which is computed before the loop.
+//! Each saves a pass over tiles, which costs more than the arithmetic of a cheap function. Functions round as they do alone, so
+//! that the bits are the same. Only cheap functions of floats have such loops, since for others the pass is a small part of the
+//! time; those of float16 are in [`halves`]. A division of integers by a uniform divisor is a multiplication by its reciprocal,
+//! which is computed before the loop.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ use crate::loops::{
     Closed, Each, LoopBody, NanBits, OPERANDS, Open, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
 };
 
-/// A loop, and the order in which it takes the operands.
+/// A loop with the order of its operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Ordered {
     pub(crate) run: TileLoop,
@@ -43,7 +43,7 @@ macro_rules! by_float {
     };
 }
 
-/// The comparison that holds of b and a where `op` does of a and b, NaN or not; other ops as they are.
+/// The comparison of b and a that is equivalent to `op` of a and b, including NaN; other ops are returned unchanged.
 fn mirrored(op: Op) -> Op {
     match op {
         Op::Less => Op::Greater,
@@ -54,8 +54,8 @@ fn mirrored(op: Op) -> Op {
     }
 }
 
-/// The loop of a body of three operands, of which the second and the third may be uniform; its NaN made canonical where
-/// its bits are read.
+/// The loop of a body of three operands, the second and third of which may be uniform. It makes NaN results canonical if their bits
+/// are read.
 macro_rules! loop_of_three {
     ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr) => {
         match ($b_uniform, $c_uniform) {
@@ -122,7 +122,7 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
     by_float!(dtype, pick())
 }
 
-/// The loop of a division of integers by a uniform divisor, whose reciprocal rustc takes out of it.
+/// The loop of a division of integers by a uniform divisor. The compiler moves the computation of the reciprocal out of the loop.
 fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     macro_rules! by_int {
         ($($dtype:ident $t:ty),*) => {
@@ -137,8 +137,8 @@ fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     Some(by_int!(Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64))
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand; `uniform`
-/// is of a, b and c.
+/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` is for a, b
+/// and c.
 pub(crate) fn pair(
     outer: Op,
     inner: Op,
@@ -195,7 +195,7 @@ pub(crate) fn pair(
     by_float!(dtype, pick())
 }
 
-/// The loop of `fma(a, b, c)`, or with the negative of the product or of c in its place.
+/// The loop of `fma(a, b, c)`, or of one with the product or c negated.
 pub(crate) fn fused_sum(
     dtype: DType,
     uniform: [bool; 3],
@@ -229,7 +229,7 @@ pub(crate) fn fused_sum(
     by_float!(dtype, pick())
 }
 
-/// The loop of `where(compare(a, b), x, y)`; `uniform` is of a and b, x and y are tiles.
+/// The loop of `where(compare(a, b), x, y)`; `uniform` is for a and b, while x and y are tiles.
 pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
     let (compare, b_uniform, order) = match uniform {
         [false, b_uniform] => (compare, b_uniform, [0, 1, 2, 3]),
@@ -263,7 +263,7 @@ pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Or
     by_float!(dtype, pick())
 }
 
-/// A division of integers by a divisor that is the same for all elements.
+/// A division of integers by a uniform divisor.
 struct ByUniform<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for ByUniform<F> {
@@ -297,7 +297,7 @@ impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> LoopBody<(T, T, T)> f
     }
 }
 
-/// `fma(a, b, c)`, with the negative of the product, or of c.
+/// `fma(a, b, c)`, with the product or c negated.
 struct FusedSum<const PRODUCT: bool, const ADDEND: bool>;
 
 impl<const PRODUCT: bool, const ADDEND: bool> FusedSum<PRODUCT, ADDEND> {

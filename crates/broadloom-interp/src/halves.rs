@@ -1,9 +1,9 @@
 //! Loops over float16 by the target's conversions of several elements at a time.
 //!
-//! The functions between the conversions are those of the definitions ([`HalfUnary`]), and each result is rounded to
-//! float16, so that the bits are the same; of a NaN whose bits are read, by making it the canonical one before it is
-//! narrowed, since conversions narrow that to float16's. Short functions are computed a vector at a time, widened and
-//! narrowed in registers; long ones over parts of a tile, which are float32 in the L1 cache.
+//! The functions between the conversions are those of the definitions ([`HalfUnary`]), and each result is rounded to float16, so
+//! that the bits are the same. If the bits of a NaN are read, it is made the canonical one of float32, which conversions narrow to
+//! that of float16. Short functions are computed a vector at a time, widened and narrowed in registers; long ones over chunks of a
+//! tile, which are float32 in the L1 cache.
 
 use std::marker::PhantomData;
 
@@ -22,7 +22,7 @@ use crate::loops::{
     TileLoop, Two, Uniform, Unread, closed, elements, elements_mut, flags, tile1, tile2,
 };
 
-/// Elements of a part: as float32 they and the operands beside them stay in the L1 cache.
+/// Elements of a chunk: as float32, the chunk and the other operands stay in the L1 cache.
 const PART: usize = 256;
 
 /// The loop of an op, if it is among the named functions.
@@ -59,8 +59,8 @@ pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     }
 }
 
-/// The loop of a function of two operands, the second of which is uniform; they are in order or swapped, for functions
-/// where that matters.
+/// The loop of a function of two operands, the second of which is uniform; `in_order` is false if they are swapped, which matters
+/// for some functions.
 pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> {
     match op {
         _ if !converts_halves() => None,
@@ -68,8 +68,8 @@ pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileL
     }
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` where `inner` is the `side`-th operand;
-/// `uniform` is of b and c.
+/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` is for b and
+/// c.
 pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: NanBits) -> Option<TileLoop> {
     macro_rules! bits {
         ($body:ty) => {
@@ -100,14 +100,14 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: N
     })
 }
 
-/// The loop over tiles of a function that declares this path ([`HalfPath`]); nothing where it is run as it is defined.
+/// The loop over tiles of a function that declares this path ([`HalfPath`]); `None` if the function runs as it is defined.
 ///
-/// PERF: functions of float16 that run as they are defined take their conversions from integer arithmetic, lane by lane.
+/// PERF: functions of float16 that run as they are defined convert by integer arithmetic, lane by lane.
 trait PathLoop<Path> {
     const TILES: Option<TileLoop>;
 }
 
-/// Functions by their number of operands, which tells the traits of their halves apart.
+/// Functions by number of operands, which keeps the implementations of the traits below distinct.
 struct OfOne<F>(PhantomData<F>);
 struct OfTwo<F>(PhantomData<F>);
 struct OfThree<F>(PhantomData<F>);
@@ -145,8 +145,8 @@ macro_rules! run_as_defined {
 }
 run_as_defined!(OfOne OfTwo OfThree);
 
-/// A row of the op table: the loop of the path that the function declares, if it takes float16. A function that declares
-/// none does not compile.
+/// A row of the op table: the loop of the path that the function declares, if it takes float16. A function without a declared path
+/// does not compile.
 macro_rules! define_by_path {
     ($(($op:ident, $name:literal, $arity:ident, $class:ident, $($rest:tt)*))*) => {
         fn by_path(op: Op) -> Option<TileLoop> {
@@ -196,10 +196,10 @@ trait Operand {
     fn halves(operand: &[u8]) -> &[f16] {
         elements::<f16>(operand)
     }
-    /// The first `n` vectors: within a loop of as many no index is checked.
+    /// The first `n` vectors: in a loop over them no index is checked.
     fn vectors<C: Convert>(convert: C, operand: &[f16], n: usize) -> Self::Vectors<'_>;
     fn at<C: Convert>(convert: C, vectors: Self::Vectors<'_>, i: usize) -> Wide;
-    /// The elements after them, padded to a vector.
+    /// The elements after these vectors, padded to a vector.
     fn rest<C: Convert>(convert: C, operand: &[f16], vectors: usize) -> Wide;
 }
 
@@ -262,17 +262,17 @@ impl Operand for Nothing {
     }
 }
 
-/// A function of a vector of each operand. None of them flags lanes.
+/// A function of a vector of each operand, without slow-path lanes.
 trait Vector {
     type Out: Elem;
     fn call<C: Convert>(convert: C, x: [Wide; 3]) -> [<Self::Out as Elem>::Store; HALVES];
 }
 
-/// A function of two, lane by lane.
+/// Applies a function of two operands lane by lane.
 ///
-/// PERF: this loop is unrolled, and what it takes from vectors and puts into one is made instructions on vectors
-/// again. That works for functions of a few primitives: 0.06 ns per element of a sum, against 0.25 over parts and 0.4
-/// by integer arithmetic, at sixteen lanes.
+/// PERF: the compiler unrolls this loop and turns its lane-by-lane operations into vector instructions again. That works for
+/// functions of a few primitives: 0.06 ns per element of a sum, against 0.25 over chunks and 0.4 by integer arithmetic, at sixteen
+/// lanes.
 #[inline(always)]
 fn map2<F: HalfBinary, N: Nan>(x1: Wide, x2: Wide) -> [<F::Wide as Elem>::Store; HALVES] {
     let mut out = [Default::default(); HALVES];
@@ -331,7 +331,7 @@ impl<F: HalfTernary, N: Nan> Vector for Rounded3<F, N> {
     }
 }
 
-/// float16 as float32.
+/// Converts float16 to float32.
 struct Widened;
 
 impl Vector for Widened {
@@ -343,7 +343,7 @@ impl Vector for Widened {
     }
 }
 
-/// x itself.
+/// Returns x unchanged.
 struct Same;
 
 impl HalfUnary for Same {
@@ -364,7 +364,7 @@ impl<F: HalfBinary<Wide = bool>, N: Nan> Vector for Compared<F, N> {
     }
 }
 
-/// The floor of the quotient as rounded to float16.
+/// The floor of the quotient, after the quotient is rounded to float16.
 struct FloorOfQuotient;
 
 impl Vector for FloorOfQuotient {
@@ -444,7 +444,7 @@ fn vectors<F: Vector, A: Operand, B: Operand, K: Operand>(_: Arch, args: &[&[u8]
     with_conversions(Loop::<F, A, B, K>(operands, elements_mut::<F::Out>(out), PhantomData));
 }
 
-/// The loops from float16: to float32, which is exact, and from there.
+/// The loops of conversions from float16 via float32, which is exact.
 fn from_half(to: DType) -> Option<TileLoop> {
     Some(match to {
         DType::Int8 => out_of_half::<i8>,
@@ -456,7 +456,7 @@ fn from_half(to: DType) -> Option<TileLoop> {
         DType::UInt32 => out_of_half::<u32>,
         DType::UInt64 => out_of_half::<u64>,
         DType::Float32 => vectors::<Widened, Each, Nothing, Nothing>,
-        // No faster by way of parts.
+        // Chunks would be no faster.
         DType::Float64 | DType::Bool | DType::Float16 => return None,
     })
 }
@@ -477,12 +477,12 @@ fn into_half(from: DType) -> Option<TileLoop> {
     })
 }
 
-/// Parts of so many elements: where each begins, and its length.
+/// The chunks of `n` elements: the start and the length of each.
 fn parts(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).step_by(PART).map(move |start| (start, PART.min(n - start)))
 }
 
-/// A function between the conversions. The slow path takes its operands from float16.
+/// A function between the conversions. The slow path reads its operands as float16.
 struct Between<F>(PhantomData<F>);
 
 impl<F: HalfUnary> LoopBody<f32> for Between<F> {
@@ -558,7 +558,7 @@ fn part2<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>>(
     }
 }
 
-/// A float16 is converted as the float32 that it is.
+/// Converts float16 through float32, which has the same value.
 fn out_of_half<T: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8])
 where
     f32: CastTo<T>,

@@ -1,9 +1,9 @@
 //! Runs a kernel op by op over tiles that stay in the L1 cache.
 //!
-//! [`Program::new`] selects a precompiled, auto-vectorised loop for each instruction or pair of instructions and allocates
-//! tiles for the values between them; a run of it goes through the loops over the blocks of a loop nest. The bits are those of
-//! every other executor, since the loops are instances of the same generic functions over the same exact primitives. An
-//! interpreter needs no compile time and no executable memory, which makes it the executor for small and rare work.
+//! [`Program::new`] selects a precompiled, auto-vectorised loop for each instruction or pair of instructions and allocates tiles
+//! for the values between them; a run goes through the loops over the blocks of a loop nest. The bits are those of every other
+//! executor, since the loops are instances of the same generic functions over the same exact primitives. An interpreter needs no
+//! compile time and no executable memory, which makes it the executor for small and rare work.
 #![forbid(unsafe_code)]
 
 mod compile;
@@ -28,7 +28,7 @@ use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor};
 pub struct Interpreter;
 
 impl KernelExecutor for Interpreter {
-    /// One program is for all purposes: how it writes, it is told in each run.
+    /// One program serves all purposes: the kind of stores is an argument of each run.
     fn prepare(
         &self,
         kernel: &Kernel,
@@ -41,7 +41,7 @@ impl KernelExecutor for Interpreter {
     }
 }
 
-/// Two loops of one function, for the test that compares them; a unit test would compile all loops a second time.
+/// Two loops of one function, exported for the test that compares them; a unit test would compile all loops a second time.
 #[doc(hidden)]
 pub mod compared {
     pub use crate::halves::tile_loop as halves_loop;

@@ -1,10 +1,10 @@
 //! Tile loops: one precompiled loop per function and dtype, for each level of CPU features.
 //!
-//! A loop reads tiles as bytes and writes a tile. Everything from the loop down to the primitives is inlined into the one
-//! function that is compiled for the features; a missed inline costs 50×, silently, which the interpreter's rows of the
-//! benchmarks `figures` and `functions` would show. A lane that needs the slow path of its function is flagged, and
-//! computed again by [`Scalar`]. A loop gives the canonical NaN for any that it computes, which takes two instructions;
-//! cheap functions have a second loop without, for results whose NaN has bits that nobody reads.
+//! A loop reads tiles as bytes and writes a tile. All code from the loop down to the primitives is inlined into the one function
+//! that is compiled for the features. A missed inline costs 50× without any other symptom; the interpreter's rows of the benchmarks
+//! `figures` and `functions` would show it. A lane that needs the slow path of its function is flagged, and computed again by
+//! [`Scalar`]. A loop replaces every NaN that it computes by the canonical one, which takes two instructions; cheap functions have
+//! a second loop without them, for results whose NaN bits are never read.
 
 use std::marker::PhantomData;
 
@@ -21,16 +21,16 @@ pub const TILE: usize = 1024;
 /// The maximum number of operands of a loop.
 pub const OPERANDS: usize = 4;
 
-/// A loop over tiles: operands, as many as it has, then the result. Where the loop is compiled for a uniform operand, it
-/// reads one element of it.
+/// A loop over tiles: operands, as many as it has, then the result. If the loop is compiled for a uniform operand, it reads one
+/// element of it.
 pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
 /// Whether the bits of a NaN that a loop computes can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NanBits {
-    /// They can.
+    /// They can be read.
     Read,
-    /// They can't.
+    /// They can't be read.
     Unread,
 }
 
@@ -52,7 +52,7 @@ pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop of a function that is little more than one instruction, without another two for the canonical NaN.
+/// The loop of a function that is little more than one instruction, without the two for the canonical NaN.
 fn short_loop(code: Code) -> Option<TileLoop> {
     macro_rules! short {
         ($t:ty, $op:expr) => {
@@ -82,7 +82,7 @@ pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     {
         return Arch::V3(avx2);
     }
-    // Elsewhere there is one level of features.
+    // Other architectures have one level of features.
     let _ = width;
     Arch::new()
 }
@@ -142,19 +142,19 @@ impl Visitor for Pick {
     }
 }
 
-/// What is known of the NaN that a function gives.
+/// A property of a function: the bits of the NaN that it computes.
 pub(crate) trait Nan {
-    /// Whether its bits are open; see [`Code::leaves_nan_open`].
+    /// Whether the bits are unspecified; see [`Code::leaves_nan_open`].
     const IS_OPEN: bool;
 }
 
-/// Open.
+/// The bits are unspecified.
 pub(crate) struct Open;
-/// Not open, or not read.
+/// The bits are specified, or not read.
 pub(crate) struct Unread;
-/// As the op table has it of a function.
+/// The property of a function, as in the op table.
 pub(crate) struct OfOp<F>(PhantomData<F>);
-/// Of a conversion.
+/// The property of a conversion.
 pub(crate) struct OfCast<T, U>(PhantomData<(T, U)>);
 
 impl Nan for Open {
@@ -173,7 +173,7 @@ impl<T: Elem, U: Elem> Nan for OfCast<T, U> {
     const IS_OPEN: bool = T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
 }
 
-/// The element; if it is a NaN that is open, the canonical one.
+/// The element, or the canonical NaN if it is a NaN of unspecified bits.
 #[inline(always)]
 pub(crate) fn closed<N: Nan, T: Elem>(x: T) -> T {
     if N::IS_OPEN { x.canonical() } else { x }
@@ -202,16 +202,16 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// What a loop computes from one element of each operand.
+/// The computation of a loop on one element of each operand.
 pub(crate) trait LoopBody<Args> {
     type Out: Elem;
     /// Computes one lane of a vectorised loop.
     fn lane(lanes: &mut Lanes, args: Args) -> Self::Out;
-    /// By the slow path where that is needed.
+    /// Computes one element, by the slow path where needed.
     fn slow(args: Args) -> Self::Out;
 }
 
-/// What another computes, with the canonical NaN for an open one.
+/// Another body, with the canonical NaN in place of one of unspecified bits.
 pub(crate) struct Closed<F, N>(PhantomData<(F, N)>);
 
 impl<F: LoopBody<A>, N: Nan, A> LoopBody<A> for Closed<F, N> {
@@ -295,7 +295,7 @@ pub(crate) trait Read {
 
 /// The elements of a tile.
 pub(crate) struct Each;
-/// One element for all lanes.
+/// One element, used for all lanes.
 pub(crate) struct Uniform;
 
 impl Read for Each {
@@ -322,7 +322,7 @@ pub(crate) struct Register<T>(T);
 
 /// Elements by index.
 pub(crate) trait Source<Args>: Copy {
-    /// The first `n` of them: within a loop of as many no index is checked.
+    /// The first `n` of them: in a loop over them no index is checked.
     fn first(self, n: usize) -> Self;
     fn at(self, i: usize) -> Args;
 }
@@ -369,10 +369,10 @@ sources_of_several! {
     (A X 0, B Y 1, C Z 2, D W 3)
 }
 
-/// The loop of a tile, for whichever features it is compiled; returns whether a lane was flagged.
+/// The loop over a tile, compiled for each level of features; returns whether a lane was flagged.
 ///
-/// A type of its own and not a closure: a closure is called through a shim that large functions are not inlined out
-/// of, and outside of the dispatched function they are compiled without its features.
+/// It is a type and not a closure: a closure is called through a shim that large functions are not inlined out of, and outside of
+/// the dispatched function they are compiled without its features.
 struct Fast<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
@@ -383,8 +383,8 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
         let mut lanes = Lanes::default();
         let (n, out) = (self.1.len(), self.1);
         let sources = self.0.first(n);
-        // PERF: by index, all of them below one `n`; with an iterator over `out` the checks of the others stay, and
-        // with them up to a vector's worth of elements that are computed one by one.
+        // PERF: indices below one common `n`. With an iterator over `out` the bounds checks of the operands stay, and with them up
+        // to a vector's worth of elements that are computed one by one.
         #[allow(clippy::needless_range_loop)]
         for i in 0..n {
             out[i] = F::lane(&mut lanes, sources.at(i)).store();
@@ -428,7 +428,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
     }
 }
 
-/// The loop of a machine without vectors that have fused multiply-add: each element takes the path that it needs.
+/// The loop for a machine whose vectors have no fused multiply-add: each element takes the fast or the slow path individually.
 struct EachLane<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
@@ -442,8 +442,8 @@ impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
     }
 }
 
-/// The features that slow paths are compiled for: those of AVX2, also where wider vectors are used. A slow path computes one
-/// element at a time, so that one instance serves both widths and need not be compiled twice.
+/// The features that slow paths are compiled for: those of AVX2, even if wider vectors are used. A slow path computes one element
+/// at a time, so that one instance serves both widths and is compiled once.
 fn slow_path_arch(arch: Arch) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if let Arch::V4(avx512) = arch {
@@ -452,7 +452,7 @@ fn slow_path_arch(arch: Arch) -> Arch {
     arch
 }
 
-/// Computes elements without the slow path, and returns whether one of them needs it.
+/// Computes elements by the fast path, and returns whether one of them needs the slow path.
 #[inline(always)]
 pub(crate) fn flags<F: LoopBody<A>, A>(
     arch: Arch,
@@ -486,7 +486,7 @@ pub(crate) fn tile1<F: LoopBody<T>, T: Elem>(arch: Arch, args: &[&[u8]; OPERANDS
     run::<F, T>(arch, elements::<T>(args[0]), elements_mut::<F::Out>(out));
 }
 
-/// The loop of a function of two operands, read as `A` and `B` say.
+/// The loop of a function of two operands, each of which is read as `A` and `B` specify.
 pub(crate) fn tile2<F: LoopBody<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],

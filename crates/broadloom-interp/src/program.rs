@@ -10,7 +10,7 @@ use pulp::Arch;
 
 use crate::loops::{OPERANDS, TileLoop};
 
-/// Where the elements of a value are.
+/// The location of a value's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
     /// In an input's memory.
@@ -21,7 +21,7 @@ pub(crate) enum Location {
     Uniform(usize),
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// To the working memory, from this byte on.
@@ -30,7 +30,7 @@ pub(crate) enum Destination {
     Output(usize),
 }
 
-/// What a step runs.
+/// The function that a step runs.
 #[derive(Clone)]
 pub(crate) enum Work {
     Loop(TileLoop),
@@ -41,7 +41,7 @@ pub(crate) enum Work {
 /// One loop over a tile, or over one element at the outer loop levels.
 pub(crate) struct TileStep {
     pub work: Work,
-    /// Operands, with the size of an element in bytes; those from `operands` on are not read.
+    /// Operands, with the size of an element in bytes; entries after the first `operands` are not read.
     pub args: [(Location, usize); OPERANDS],
     pub operands: usize,
     pub out: Destination,
@@ -71,11 +71,11 @@ pub(crate) struct Level {
 /// A kernel compiled to a list of precompiled loops.
 pub struct Program {
     pub(crate) width: VectorWidth,
-    /// The features that its loops are run with: those of this width, as far as the target has them.
+    /// The features that its loops are run with: those of the requested width, as far as the target has them.
     pub(crate) arch: Arch,
     pub(crate) inputs: Vec<(DType, Access)>,
     pub(crate) outputs: Vec<DType>,
-    /// Indexed by [`Depth`](broadloom_ir::kernel::Depth).
+    /// The steps of each loop level, indexed by [`Depth`](broadloom_ir::kernel::Depth).
     pub(crate) levels: [Level; 3],
     /// The bytes of the working memory at which the parameters are stored.
     pub(crate) param_slots: Vec<usize>,

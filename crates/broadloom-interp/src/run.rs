@@ -1,7 +1,7 @@
 //! Runs a program on a block: row by row, and in each row tile by tile.
 //!
-//! Nothing is allocated once the working memory exists. A fault site that meets a division by zero sets its byte, and the
-//! run goes on.
+//! Nothing is allocated once the working memory exists. A fault site that meets a division by zero sets its byte, and the run
+//! continues.
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
@@ -20,7 +20,7 @@ use crate::program::{Destination, Fill, Level, Location, Program, TileStep, Work
 const STREAMED: usize = 256;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// How far ahead inputs are prefetched then, in elements: 256 to 1024 were equally good.
+/// The prefetch distance of inputs with non-temporal stores, in elements: 256 to 1024 were equally good.
 const AHEAD: usize = 512;
 
 /// The run of a program on a block.
@@ -56,7 +56,7 @@ impl ExecutableKernel for Program {
         Ok(())
     }
 
-    /// Its slices must not alias.
+    /// Inputs and outputs are slices, which must not alias.
     fn policy(&self) -> AliasPolicy {
         AliasPolicy::Copy
     }
@@ -66,9 +66,9 @@ impl ExecutableKernel for Program {
     }
 }
 
-/// Where outputs of a row go.
+/// The destination of a row's outputs.
 enum RowTarget<'o, 's, 'b> {
-    /// Nowhere: results stay in working memory.
+    /// None: results stay in working memory.
     Scratch,
     /// To the outputs' memory.
     Rows(Outputs<'o>),
@@ -145,7 +145,7 @@ impl BlockRun<'_> {
         }
     }
 
-    /// Elements of a row's first tile: it ends with a cache line of the first output, so that the others begin with one.
+    /// Elements of a row's first tile: it ends at a cache line of the first output, so that the other tiles begin at one.
     fn first(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
         match stream.to_line(0, row) {
@@ -209,7 +209,7 @@ impl TileStep {
     }
 }
 
-/// A range of the columns of a row; at outer loop levels one element, without inputs.
+/// A range of the columns of a row; at outer loop levels, which read no inputs, one element.
 #[derive(Clone, Copy)]
 struct ColumnRange<'r> {
     inputs: Option<Inputs<'r>>,
@@ -218,8 +218,7 @@ struct ColumnRange<'r> {
 }
 
 impl<'r> ColumnRange<'r> {
-    /// An operand's bytes. The working memory comes in two pieces, `before` and `after`; the latter begins at the byte
-    /// `skipped`.
+    /// An operand's bytes. The working memory is given in two parts, `before` and `after`; the latter begins at the byte `skipped`.
     #[inline(always)]
     fn operand<'t>(
         &self,
@@ -234,7 +233,7 @@ impl<'r> ColumnRange<'r> {
         let (at, bytes) = match location {
             Location::Tile(at) => (at, self.n * size),
             Location::Uniform(at) => (at, size),
-            // Steps at outer loop levels, which have no inputs, read slots only.
+            // Steps at outer loop levels read slots only, never inputs.
             Location::Input(input) => {
                 let row = self.inputs.map_or(&[][..], |inputs| inputs.bytes(input));
                 return &row[self.start * size..(self.start + self.n) * size];
@@ -253,7 +252,7 @@ impl<'r> ColumnRange<'r> {
 }
 
 impl Fill {
-    /// Fills a tile's first `n` elements with one.
+    /// Fills the first `n` elements of a tile with one value.
     fn run(&self, memory: &mut [u8], n: usize) {
         match self.size {
             1 => self.typed::<u8>(memory, n),

@@ -1,8 +1,8 @@
 //! Loop selection: which precompiled loop computes which instructions of a kernel.
 //!
-//! An instruction takes the loop of its function, one that reads a uniform operand as a register, or, together with the
-//! only instruction that reads it, a fused loop. Where that reader makes the NaN canonical, the loop of the instruction
-//! gives it at once. Selection knows nothing of memory.
+//! An instruction takes the loop of its function, a loop that reads a uniform operand as a register, or, together with the only
+//! instruction that reads it, a fused loop. If that reader makes the NaN canonical, the instruction's own loop does so instead.
+//! Selection does not depend on memory.
 
 use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Op, Result};
@@ -13,10 +13,10 @@ use crate::halves;
 use crate::loops::{NanBits, OPERANDS, TileLoop, defined_loop};
 use crate::program::Work;
 
-/// The loop of an instruction, all operands of which have an element per column.
+/// The loop of an instruction all of whose operands have an element per column.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`]: the op does not take the dtype, which a verified kernel rules out.
+/// [`ErrorKind::Internal`] if the op does not take the dtype, which can't happen for a verified kernel.
 fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     match halves::tile_loop(code, nan) {
         Some(converting) => Ok(converting),
@@ -24,13 +24,13 @@ fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop of one instruction, or of two of which the second is the only one that reads the first.
+/// The loop of one instruction, or of two, if the second is the only reader of the first.
 pub(crate) struct Selected {
     pub(crate) work: Work,
     /// Operands in the loop's order, and whether a uniform one is read as one element.
     args: [(ValueId, bool); OPERANDS],
     operands: usize,
-    /// The first of two instructions.
+    /// The first instruction of a pair.
     inner: Option<usize>,
 }
 
@@ -47,11 +47,11 @@ impl Selected {
     }
 }
 
-/// Selects the loops of a kernel, one entry per instruction; `None` for one that is computed with its user. `depths` is the
-/// loop level of each value.
+/// Selects the loops of a kernel, one entry per instruction; `None` for one that is computed together with its reader. `depths` is
+/// the loop level of each value.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`]: a host function of the kernel is not among `functions`, or the kernel is not a verified one.
+/// [`ErrorKind::Internal`] if a host function of the kernel is not among `functions`, or the kernel is not verified.
 pub(crate) fn loops(
     kernel: &Kernel,
     functions: &[HostFunction],
@@ -87,7 +87,7 @@ pub(crate) fn loops(
     Ok(selection.selected)
 }
 
-/// The instruction whose NaN this one makes canonical, if nothing else reads it and its loop can do as much.
+/// The instruction whose NaN this one makes canonical, if it has no other reader and its own loop can do that.
 fn closed(kernel: &Kernel, uses: &[u32], inst: &Inst) -> Option<usize> {
     let Code::Apply(Op::CanonicalNan, _) = inst.code else { return None };
     let Definition::Inst(inner) = kernel.definition(inst.args[0]) else { return None };
@@ -100,11 +100,11 @@ struct Selection<'a> {
     kernel: &'a Kernel,
     functions: &'a [HostFunction],
     depths: &'a [Depth],
-    /// How often each value is read, by instructions and outputs.
+    /// The number of reads of each value, by instructions and outputs.
     uses: Vec<u32>,
-    /// Of each instruction.
+    /// For each instruction, whether the bits of its NaN are read.
     nan: Vec<NanBits>,
-    /// The loops of the instructions so far.
+    /// The loops selected so far.
     selected: Vec<Option<Selected>>,
 }
 
@@ -144,7 +144,7 @@ impl Selection<'_> {
         Ok(selected(Work::Loop(tile_loop(inst.code, self.nan[i])?), false))
     }
 
-    /// The loop of an instruction and of one operand that nothing else reads, if there is one for both.
+    /// The loop of an instruction together with one operand that has no other reader, if there is one.
     fn pair(&self, i: usize) -> Option<Selected> {
         let outer = &self.kernel.body[i];
         let Code::Apply(op, dtype) = outer.code else { return None };

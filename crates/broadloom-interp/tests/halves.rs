@@ -1,4 +1,4 @@
-//! Loops over float16 by the target's conversions, against the loops that convert by integer arithmetic.
+//! Compares loops over float16 by the target's conversions with loops that convert by integer arithmetic.
 
 use broadloom_interp::compared::{NanBits, OPERANDS, TileLoop, defined_loop, halves_loop};
 use broadloom_ir::kernel::Code;
@@ -7,10 +7,10 @@ use broadloom_math::f16;
 use broadloom_mem::{bytes_of, bytes_of_mut, converts_halves};
 use pulp::Arch;
 
-/// Elements of a tile here: vectors, parts, and a rest of both.
+/// Elements of a tile in this test: whole vectors, whole chunks, and a remainder of both.
 const N: usize = 1000;
 
-/// Bits all over for each seed, every float16 once for seed 1.
+/// Bit patterns spread over the whole range for each seed; every float16 once for seed 1.
 fn bits(seed: u64) -> Vec<u64> {
     let mixed = (0..1u64 << 16).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_mul(seed | 1));
     if seed == 1 { (0..1 << 16).collect() } else { mixed.map(|x| x >> (seed % 5) ^ x << 40).collect() }
@@ -25,7 +25,7 @@ fn column(dtype: DType, bits: &[u64]) -> Vec<u64> {
     words
 }
 
-/// Panics unless both loops give the same of these columns.
+/// Panics unless both loops give the same results for these columns.
 fn agree(name: &str, loops: [TileLoop; 2], columns: &[(DType, Vec<u64>)], out: DType) {
     let arch = Arch::new();
     for start in (0..1 << 16).step_by(N) {
@@ -63,11 +63,11 @@ fn functions_give_what_their_definitions_give() {
             agree(op.name(), [converting, defined], &columns, out);
         }
     }
-    // All but those on bits alone, and exp, which rounds by itself.
+    // All functions except those on bits alone, and exp, which has a rounding of its own.
     assert!(tried >= 43 || !converts_halves(), "{tried} functions by the target's conversions");
 }
 
-/// e^x + e^y all but 1, where `logaddexp` takes the slow path.
+/// log(e^x + e^y) with a sum close to 1, where `logaddexp` takes the slow path.
 #[test]
 fn flagged_lanes_are_mended() {
     let x = |i: u64| f16::from_bits(0x8000 | (i & 0x7fff) as u16);

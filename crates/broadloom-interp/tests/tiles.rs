@@ -1,4 +1,4 @@
-//! Rows longer than tiles, wherever they begin, and how outputs are written.
+//! Rows longer than tiles, with every alignment, and each way of writing outputs.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use broadloom_mem::{
     bytes_of, bytes_of_mut,
 };
 
-/// (a·b + s, a·b + s > a, b, s as it is): two outputs that are computed, two that are moved.
+/// A kernel of the outputs a·b + s, a·b + s > a, b and s: two that are computed, two that are copied.
 fn kernel() -> Kernel {
     let inst =
         |op, a, b| Inst { code: Code::Apply(op, DType::Float32), args: [ValueId(a), ValueId(b), ValueId(0)] };
@@ -27,7 +27,7 @@ fn numbers(n: usize, seed: u32) -> Vec<f32> {
     (0..n as u32).map(|i| (i.wrapping_mul(2654435761).wrapping_add(seed) >> 8) as f32 / 1e6 - 8.0).collect()
 }
 
-/// One output's memory: where it begins, its elements, and the bytes around it.
+/// The memory of an output: its start, its elements, and guard bytes around it.
 struct Out {
     words: Vec<u64>,
     offset: usize,
@@ -109,7 +109,7 @@ fn every_output_of_rows_of_any_length_anywhere() {
     }
 }
 
-/// An output that is an input takes regular stores: its lines were just read.
+/// An output that is an input is written by regular stores: its lines were just read.
 #[test]
 fn outputs_in_place_are_not_streamed_and_right() {
     let inst =
