@@ -1,5 +1,5 @@
-//! Times reductions beside plain loops over the same memory, in turns: `cargo run --release -p broadloom-reduce --example
-//! reductions [filter]`. Each line has the time of a call, and its ratio to the loop's.
+//! Times reductions and plain loops over the same memory alternately: `cargo run --release -p broadloom-reduce --example reductions
+//! [filter]`. Each line has the time of a call, and its ratio to the loop's.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -15,7 +15,7 @@ mod clock;
 
 use clock::Contender;
 
-/// A sum in eight vectors of the target, which is also what reading takes.
+/// A sum in eight vectors of the target, which takes as long as reading the memory.
 struct Unrolled<'a, T>(&'a [T]);
 
 macro_rules! unrolled {
@@ -51,7 +51,7 @@ unrolled! {
     f64 as_simd_f64s add_f64s splat_f64s reduce_sum_f64s;
 }
 
-/// The rows of a matrix added to one another, four at a time.
+/// Adds the rows of a matrix, four at a time.
 struct AddRows<'a>(&'a [f32], &'a mut [f32]);
 
 impl NullaryFnOnce for AddRows<'_> {
@@ -78,7 +78,7 @@ impl NullaryFnOnce for AddRows<'_> {
     }
 }
 
-/// The sum of each three neighbours.
+/// The sums of three contiguous elements each.
 struct Threes<'a>(&'a [f32], &'a mut [f32]);
 
 impl NullaryFnOnce for Threes<'_> {
@@ -101,7 +101,7 @@ fn running(from: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Times a loop and what is compared with it.
+/// Times a plain loop and the reduction compared with it.
 fn compare(name: &str, mut plain: impl FnMut(), mut ours: impl FnMut()) {
     if std::env::args().nth(1).is_some_and(|filter| !name.contains(&filter)) {
         return;

@@ -1,22 +1,21 @@
-//! How two elements are combined, for each reduction and dtype. Elements are what memory holds of them, so that a bool is
-//! a byte.
+//! The binary operation of each reduction and dtype. Elements are in their form in memory, so that a bool is a byte.
 
 use broadloom_math::functions::{Maximum, Minimum};
 use broadloom_math::{Binary, Elem, Num, Scalar, f16};
 use pulp::Simd;
 
-/// An operation that reductions and scans repeat.
+/// A binary operation that reductions and scans repeat.
 pub(crate) trait Combine<T: Elem>: Copy + 'static {
-    /// What changes no element that it is combined with, whichever side it stands on.
+    /// The element that changes no other element when it is the left or right operand.
     fn identity() -> T::Store;
-    /// Two elements as one.
+    /// Applies the operation to two elements.
     fn pair(a: T::Store, b: T::Store) -> T::Store;
-    /// Bits that say that the quick way left something open.
+    /// Bits that are set where the fast path's result may be wrong.
     type Flag: Copy + Default + PartialEq;
-    /// Both of them.
+    /// The union of two flags.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
-    /// Two elements as one, if neither is [unordered](Combine::unordered) and not both are zeros; the second one, if it
-    /// is NaN or they are equal.
+    /// Applies the operation by the fast path, which is correct if neither element is [unordered](Combine::unordered) and not both
+    /// are zeros. It returns the second one if that is NaN or they are equal.
     #[inline(always)]
     fn quick(a: T::Store, b: T::Store) -> T::Store {
         Self::pair(a, b)
@@ -26,12 +25,12 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn unordered(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Whether a result of the quick way may be the other zero.
+    /// Whether a result of the fast path may be a zero of the wrong sign.
     #[inline(always)]
     fn ambiguous(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Combines eights of lines with a line, the quick way; whether that left something open.
+    /// Reduces groups of eight lines into a line by the fast path; returns whether its result may be wrong.
     #[inline(always)]
     fn quick_lines<S: Simd, const N: usize>(
         _: S,
@@ -40,17 +39,17 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     ) -> bool {
         each_lane::<Self, T, N>(line, eights)
     }
-    /// What is stored of an element that others were combined to: the canonical NaN.
+    /// The result that is stored for a reduced element: NaN becomes the canonical one.
     #[inline(always)]
     fn result(x: T::Store) -> T::Store {
         T::load(x).canonical().store()
     }
 }
 
-/// Lines that are combined in registers.
+/// Number of lines that are reduced in registers.
 pub(crate) const EIGHT: usize = 8;
 
-/// Combines each lane of eights of lines, the quick way; whether that left something open.
+/// Reduces each lane of groups of eight lines by the fast path; returns whether its result may be wrong.
 #[inline(always)]
 fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
     line: &mut [T::Store; N],
@@ -152,31 +151,31 @@ impl<T: Accumulator> Combine<T> for Prod {
     }
 }
 
-/// A type with extremes.
+/// A type with a minimum and a maximum.
 pub(crate) trait Bounded: Elem<Store = Self> {
-    /// Not greater than any element but NaN.
+    /// A value that is not greater than any element but NaN.
     const LOWEST: Self;
-    /// Not less than any element but NaN.
+    /// A value that is not less than any element but NaN.
     const HIGHEST: Self;
-    /// As [`Combine::Flag`].
+    /// The flag of [`Combine::Flag`].
     type Flag: Copy + Default + PartialEq;
-    /// As [`Combine::or`].
+    /// The union of [`Combine::or`].
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
     /// The function `maximum`.
     fn maximum(self, other: Self) -> Self;
     /// The function `minimum`.
     fn minimum(self, other: Self) -> Self;
-    /// The element, if it is greater than the other one.
+    /// This element if it is greater than the other one, else the other one.
     #[inline(always)]
     fn if_greater(self, other: Self) -> Self {
         self.maximum(other)
     }
-    /// The element, if it is less than the other one.
+    /// This element if it is less than the other one, else the other one.
     #[inline(always)]
     fn if_less(self, other: Self) -> Self {
         self.minimum(other)
     }
-    /// As [`Combine::quick_lines`], of the maximum or the minimum.
+    /// Implements [`Combine::quick_lines`] for the maximum or the minimum.
     #[inline(always)]
     fn quick_lines<F: Combine<Self>, S: Simd, const N: usize, const MAXIMUM: bool>(
         _: S,
@@ -190,7 +189,7 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     fn unordered(self) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Whether this is zero, of the sign.
+    /// Whether this is the zero of the given sign.
     #[inline(always)]
     fn is_zero(self, _negative: bool) -> Self::Flag {
         Self::Flag::default()
@@ -223,7 +222,7 @@ macro_rules! bounded_floats {
         impl Bounded for $t {
             const LOWEST: $t = $t::NEG_INFINITY;
             const HIGHEST: $t = $t::INFINITY;
-            // As wide as the elements, so that one vector of flags goes with one of elements.
+            // Flags are as wide as the elements, so that one vector of flags matches one of elements.
             type Flag = $bits;
             #[inline(always)]
             fn or(a: $bits, b: $bits) -> $bits {
@@ -245,8 +244,9 @@ macro_rules! bounded_floats {
             fn if_less(self, other: $t) -> $t {
                 if self < other { self } else { other }
             }
-            // The sum of all is NaN if one of them is: an addition for each, where a comparison for each would take turns with the
-            // extremes. It may be NaN otherwise, of infinities of both signs.
+            // The sum of all elements is NaN if one of them is: an addition for each is cheaper than a comparison for each, which
+            // would compete with those of the minimum or maximum. The sum may also be NaN because of infinities of both signs,
+            // which only costs a second pass.
             #[inline(always)]
             fn quick_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
                 simd: S,
@@ -256,7 +256,7 @@ macro_rules! bounded_floats {
                 let vectors = S::$split(eights.as_flattened().as_flattened()).0;
                 let mut sums = [0.0; N];
                 let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
-                // One vector of the line takes all.
+                // All lanes of the line are reduced to one vector.
                 let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
                 for vectors in vectors.as_chunks::<EIGHT>().0 {
                     let (mut x, mut s) = (*vectors, *vectors);
@@ -299,7 +299,7 @@ bounded_floats! {
     f64 u64 as_simd_f64s as_mut_simd_f64s splat_f64s add_f64s max_f64s min_f64s;
 }
 
-/// The bits of a float16 as an integer of the same order, and back; of a NaN as the integer.
+/// Converts a float16 to an integer of the same order, and back; a NaN keeps its bits.
 #[inline(always)]
 fn half_key(x: f16, nan: i16) -> i16 {
     let bits = x.to_bits() as i16;
@@ -367,7 +367,7 @@ macro_rules! extreme {
         }
     };
 }
-// The maximum of zeros is +0 unless all are −0: where it is −0, another may have been lost.
+// The maximum of zeros is +0 unless all are −0: if the result is −0, a +0 may have been lost.
 extreme!(Max LOWEST maximum if_greater true);
 extreme!(Min HIGHEST minimum if_less false);
 

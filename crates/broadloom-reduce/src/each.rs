@@ -1,6 +1,6 @@
-//! Reductions that are complete: many short rows, each to an element of its own, and few rows to one.
+//! Complete reductions of short rows: many rows to one element each, or few rows to one row.
 //!
-//! Short rows are transposed, 16 of them at a time, so that vectors run across the results.
+//! Short rows are transposed, 16 of them at a time, so that vectors hold elements of different results.
 
 use std::marker::PhantomData;
 
@@ -12,13 +12,13 @@ use crate::combine::Combine;
 use crate::state::elements;
 use crate::vectors::{CombineVectors, Vectors, combine, fold_level, pairwise};
 
-/// More elements of a row are pushed into a [`Partial`](crate::Partial).
+/// Rows of more elements are pushed into a [`Partial`](crate::Partial).
 pub(crate) const LONG: usize = 128 * LANES - 1;
 
-/// Rows whose results are computed together.
+/// The number of rows whose results are computed together.
 const BATCH: usize = 16;
 
-/// The rows of `n` neighbouring elements, up to [`LONG`].
+/// Contiguous rows of `n` elements, up to [`LONG`].
 pub(crate) struct Rows<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Rows<'_, F, T> {
@@ -48,8 +48,7 @@ impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
     }
 }
 
-/// What the elements of a row are combined to in 16 lanes: from the right, a subtree for each binary digit of the number
-/// of rows of 16.
+/// Reduces the elements of a row in 16 lanes, from the right: a subtree for each binary digit of the number of rows of 16.
 #[inline(always)]
 fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T]) -> [T; LANES] {
     let (full, rest) = row.as_chunks::<LANES>();
@@ -67,7 +66,7 @@ fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T]) -> [T
     node
 }
 
-/// Rows of few elements, which vectors load and shuffle.
+/// Reduces rows of few elements, which vectors load and shuffle.
 #[inline(always)]
 fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut [T::Store]) {
     let from = from.as_chunks::<N>().0;
@@ -77,7 +76,7 @@ fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut 
     }
 }
 
-/// Up to [`BATCH`] rows.
+/// Reduces up to [`BATCH`] rows.
 #[inline(always)]
 fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T], out: &mut [T]) {
     let mut columns = [[F::identity(); BATCH]; LANES];
@@ -99,7 +98,7 @@ fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T
     }
 }
 
-/// Combines columns pairwise, to the first one.
+/// Reduces columns pairwise into the first one.
 #[inline(always)]
 fn combine_columns<F: Combine<T>, T: Elem, const N: usize>(columns: &mut [[T::Store; N]]) {
     let mut step = 1;
@@ -114,7 +113,7 @@ fn combine_columns<F: Combine<T>, T: Elem, const N: usize>(columns: &mut [[T::St
     }
 }
 
-/// Up to 16 rows that may lie apart, to one.
+/// Up to 16 rows, not necessarily contiguous, that are reduced to one.
 pub(crate) struct FewRows<'a, F, T: Elem>(pub &'a [&'a [u8]], pub &'a mut [T::Store], pub PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> NullaryFnOnce for FewRows<'_, F, T> {
@@ -150,7 +149,7 @@ fn few_rows<const N: usize, F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T
     }
 }
 
-/// Rows that are copied, some elements at a time, to be combined in the L1 cache.
+/// Reduces rows that are copied, some elements at a time, so that the work is done in the L1 cache.
 #[inline(always)]
 fn some_rows<F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T::Store]) {
     const PART: usize = 64;

@@ -1,5 +1,5 @@
-//! Reductions whose order of combination is not seen: of integers, extremes, and truth values. One node holds what was
-//! combined so far, in as many lanes as vectors need.
+//! Reductions whose result does not depend on the order: of integers, minimum and maximum, and of bools. One node holds the result
+//! so far, in as many lanes as vectors need.
 
 use std::marker::PhantomData;
 
@@ -14,10 +14,10 @@ use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
 use crate::vectors::combine;
 
-/// The bytes of a node with lanes: some vectors.
+/// Bytes of a node with lanes: several vectors.
 const NODE: usize = 512;
 
-/// Rows of more elements are combined in lanes.
+/// Longer rows are reduced in lanes.
 const SHORT: usize = 32;
 
 /// Reductions that may run in any order.
@@ -101,7 +101,7 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     }
 }
 
-/// The node, made of identities if there is none.
+/// The node, initialised with identities if there is none.
 fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     if state.levels.is_empty() {
         state.add_node(0);
@@ -110,8 +110,7 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     state.node_mut::<T>(0)
 }
 
-/// Combines rows of a node's length with it: eight that lie apart, and then those side by side; the last of these may be
-/// shorter.
+/// Reduces rows of a node's length into it: eight separate rows, and then contiguous ones, the last of which may be shorter.
 struct Fold<'a, F, T: Elem>(
     &'a mut [T::Store],
     Option<[&'a [T::Store]; ROWS]>,
@@ -149,8 +148,8 @@ impl<F: Combine<T>, T: Elem> NullaryFnOnce for Fold<'_, F, T> {
     }
 }
 
-/// Combines eight rows with a node: if there is a [`quick`](Combine::quick) way, by that, and again where it left something
-/// open.
+/// Reduces eight rows into a node by the [fast path](Combine::quick), and again by the exact operation where the fast path's result
+/// may be wrong.
 #[inline(always)]
 fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store]; ROWS]) {
     let m = node.len();
@@ -181,7 +180,7 @@ fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store];
     }
 }
 
-/// Combines a run of elements of one output with its node.
+/// Reduces contiguous elements of one output into its node.
 struct Line<'a, F, T: Elem>(&'a mut [T::Store], &'a [T::Store], PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> WithSimd for Line<'_, F, T> {
@@ -207,14 +206,14 @@ impl<F: Combine<T>, T: Elem> Line<'_, F, T> {
     }
 }
 
-/// Lines that are combined before anyone looks whether the quick way left something open: a page.
+/// Number of lines that are reduced before the flags of the fast path are checked: a page.
 const LINES: usize = PAGE / 64;
 
-/// Combines a run with the first `N` elements of a node, as many as a cache line has, in the order of memory; returns what is less
-/// than a line.
+/// Reduces contiguous elements into the first `N` elements of a node, as many as a cache line has, in the order of memory; returns
+/// the rest, which is less than a line.
 ///
-/// PERF: what was combined stays in registers. A node of 512 bytes is combined in memory, and its rows lie so far
-/// apart that prefetchers lose sight of them.
+/// PERF: the results stay in registers. A node of 512 bytes would be reduced in memory, and its rows are so far apart that
+/// prefetchers do not follow them.
 #[inline(always)]
 fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     simd: S,
@@ -224,7 +223,7 @@ fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     let Some(node) = node.first_chunk_mut::<N>() else { return from };
     let (lines, rest) = from.as_chunks::<N>();
     let mut combined = *node;
-    // Nothing changes NaN.
+    // A NaN result can't change any more.
     let is_nan = |line: &[T::Store; N]| line.iter().any(|x| F::unordered(*x) != F::Flag::default());
     if is_nan(&combined) {
         return rest;

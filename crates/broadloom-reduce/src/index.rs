@@ -1,8 +1,9 @@
-//! The index of the first extreme.
+//! The index of the first minimum or maximum.
 //!
-//! A node has an index and an element for each output. Elements are looked through a page at a time: first for the page's extreme, in
-//! vectors, and only if that beats what was found so far for the place of it. So pages that hold nothing better, which are nearly all, cost
-//! as much as a maximum. NaN beats everything, and the first of equal elements stays, zeros of both signs among them.
+//! A node has an index and an element for each output. Elements are searched a page at a time: first for the page's minimum or
+//! maximum, in vectors, and only if that beats the best so far for its position. Pages without a better element, which are nearly
+//! all, therefore cost as much as a maximum. NaN beats everything, and the first of equal elements wins, including zeros of both
+//! signs.
 
 use std::marker::PhantomData;
 
@@ -14,21 +15,21 @@ use crate::combine::Bounded;
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 
-/// The index of the first of the maxima, or of the minima.
+/// The index of the first maximum, or of the first minimum.
 pub(crate) struct Index<T, const MAXIMUM: bool>(PhantomData<fn() -> T>);
 
 impl<T, const MAXIMUM: bool> Index<T, MAXIMUM> {
     pub const NEW: Self = Index(PhantomData);
 }
 
-/// An element, and its number.
+/// An element with its number.
 #[derive(Clone, Copy)]
 struct Found<T> {
     number: u64,
     element: T,
 }
 
-/// Whether one element is to be found in place of another that comes before it.
+/// Whether an element replaces another that comes before it.
 #[inline(always)]
 fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
     let exceeds = if MAXIMUM { x > best } else { x < best };
@@ -37,7 +38,7 @@ fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
     exceeds | is_first_nan
 }
 
-/// The indices and the elements of a node, of which there may be none yet.
+/// The indices and the elements of a node, which is made if there is none.
 #[inline(always)]
 fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
     let width = state.width;
@@ -46,7 +47,7 @@ fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
-    /// Looks through elements of one output.
+    /// Searches elements of one output.
     fn look(state: &mut State, from: &[T]) {
         let next = state.next;
         let best = if state.levels.is_empty() {
@@ -65,7 +66,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
         state.next += from.len() as u64;
     }
 
-    /// Looks through the next elements of each output, row by row.
+    /// Searches the next elements of each output, row by row.
     fn look_across(state: &mut State, mut rows: &[T]) {
         let (mut next, width) = (state.next, state.width);
         state.next += (rows.len() / width) as u64;
@@ -138,10 +139,10 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Method for Index<T, MAXIMUM> 
     }
 }
 
-/// Looks for an element of a run that beats the best before it.
+/// Searches contiguous elements for one that beats the best before them.
 struct Look<'a, T, const MAXIMUM: bool> {
     from: &'a [T],
-    /// The number of the first.
+    /// The number of the first element.
     next: u64,
     best: Option<Found<T>>,
 }
@@ -161,7 +162,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Look<'_, T,
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
-    /// Goes through pages; `N` elements are some vectors.
+    /// Searches pages; `N` elements are some vectors.
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
     fn pages<const N: usize>(self) -> Option<Found<T>> {
@@ -193,7 +194,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
     }
 }
 
-/// The extreme of a page, unless there is a NaN in it, and whether there is.
+/// The minimum or maximum of a page without NaN, and whether there is a NaN.
 #[inline(always)]
 #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
 fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &[T]) -> (T, bool) {
@@ -232,7 +233,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     (extreme, flags[0] != T::Flag::default() || extreme != extreme)
 }
 
-/// The place of the first element that is wanted.
+/// The position of the first element that equals the one searched for.
 #[inline(always)]
 fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> Option<usize> {
     let any = |line: &[T]| line.iter().fold(false, |any, &x| any | wanted(x));
@@ -240,7 +241,7 @@ fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> 
     page[line * N..].iter().position(|&x| wanted(x)).map(|place| line * N + place)
 }
 
-/// Looks through rows of `n` elements, each of an output of its own.
+/// Searches rows of `n` elements, each of a different output.
 struct Each<'a, T, const MAXIMUM: bool> {
     n: usize,
     from: &'a [T],
@@ -259,7 +260,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Each<'_, T,
     }
 }
 
-/// Looks at rows of an element of each of several outputs.
+/// Searches rows with one element of each of several outputs.
 struct Across<'a, T, const MAXIMUM: bool> {
     rows: &'a [T],
     /// The number of the first row.

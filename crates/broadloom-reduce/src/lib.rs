@@ -1,10 +1,10 @@
-//! The canonical reduction and the scan, over the tiles of any executor.
+//! The canonical reduction and the scan, over tiles computed by any executor.
 //!
-//! Elements are numbered in C order of the reduced axes. Element i belongs to lane i mod [`LANES`]; within a lane
-//! neighbours are combined pairwise, again and again, an odd last one carried up unchanged, and then the lanes in the
-//! same way. So the bits of a sum depend on its elements and their number alone
-//! ([`broadloom_ir::canonical`]). An engine has executors compute elements, or nodes of that order, and pushes them into a [`Partial`].
-//! Partials of neighbouring runs are joined by [`Partial::append`], wherever the runs were cut.
+//! Elements are numbered in C order of the reduced axes. Element i belongs to lane i mod [`LANES`]. The elements of a lane are
+//! reduced in adjacent pairs, level by level, with an odd last one carried up unchanged, and then the lanes in the same way. The
+//! bits of a sum therefore depend only on its elements and their number ([`broadloom_ir::canonical`]). An engine lets executors
+//! compute elements, or nodes of that order, and pushes them into a [`Partial`]. Partials of consecutive ranges are merged by
+//! [`Partial::append`], wherever the ranges begin.
 //!
 //! ```
 //! use broadloom_ir::{DType, Reduction};

@@ -1,4 +1,4 @@
-//! What a partial result asks of the way in which elements are combined.
+//! The interface between partial results and the methods of reduction.
 
 use std::sync::LazyLock;
 
@@ -7,18 +7,19 @@ use pulp::Arch;
 
 use crate::state::State;
 
-/// How the nodes of a state are made and combined.
+/// A method of reduction: how the nodes of a state are made and merged.
 pub(crate) trait Method: Sync {
     fn state(&self, width: usize, start: u64) -> Result<State>;
     fn push(&self, state: &mut State, elements: &[u8]);
     fn push_rows<'r>(&self, state: &mut State, n: usize, row: &dyn Fn(usize) -> &'r [u8]);
-    /// Adds rows of 16 elements, of one output, that stand for aligned subtrees of 2^level rows.
+    /// Adds rows of 16 elements of one output, each of which is the node of an aligned subtree of 2^level rows.
     fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]);
     fn append(&self, state: &mut State, later: &State);
     fn finish(&self, state: &mut State, out: &mut [u8]);
-    /// Reduces each of some rows of `n` neighbouring elements, not none, if there is a shorter way for so few.
+    /// Reduces each of at least one contiguous rows of `n` elements, if there is a faster way for short rows; returns whether it
+    /// did.
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool;
-    /// Reduces rows, up to 16 and not none, to one, if there is a shorter way for so few.
+    /// Reduces between one and 16 rows to one, if there is a faster way for so few; returns whether it did.
     fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! A reduction that is under way, whatever its dtype.
+//! A reduction in progress, for any dtype.
 
 use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::f16;
@@ -14,9 +14,9 @@ use crate::tree::Tree;
 /// The method of a reduction.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`]: it does not take the dtype.
+/// [`ErrorKind::Internal`] if it does not take the dtype.
 pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn Method> {
-    /// A method for elements of the dtype, which is not bool.
+    /// The method for a dtype other than bool.
     macro_rules! of_numbers {
         ($t:ident => $method:expr) => {
             of_numbers!($t => $method; Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
@@ -37,7 +37,7 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
         (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
         (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
-        // Integers wrap, whatever their sign.
+        // Integers wrap, signed or not, so one method serves both.
         (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
         (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
         (Reduction::Max, _) => of_numbers!(T => Free::<Max, T>::NEW),
@@ -54,7 +54,7 @@ fn refused(reduction: Reduction, dtype: DType) -> Error {
     Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
 }
 
-/// Writes what no elements are combined to, if there is such a thing.
+/// Writes the result for no elements; returns false if there is none.
 pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> bool {
     let Some(nothing) = reduction.of_nothing(dtype) else { return false };
     let bits = nothing.bits.to_le_bytes();
@@ -64,12 +64,12 @@ pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> boo
     true
 }
 
-/// What the elements of a run are combined to so far, for some outputs side by side.
+/// The reduction of a range of elements so far, for some adjacent outputs.
 ///
-/// A run may begin at any element, and any runs that follow each other are joined to the same bits. Memory is that of
-/// 16 elements for each output, times the logarithm of the number of rows of 16.
+/// A range may begin at any element, and consecutive ranges, however they are divided, are merged to the same bits. It takes memory
+/// for 16 elements of each output, times the logarithm of the number of rows of 16.
 ///
-/// Elements are bytes in native order, aligned for their dtype; of a bool any byte but 0 is true.
+/// Elements are bytes in native order, aligned for their dtype; for bool any byte but 0 is true.
 pub struct Partial {
     reduction: Reduction,
     dtype: DType,
@@ -78,17 +78,17 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Nothing yet, of `width` outputs side by side; the first element pushed is number `start`.
+    /// An empty partial result of `width` adjacent outputs; the first element pushed is number `start`.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: the reduction does not [take](Reduction::takes) the dtype. [`ErrorKind::Limit`]: the
-    /// outputs are more than fit memory.
+    /// [`ErrorKind::Internal`] if the reduction does not [take](Reduction::takes) the dtype; [`ErrorKind::Limit`] if the outputs do
+    /// not fit in memory.
     pub fn new(reduction: Reduction, dtype: DType, width: usize, start: u64) -> Result<Partial> {
         let method = method(reduction, dtype)?;
         Ok(Partial { reduction, dtype, method, state: method.state(width, start)? })
     }
 
-    /// Nothing again, of another run: memory that this one has is used again.
+    /// Empties the partial result for another range, and keeps its memory.
     pub fn reset(&mut self, start: u64) {
         self.state.reset(start);
     }
@@ -96,7 +96,7 @@ impl Partial {
     /// Adds the next elements: `[n][width]` in C order.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the dtype or not of whole rows of `width` elements.
+    /// If the bytes are not aligned for the dtype, or not whole rows of `width` elements.
     pub fn push(&mut self, elements: &[u8]) {
         let row = self.state.width * self.dtype.size();
         assert!(
@@ -108,19 +108,20 @@ impl Partial {
         }
     }
 
-    /// Adds the next `n` elements of each output, from rows that may lie apart: `row(i)` has `width` elements.
+    /// Adds the next `n` elements of each output, from rows that need not be contiguous: `row(i)` has `width` elements.
     ///
     /// # Panics
-    /// If the bytes of a row are not aligned for the dtype or not of `width` elements.
+    /// If the bytes of a row are not aligned for the dtype or not `width` elements.
     pub fn push_rows<'r>(&mut self, n: usize, row: impl Fn(usize) -> &'r [u8]) {
         self.method.push_rows(&mut self.state, n, &row);
     }
 
-    /// Adds the next elements of one output, of which 2^`level` neighbouring rows of 16 were combined to each of these.
+    /// Adds the next elements of one output as nodes: each row of 16 elements in `rows` is the reduction of 2^`level` consecutive
+    /// rows.
     ///
     /// # Panics
-    /// If there are several outputs, the bytes are not aligned for the dtype or not of whole rows, or the next element is not the
-    /// first of so many rows.
+    /// If there are several outputs, if the bytes are not aligned for the dtype or not whole rows, or if the next element is not
+    /// the first of an aligned group of 2^`level` rows.
     pub fn push_nodes(&mut self, level: u8, rows: &[u8]) {
         let row = LANES * self.dtype.size();
         assert!(self.state.width == 1 && rows.len().is_multiple_of(row), "whole rows of one output");
@@ -130,18 +131,18 @@ impl Partial {
         }
     }
 
-    /// Joins the run that follows.
+    /// Merges the partial result of the range that follows.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: it is of another reduction, dtype or width, or does not begin where this one ends.
+    /// [`ErrorKind::Internal`] if it has another reduction, dtype or width, or does not begin where this one ends.
     pub fn append(&mut self, mut later: Partial) -> Result<()> {
         self.append_from(&mut later)
     }
 
-    /// [`Partial::append`] of one that is [reset](Partial::reset) afterwards, to be used again.
+    /// Merges the partial result of the range that follows, which is [reset](Partial::reset) afterwards to be used again.
     ///
     /// # Errors
-    /// Those of [`Partial::append`].
+    /// The errors of [`Partial::append`].
     pub fn append_from(&mut self, later: &mut Partial) -> Result<()> {
         let alike = |p: &Partial| (p.reduction, p.dtype, p.state.width);
         if alike(self) != alike(later) || self.state.next != later.state.start {
@@ -156,14 +157,13 @@ impl Partial {
         Ok(())
     }
 
-    /// Writes the results, one of each output, of the dtype that is [the reduction's](Reduction::result), and begins again with element 0.
+    /// Writes the result of each output, of the reduction's [result dtype](Reduction::result), and begins again with element 0.
     ///
-    /// Elements before the first of the run count as absent. What no elements are combined to is
-    /// [`Reduction::of_nothing`]; callers refuse the minimum and maximum of nothing, for which this gives the highest
-    /// and the lowest value.
+    /// Elements before the first of the range count as absent. The result for no elements is [`Reduction::of_nothing`]; callers
+    /// refuse the minimum and maximum of no elements, for which this writes the highest and the lowest value.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the results' dtype or not of `width` results.
+    /// If the bytes are not aligned for the results' dtype or not `width` results.
     pub fn finish(&mut self, out: &mut [u8]) {
         let size = self.reduction.result(self.dtype).size();
         assert_eq!(out.len(), self.state.width * size, "the bytes of a result of each output");
@@ -176,12 +176,12 @@ impl Partial {
         self.reset(0);
     }
 
-    /// How many elements of each output were pushed.
+    /// The number of elements of each output that were pushed.
     pub fn len(&self) -> u64 {
         self.state.next - self.state.start
     }
 
-    /// Whether none was pushed.
+    /// Whether no element was pushed.
     pub fn is_empty(&self) -> bool {
         self.state.next == self.state.start
     }

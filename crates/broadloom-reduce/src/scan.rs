@@ -1,8 +1,8 @@
-//! The scan: each element combined with those before it, with an error that grows with the logarithm of their number.
+//! The scan: each element accumulated with the previous ones, with an error that grows with the logarithm of their number.
 //!
-//! Element i of the result is the totals of the aligned blocks that the binary digits of i stand for, the largest first,
-//! combined from left to right, and then element i of the operand. The total of a block is that of its halves, each
-//! likewise. So the bits depend on the elements before i and their number alone.
+//! Result i is computed from left to right: the totals of the aligned blocks given by the binary digits of i, the largest first,
+//! and then element i. The total of a block is that of its two halves. The bits therefore depend only on element i, the previous
+//! ones, and their number.
 
 use std::marker::PhantomData;
 
@@ -16,29 +16,29 @@ use crate::method::arch;
 use crate::state::{State, elements_mut};
 use crate::vectors::combine;
 
-/// log2 of the most elements that are scanned at a time.
+/// log2 of the maximum number of elements that are scanned at a time.
 const BLOCK: u32 = 8;
 
-/// A scan that is under way, of some lanes side by side.
+/// A scan in progress, of some adjacent lanes.
 ///
 /// Elements are bytes in native order, aligned for their dtype.
 pub struct ScanState {
     scan: Scan,
     dtype: DType,
-    /// The totals of the blocks of which the elements so far consist; a node is one row.
+    /// The totals of the blocks that the previous elements consist of; a node is one row.
     totals: State,
-    /// For each of them what it and those before it are combined to.
+    /// For each of these blocks, the reduction of it and the previous ones.
     prefixes: State,
     /// Memory for the totals and prefixes within a block.
     scratch: Vec<u64>,
 }
 
 impl ScanState {
-    /// Nothing yet, of `width` lanes side by side.
+    /// A scan of `width` adjacent lanes, before its first element.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: the scan does not [take](Scan::takes) the dtype. [`ErrorKind::Limit`]: the lanes are more
-    /// than fit memory.
+    /// [`ErrorKind::Internal`] if the scan does not [take](Scan::takes) the dtype; [`ErrorKind::Limit`] if the lanes do not fit in
+    /// memory.
     pub fn new(scan: Scan, dtype: DType, width: usize) -> Result<ScanState> {
         if !scan.takes(dtype) {
             return Err(Error::new(ErrorKind::Internal, format!("{scan} does not take {dtype}")));
@@ -50,7 +50,7 @@ impl ScanState {
         Ok(ScanState { scan, dtype, totals: state()?, prefixes: state()?, scratch: Vec::new() })
     }
 
-    /// Nothing again: memory that this one has is used again.
+    /// Begins a new scan, and keeps the memory.
     pub fn reset(&mut self) {
         self.totals.reset(0);
         self.prefixes.reset(0);
@@ -59,8 +59,7 @@ impl ScanState {
     /// Scans the next elements: both are `[n][width]` in C order.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the dtype, not of whole rows of `width` elements, or `out` is not as long as
-    /// `elements`.
+    /// If the bytes are not aligned for the dtype or not whole rows of `width` elements, or the lengths differ.
     pub fn push(&mut self, elements: &[u8], out: &mut [u8]) {
         out.copy_from_slice(elements);
         self.push_in_place(out);
@@ -69,7 +68,7 @@ impl ScanState {
     /// Scans the next elements in place, `[n][width]` in C order.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the dtype, or not of whole rows of `width` elements.
+    /// If the bytes are not aligned for the dtype, or not whole rows of `width` elements.
     pub fn push_in_place(&mut self, bytes: &mut [u8]) {
         let row = self.totals.width * self.dtype.size();
         assert!(bytes.is_empty() || row != 0 && bytes.len().is_multiple_of(row), "whole rows of elements");
@@ -79,13 +78,14 @@ impl ScanState {
             (Scan::Prod, DType::Float32) => arch().dispatch(Rows::<Prod, f32>(self, bytes, PhantomData)),
             (Scan::Sum, DType::Float64) => arch().dispatch(Rows::<Sum, f64>(self, bytes, PhantomData)),
             (Scan::Prod, DType::Float64) => arch().dispatch(Rows::<Prod, f64>(self, bytes, PhantomData)),
-            // Integers wrap, whatever their sign.
+            // Integers wrap, signed or not, so one method serves both.
             (Scan::Sum, _) => arch().dispatch(Rows::<Sum, u64>(self, bytes, PhantomData)),
             (Scan::Prod, _) => arch().dispatch(Rows::<Prod, u64>(self, bytes, PhantomData)),
         }
     }
 
-    /// Aligned blocks, as large as fit: each makes its outputs from the prefix before it, and then is a total.
+    /// Scans aligned blocks of the largest possible size: each computes its outputs from the prefix before it, and then becomes a
+    /// total.
     #[inline(always)]
     fn scan_rows<F: Combine<T>, T: Accumulator>(&mut self, bytes: &mut [u8]) {
         let width = self.totals.width;
@@ -116,7 +116,7 @@ impl ScanState {
         self.scratch = words;
     }
 
-    /// Joins the last total with those of its size, and makes the prefix of what comes out.
+    /// Merges the last total with the previous ones of its size, and computes the prefix of the result.
     fn carry<F: Combine<T>, T: Accumulator>(&mut self) {
         while let [.., before, level] = self.totals.levels[..]
             && before == level
@@ -141,7 +141,7 @@ impl ScanState {
     }
 }
 
-/// Elements that are scanned, as many as there are instructions for.
+/// Elements to be scanned, as an argument for the dispatch by instruction set.
 struct Rows<'s, F, T>(&'s mut ScanState, &'s mut [u8], PhantomData<(F, T)>);
 
 impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for Rows<'_, F, T> {
@@ -153,13 +153,13 @@ impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for Rows<'_, F, T> {
     }
 }
 
-/// Scans a run of 2^level elements in place, up to [`BLOCK`], and gives their total.
+/// Scans 2^level contiguous elements in place, up to [`BLOCK`], and returns their total.
 ///
 /// PERF: rows of 16 elements are scanned in registers, first for their totals and, once the prefix before each is known, for
 /// the results: 0.4 to 0.5 of the time of a pass over memory for each level (AVX-512, runs of 1e4).
 #[inline(always)]
 fn scan_run<F: Combine<T>, T: Accumulator>(run: &mut [T], before: T) -> T {
-    // Identities fill up rows: they change no total.
+    // Rows are padded with identities, which change no total.
     if run.len() < LANES {
         let mut row = [F::identity(); LANES];
         row[..run.len()].copy_from_slice(run);
@@ -185,7 +185,7 @@ fn scan_run<F: Combine<T>, T: Accumulator>(run: &mut [T], before: T) -> T {
     sums.total
 }
 
-/// The totals within a row of 16 elements: each lane has that of its pair, of its four and of its eight.
+/// The totals within a row of 16 elements: each lane holds that of its group of 2, 4 and 8.
 struct Sums<T> {
     row: [T; LANES],
     pairs: [T; LANES],
@@ -203,8 +203,8 @@ impl<T: Accumulator> Sums<T> {
         Sums { row, pairs, fours, eights, total: F::pair(eights[0], eights[8]) }
     }
 
-    /// What the elements before each are combined to, with this prefix before the row: it is made of that of the larger block in which
-    /// the element is, and of the total of the block's first half if the element is in the second.
+    /// The reduction of the elements before each, with this prefix before the row. It is computed from the prefix of the next
+    /// larger block that has the element, and the total of that block's first half if the element is in the second.
     #[inline(always)]
     fn prefixes<F: Combine<T>>(&self, before: T) -> [T; LANES] {
         let prefixes = step::<8, F, T>(&[before; LANES], &self.eights);
@@ -256,7 +256,7 @@ fn scan_block<F: Combine<T>, T: Accumulator>(
     totals: &mut [T],
     prefixes: &mut [T],
 ) {
-    // The totals of 2, of 4, … rows, one level behind the other, so that the last one of them is the block's.
+    // The totals of 2, of 4, … rows, one level after the other, so that the last one is the block's.
     let (mut from, mut to) = (0, 0);
     for up in 1..=level {
         let count = 1 << (level - up);
@@ -269,7 +269,7 @@ fn scan_block<F: Combine<T>, T: Accumulator>(
             (from, to) = (to, to + count * width);
         }
     }
-    // The prefixes before each half, quarter, …, which are made of those before the larger ones.
+    // The prefixes before each half, quarter, …, computed from those before the larger blocks.
     for down in (0..level).rev() {
         let count = 1 << (level - down - 1);
         for i in (0..count).rev() {
@@ -291,13 +291,13 @@ fn scan_block<F: Combine<T>, T: Accumulator>(
     }
 }
 
-/// Where the totals of 2^up rows begin among the totals of a block of 2^level.
+/// The position of the totals of 2^up rows among the totals of a block of 2^level.
 #[inline(always)]
 fn from_level(level: u32, up: u32) -> usize {
     (1 << level) - (1 << (level - up + 1))
 }
 
-/// Combines neighbouring rows.
+/// Reduces adjacent pairs of rows.
 #[inline(always)]
 fn pairs<F: Combine<T>, T: Accumulator>(width: usize, from: &[T], to: &mut [T]) {
     for (two, to) in from.chunks_exact(2 * width).zip(to.chunks_exact_mut(width)) {

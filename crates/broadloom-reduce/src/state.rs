@@ -1,37 +1,37 @@
-//! What a [`Partial`](crate::Partial) holds, whatever its dtype: nodes in words, and where its run of elements is.
+//! The state of a [`Partial`](crate::Partial) for any dtype: nodes as words, and the range of elements so far.
 
 use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_math::Elem;
 use broadloom_mem::{typed, typed_mut};
 use smallvec::SmallVec;
 
-/// The words that are kept in place: some nodes of one output.
+/// Number of words stored inline: some nodes of one output.
 const WORDS: usize = 64;
 
-/// What a run of elements is combined to so far.
+/// The reduction of a range of elements so far.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// How many outputs there are side by side.
+    /// The number of adjacent outputs.
     pub width: usize,
-    /// The lanes of a node.
+    /// The number of lanes of a node.
     pub lanes: usize,
-    /// The number of the first element of the run.
+    /// The number of the first element of the range.
     pub start: u64,
-    /// The number of the next one.
+    /// The number of the next element.
     pub next: u64,
-    /// For each node log2 of the rows that it stands for, or [`OPEN`](crate::tree::OPEN); in order of their elements.
+    /// For each node, log2 of its number of rows, or [`OPEN`](crate::tree::OPEN); in order of their elements.
     pub levels: SmallVec<[u8; 16]>,
-    /// The nodes, each [lanes][width] elements from a word on.
+    /// The nodes, each [lanes][width] elements, beginning at a word.
     words: SmallVec<[u64; WORDS]>,
-    /// The words of a node. There may be more words than nodes: they are not cleared.
+    /// The number of words of a node. There may be more words than the nodes use: they are not cleared.
     stride: usize,
 }
 
 impl State {
-    /// Nothing yet.
+    /// An empty state.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`]: a node of this width is larger than the address space.
+    /// [`ErrorKind::Limit`] if a node of this width is larger than the address space.
     pub fn new<T: Elem>(width: usize, lanes: usize, start: u64) -> Result<State> {
         let elements = width.checked_mul(lanes).and_then(|n| n.checked_mul(size_of::<T::Store>()));
         let bytes = elements.filter(|&bytes| bytes <= isize::MAX as usize / 64);
@@ -43,13 +43,13 @@ impl State {
         Ok(State { width, lanes, start, next: start, levels, words, stride })
     }
 
-    /// Nothing yet of a run that begins at another element.
+    /// Empties the state for a range that begins at another element.
     pub fn reset(&mut self, start: u64) {
         (self.start, self.next) = (start, start);
         self.levels.clear();
     }
 
-    /// The elements of a node.
+    /// The number of elements of a node.
     pub fn node_len(&self) -> usize {
         self.lanes * self.width
     }
@@ -67,7 +67,7 @@ impl State {
         &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(words))[..len]
     }
 
-    /// The last node but one, and the last.
+    /// The last two nodes.
     pub fn last_two<T: Elem>(&mut self) -> (&mut [T::Store], &mut [T::Store]) {
         let (stride, len) = (self.stride, self.node_len());
         let words = &mut self.words[(self.levels.len() - 2) * stride..][..2 * stride];
@@ -78,14 +78,14 @@ impl State {
         )
     }
 
-    /// Nodes side by side, of a type that fills whole words.
+    /// All nodes as one slice, for a type that fills whole words.
     #[inline(always)]
     pub fn nodes_from<T: Elem>(&mut self, first: usize, count: usize) -> &mut [T::Store] {
         let words = &mut self.words[first * self.stride..][..count * self.stride];
         elements_mut::<T>(broadloom_mem::bytes_of_mut(words))
     }
 
-    /// Adds a node, the elements of which are any.
+    /// Adds a node with unspecified elements.
     #[inline(always)]
     pub fn add_node(&mut self, level: u8) {
         self.levels.push(level);
@@ -102,19 +102,19 @@ impl State {
     }
 }
 
-/// Bytes as elements.
+/// Converts bytes to elements.
 ///
 /// # Panics
-/// Where the address or the length does not fit the type.
+/// If the address or the length does not fit the type.
 #[inline(always)]
 pub(crate) fn elements<T: Elem>(bytes: &[u8]) -> &[T::Store] {
     typed::<T>(bytes).expect("aligned elements of the reduction's dtype")
 }
 
-/// Bytes as elements, for writing.
+/// Converts bytes to elements, for writing.
 ///
 /// # Panics
-/// Where the address or the length does not fit the type.
+/// If the address or the length does not fit the type.
 #[inline(always)]
 pub(crate) fn elements_mut<T: Elem>(bytes: &mut [u8]) -> &mut [T::Store] {
     typed_mut::<T>(bytes).expect("aligned elements of the reduction's dtype")

@@ -1,9 +1,9 @@
 //! The canonical tree of sums and products of floats.
 //!
-//! A row is [`LANES`] elements of each output. A node stands for an aligned subtree of 2^level rows, and nodes are carried
-//! like the digits of a binary counter. Rows of which elements are absent are padded with the identity, which changes
-//! no bits. A row whose first elements belong to an earlier run can't be combined with its sibling before they are
-//! here: it stays a node of its own, which is [`OPEN`].
+//! A row is [`LANES`] elements of each output. A node is the reduction of an aligned subtree of 2^level rows, and nodes are merged
+//! like the carries of a binary counter. Rows with absent elements are padded with the identity, which changes no bits. A row whose
+//! first elements belong to an earlier range can't be merged with its sibling before they are present: it stays a node of its own,
+//! which is [`OPEN`].
 
 use std::marker::PhantomData;
 
@@ -20,13 +20,13 @@ use crate::vectors::{
     CombineVectors, IN_STREAMS, Units, Vectors, combine, fold, fold_256, fold_level, fold_node, fold_streams,
 };
 
-/// The level of a row whose first elements are of an earlier run.
+/// The level of a row whose first elements belong to an earlier range.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// Rows of fewer bytes are packed before they are combined: a vector holds more than one.
+/// Rows of fewer bytes are packed before they are reduced, since a vector holds more than one.
 const NARROW: usize = 64;
 
-/// Reductions whose order of combination is seen.
+/// Reductions whose result depends on the order of operations.
 pub(crate) struct Tree<F, T>(PhantomData<fn() -> (F, T)>);
 
 impl<F, T> Tree<F, T> {
@@ -101,7 +101,7 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 }
 
-/// Calls a function with rows of so many bytes, side by side.
+/// Calls a function with the rows packed contiguously, in groups of about this many bytes.
 pub(crate) fn packed<'r>(
     size: usize,
     n: usize,
@@ -120,9 +120,9 @@ pub(crate) fn packed<'r>(
     }
 }
 
-/// The elements of one result, not more than there are lanes.
+/// Reduces the elements of one result, at most as many as there are lanes.
 ///
-/// PERF: for so few, choosing the instruction set takes longer.
+/// PERF: for so few elements, choosing the instruction set would take longer than the work.
 fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
     let mut nodes = [F::identity(); LANES];
     let mut count = from.len().min(LANES);
@@ -139,7 +139,7 @@ fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
     nodes[0]
 }
 
-/// Rows side by side, each of which stands for a subtree of this level.
+/// Contiguous rows to be pushed, each of which is the node of a subtree of this level.
 struct Push<'a, F, T>(&'a mut State, &'a [T], u8, PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
@@ -164,7 +164,7 @@ impl<F: CombineVectors<T>, T: Vectors> Push<'_, F, T> {
     }
 }
 
-/// Elements of one output; or rows of them that stand for subtrees of the level `base`, where such a subtree begins.
+/// Pushes elements of one output, or rows that are nodes of level `base`, beginning at such a subtree.
 #[inline(always)]
 fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T], base: u8) {
     let row_of = (LANES as u64) << base;
@@ -187,7 +187,7 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
     }
 }
 
-/// Combines whole blocks of 256 rows, as many as begin where such a subtree does, or several blocks as streams; gives what is left.
+/// Reduces whole blocks of 256 rows that begin at an aligned subtree, or several blocks as streams; returns the remaining elements.
 #[inline(always)]
 fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -196,7 +196,7 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     row_of: u64,
     base: u8,
 ) -> &'a [T] {
-    // PERF: what is in a cache is read faster from beginning to end.
+    // PERF: data in a cache is read faster from beginning to end than as streams.
     let is_in_streams = from.len() >= IN_STREAMS * LANES && size_of_val(from) > Caches::of_target().last;
     let mut units = Units::NEW;
     while from.len() >= 256 * LANES && state.next.is_multiple_of(256 * row_of) {
@@ -215,17 +215,17 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
 
 /// Elements of several outputs, [n][width].
 trait Source<'a, T>: Copy {
-    /// The pieces that a row of 16 elements of each output consists of.
+    /// The number of contiguous pieces of a row of 16 elements of each output.
     const PIECES: usize;
-    /// How many elements of each output there are.
+    /// The number of elements of each output.
     fn len(self) -> usize;
-    /// The elements from `i` on, as many as lie side by side.
+    /// The elements from `i` on, as far as they are contiguous.
     fn from(self, i: usize) -> &'a [T];
-    /// A piece of the row of 16 elements of each output, the first of which is element `i`.
+    /// A piece of the row of 16 elements of each output whose first element is `i`.
     fn piece(self, i: usize, piece: usize) -> &'a [T];
 }
 
-/// Rows side by side.
+/// Contiguous rows.
 #[derive(Clone, Copy)]
 struct Neighbours<'a, T> {
     elements: &'a [T],
@@ -249,7 +249,7 @@ impl<'a, T: Copy> Source<'a, T> for Neighbours<'a, T> {
     }
 }
 
-/// Rows that lie apart.
+/// Separate rows.
 #[derive(Clone, Copy)]
 struct Apart<'a, 'r> {
     n: usize,
@@ -292,7 +292,7 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
             continue;
         }
         let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
-        // PERF: in rows that lie apart, so many pieces of lines would be read that each is in another page.
+        // PERF: with separate rows, each of that many lines would be in another page.
         if level >= 6 && Q::PIECES == 1 {
             done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
             continue;
@@ -326,10 +326,10 @@ fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     pieces
 }
 
-/// The elements of 64 rows that are combined to 8 rows in the L1 cache before they are combined to a node.
+/// Elements of 64 rows that are reduced to 8 rows in the L1 cache before these are reduced to a node.
 const PART: usize = 128;
 
-/// Combines 64 rows at a time, as long as there are as many; returns how many elements of each output these are.
+/// Reduces 64 rows at a time, while there are as many; returns how many elements of each output these are.
 #[inline(always)]
 fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     simd: S,
@@ -365,7 +365,7 @@ fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     done - first
 }
 
-/// Rows that lie apart.
+/// Separate rows to be pushed.
 struct PushRows<'a, 'r, F, T>(&'a mut State, Apart<'a, 'r>, PhantomData<(F, T)>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
@@ -381,7 +381,7 @@ impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
     }
 }
 
-/// The results of nodes.
+/// The final reduction of the nodes to results.
 struct Finish<'a, F, T>(&'a mut State, &'a mut [T], PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Finish<'_, F, T> {
@@ -412,7 +412,7 @@ impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
     }
 }
 
-/// Makes place for a node of 2^level rows, the next ones of the run: how many nodes are combined with it, and those. The
+/// Makes space for a node of the next 2^level rows. Returns the number of nodes that are merged with it, and those nodes; the
 /// result is to be written to the first of them.
 #[inline(always)]
 fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
@@ -428,7 +428,7 @@ fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
     (count, state.nodes_from::<T>(depth - count, count.max(1)))
 }
 
-/// Puts the identity before a run that does not begin with element 0.
+/// Adds identities before a range that does not begin with element 0.
 fn padded<F: CombineVectors<T>, T: Vectors>(method: &Tree<F, T>, state: &mut State) {
     let later = state.clone();
     state.reset(0);
@@ -452,7 +452,7 @@ fn add<F: Combine<T>, T: Vectors>(state: &mut State, level: u8) -> &mut [T] {
     node
 }
 
-/// Combines the last node with its siblings before it.
+/// Merges the last node with its siblings before it.
 #[inline(always)]
 fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     while let [.., before, level] = state.levels[..]
@@ -466,7 +466,7 @@ fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     }
 }
 
-/// Writes as many of the next elements as fit into the row that has begun, or else a new one; returns how many.
+/// Writes the next elements into the row that has begun, or a new one, as many as fit; returns their number.
 #[inline(always)]
 fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T]) -> usize {
     let (width, lane) = (state.width, state.next as usize % LANES);

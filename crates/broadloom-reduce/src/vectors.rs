@@ -1,6 +1,6 @@
-//! Vectors of the target for the canonical tree: rows of elements are combined in registers, each lane by itself.
+//! Vectors of the target for the canonical tree: rows of elements are reduced in registers, lane by lane.
 //!
-//! Everything here is inlined into the functions that are compiled for a target's features.
+//! All functions are inlined into those that are compiled for a target's features.
 
 use broadloom_math::Elem;
 use broadloom_mem::{AHEAD, PAGE, ask_so_far_ahead};
@@ -13,15 +13,15 @@ use crate::combine::{Accumulator, Combine, Prod, Sum};
 pub(crate) trait Vectors: Accumulator {
     /// A vector.
     type V<S: Simd>: Copy;
-    /// Elements as vectors, and those that are left.
+    /// Elements as vectors, and the remaining elements.
     fn split<S: Simd>(elements: &[Self]) -> (&[Self::V<S>], &[Self]);
-    /// The same for writing.
+    /// Elements as vectors for writing, and the remaining elements.
     fn split_mut<S: Simd>(elements: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]);
 }
 
 /// An operation on vectors.
 pub(crate) trait CombineVectors<T: Vectors>: Combine<T> {
-    /// Lane by lane what [`Combine::pair`] gives.
+    /// Applies [`Combine::pair`] lane by lane.
     fn vectors<S: Simd>(simd: S, a: T::V<S>, b: T::V<S>) -> T::V<S>;
 }
 
@@ -57,13 +57,13 @@ vectors! {
     f64: f64s as_simd_f64s as_mut_simd_f64s add_f64s mul_f64s;
 }
 
-/// Vectors of some lanes, one for each row. A trait and not closures: a closure that is not inlined at once is compiled
-/// without the target's features.
+/// Vectors of some lanes, one for each row. It is a trait, since a closure that is not inlined at once is compiled without the
+/// target's features.
 trait Rows<S: Simd, T: Vectors>: Copy {
     fn row(self, simd: S, i: usize) -> T::V<S>;
 }
 
-/// Rows that are so many vectors apart, from one on.
+/// Rows at a constant distance in vectors, from an offset on.
 struct Strided<'a, V> {
     vectors: &'a [V],
     stride: usize,
@@ -85,7 +85,7 @@ impl<S: Simd, T: Vectors> Rows<S, T> for Strided<'_, T::V<S>> {
     }
 }
 
-/// The vectors at one place of some slices.
+/// The vectors at the same offset of several slices.
 struct Beside<'s, 'a, const R: usize, V> {
     rows: &'s [&'a [V]; R],
     at: usize,
@@ -106,7 +106,7 @@ impl<const R: usize, S: Simd, T: Vectors> Rows<S, T> for Beside<'_, '_, R, T::V<
     }
 }
 
-/// Vectors that were computed.
+/// Vectors that have been computed already.
 struct Computed<'a, V>(&'a [V; 8]);
 
 impl<V> Copy for Computed<'_, V> {}
@@ -124,7 +124,7 @@ impl<S: Simd, T: Vectors> Rows<S, T> for Computed<'_, T::V<S>> {
     }
 }
 
-/// A tree over neighbouring rows: 1, 2, 4 or 8 of them.
+/// Reduces 1, 2, 4 or 8 consecutive rows as a tree.
 #[inline(always)]
 fn tree<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(
     simd: S,
@@ -154,19 +154,19 @@ fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: 
     F::vectors(simd, a, rows.row(simd, i + 1))
 }
 
-/// The most vectors of a row: of f64, two lanes each.
+/// Maximum number of vectors in a row: of f64, with two lanes each.
 const MOST_STRIDE: usize = LANES / 2;
 
-/// The lanes of a vector.
+/// The number of lanes in a vector.
 #[inline(always)]
 pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
     size_of::<T::V<S>>() / size_of::<T>()
 }
 
-/// A tree over 2^level rows of eight rows, up to 8 of these.
+/// Reduces a tree over 2^level groups of eight rows, up to 8 groups.
 ///
-/// PERF: eights are a loop, and their results go through the stack. Unrolled, sums of 10⁵ took 0.6 to 0.8 of the time, and the crate took five
-/// times as long to compile.
+/// PERF: the groups are a loop, and their results go through the stack. Unrolled, sums of 10⁵ took 0.6 to 0.8 of the time, and the
+/// crate took five times as long to compile.
 #[inline(always)]
 fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -187,10 +187,11 @@ fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Combines 2^level rows of 16 elements, up to 64, and them with the nodes before, the last one first; the first of these
-/// takes the result. There are `count`, or the place of one. If the node is `AFTER` the rows, it is one.
+/// Reduces 2^level rows of 16 elements, up to 64, and merges the result with the `count` nodes before them, the last one first; the
+/// first of these nodes receives the result, also if `count` is 0. If `AFTER`, the result is merged with one node that comes after
+/// the rows.
 ///
-/// A vector's lanes are combined over all rows before those beside it: partial results stay in registers.
+/// All rows of one vector's lanes are reduced before those of the next, so that partial results stay in registers.
 #[inline(always)]
 pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -221,34 +222,34 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
     }
 }
 
-/// Rows of which one is made at a time in registers: 1 KiB, 16 rows of float32 and 8 of float64.
+/// Number of rows that are reduced to one in registers at a time (a unit): 1 KiB, 16 rows of float32 and 8 of float64.
 const fn rows_of_unit<T>() -> usize {
     1024 / (LANES * size_of::<T>())
 }
 
-/// Parts of a long run that are read by turns, a unit of each.
+/// Number of streams, into which a long range is divided and which are read alternately, a unit at a time.
 const STREAMS: usize = 4;
-/// 256 rows each: a stream's, so many times.
+/// Number of blocks of 256 rows in a stream.
 const OF_STREAM: usize = 8;
-/// The rows of all streams.
+/// Number of rows in all streams.
 pub(crate) const IN_STREAMS: usize = STREAMS * OF_STREAM * 256;
 
-/// Rows that others are combined to. They lie as vectors do that cross no lines.
+/// Rows that are the result of reductions, aligned so that no vector crosses a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Combined<T, const N: usize>([[T; LANES]; N]);
 
-/// What the units of 256 rows are combined to, at most 32 of them.
+/// The results of the units of 256 rows, at most 32.
 pub(crate) type Units<T> = Combined<T, 32>;
 
 impl<T: Accumulator, const N: usize> Combined<T, N> {
     pub const NEW: Self = Combined([[T::NOTHING; LANES]; N]);
 }
 
-/// The same with the first 256 rows of a run, in the order of memory.
+/// Reduces the first 256 rows of a range as [`fold_level`] does, in the order of memory.
 ///
-/// PERF: lanes beside each other are combined for four rows at a time, so that lines are read one after the other. In passes of their own
-/// over 32 KiB of f64, sums took 1.2 times as long in a second-level cache, and 1.6 times as long beyond.
+/// PERF: adjacent lanes are reduced for four rows at a time, so that lines are read in order. In separate passes over 32 KiB of
+/// f64, sums took 1.2 times as long in a second-level cache, and 1.6 times as long beyond.
 #[inline(always)]
 pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -265,10 +266,11 @@ pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_units::<S, F, T>(simd, units, nodes, count);
 }
 
-/// The same with the first [`IN_STREAMS`] rows of a run.
+/// Reduces the first [`IN_STREAMS`] rows of a range as [`fold_level`] does.
 ///
-/// PERF: memory is read faster as several streams, each of which a CPU fetches ahead of by itself. On Zen 3, sums of 10⁷ take 0.7 (float32) and
-/// 0.85 (float64) of the time; streams of 16 KiB change nothing, nor do turns of 4 KiB. In a third-level cache sums take 1.1 times as long.
+/// PERF: memory is read faster as several streams, each of which a CPU prefetches independently. On Zen 3, sums of 10⁷ take 0.7
+/// (float32) and 0.85 (float64) of the time; streams of 16 KiB make no difference, nor does alternating every 4 KiB. In a
+/// third-level cache sums take 1.1 times as long.
 #[inline(always)]
 pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -295,8 +297,8 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
-/// Asks for the page that is read so many bytes later, where a unit begins a page of the run. Streams ask for what they read
-/// in the next subtree: what is nearer another stream reads by then.
+/// Prefetches the page `ahead` bytes later, if a unit begins a page of the range. Streams prefetch from the next subtree, since
+/// another stream reads the memory before that.
 #[inline(always)]
 fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;
@@ -305,7 +307,7 @@ fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     }
 }
 
-/// Combines the rows of a unit of a run, four of them before the next four.
+/// Reduces the rows of a unit, four at a time.
 #[inline(always)]
 fn fold_unit<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -341,7 +343,7 @@ fn two_eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     F::vectors(simd, v, tree::<8, S, F, T, _>(simd, rows, i + 8))
 }
 
-/// Combines what units were combined to, and it with the nodes before, as [`fold_level`] does.
+/// Reduces the results of units, and merges the result with the nodes before, as [`fold_level`] does.
 #[inline(always)]
 fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -365,8 +367,8 @@ fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Combines rows of equal length, 1, 2, 4 or 8 of them, and the nodes before them, from element `at` of nodes of `m`
-/// elements on. If it is `FRESH`, there are none.
+/// Reduces 1, 2, 4 or 8 rows of equal length, and the nodes before them, from element `at` of nodes of `m` elements on. If `FRESH`,
+/// there are no nodes.
 #[inline(always)]
 pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -408,7 +410,7 @@ pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors
     }
 }
 
-/// Combines the lanes of a node, [16][width], to its first lane.
+/// Reduces the lanes of a node, [16][width], to its first lane.
 #[inline(always)]
 pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node: &mut [T], width: usize) {
     let per = lanes::<S, T>();
@@ -432,7 +434,7 @@ pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node
     }
 }
 
-/// Neighbours of up to 16 elements combined pairwise, again and again, an odd one carried up.
+/// Reduces up to 16 elements in adjacent pairs, level by level, with an odd last one carried up.
 #[inline(always)]
 pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store; N]) -> T::Store {
     for step in [1, 2, 4, 8] {
@@ -445,7 +447,7 @@ pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store;
     x[0]
 }
 
-/// a op b, in the place of a.
+/// Stores a op b in the place of a.
 #[inline(always)]
 pub(crate) fn combine<F: Combine<T>, T: Elem>(a: &mut [T::Store], b: &[T::Store]) {
     let n = a.len();
@@ -479,7 +481,7 @@ mod tests {
         }
     }
 
-    /// Neighbours combined, again and again.
+    /// Reduces adjacent pairs, level by level.
     fn pairwise<T: Copy + std::ops::Add<Output = T>>(mut list: Vec<T>) -> T {
         while list.len() > 1 {
             list = list.chunks(2).map(|pair| pair[0] + pair[1]).collect();

@@ -1,4 +1,4 @@
-//! Reductions all of whose elements are at hand.
+//! Reductions of elements that are all in memory.
 
 use broadloom_ir::{DType, Reduction, Result};
 use smallvec::SmallVec;
@@ -6,15 +6,15 @@ use smallvec::SmallVec;
 use crate::partial::{method, nothing};
 use crate::{LANES, Partial};
 
-/// Reduces each row of `n` neighbouring elements to an element: `elements` is `[rows][n]`, `out` is `[rows]`.
+/// Reduces each contiguous row of `n` elements to one element: `elements` is `[rows][n]`, `out` is `[rows]`.
 ///
-/// What no elements are combined to is as in [`Partial::finish`].
+/// The result for no elements is that of [`Partial::finish`].
 ///
 /// # Errors
-/// As [`Partial::new`].
+/// As for [`Partial::new`].
 ///
 /// # Panics
-/// If the bytes are not aligned for the dtype, or `elements` has not `n` for each of `out`.
+/// If the bytes are not aligned for the dtype, or `elements` does not have `n` elements for each of `out`.
 pub fn reduce_each(
     reduction: Reduction,
     dtype: DType,
@@ -44,19 +44,19 @@ pub fn reduce_each(
     Ok(())
 }
 
-/// The bytes of a row that are reduced at a time: the partial results of a block of outputs stay in the L2 cache, and
-/// memory is read in pieces that it likes.
+/// Bytes of a row that are reduced at a time: the partial results of a block of outputs stay in the L2 cache, and memory is read in
+/// long enough pieces.
 const BLOCK: usize = 2048;
 
-/// Reduces `n` rows of `width` elements, which may lie apart, to one row: `row(i)` has `width` elements, and so has `out`.
+/// Reduces `n` rows of `width` elements, not necessarily contiguous, to one row: `row(i)` and `out` have `width` elements.
 ///
-/// What no elements are combined to is as in [`Partial::finish`].
+/// The result for no elements is that of [`Partial::finish`].
 ///
 /// # Errors
-/// As [`Partial::new`].
+/// As for [`Partial::new`].
 ///
 /// # Panics
-/// If the bytes of a row or of `out` are not aligned for the dtype or not of `width` elements.
+/// If the bytes of a row or of `out` are not aligned for the dtype or not `width` elements.
 pub fn reduce_rows<'r>(
     reduction: Reduction,
     dtype: DType,

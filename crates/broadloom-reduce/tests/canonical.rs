@@ -1,4 +1,4 @@
-//! Reductions and scans beside their definition, written down as lists, bit for bit.
+//! Compares reductions and scans bit for bit with their definition, written as operations on lists.
 
 use broadloom_ir::{DType, Reduction, Scan};
 use broadloom_math::functions::{Maximum, Minimum};
@@ -6,7 +6,7 @@ use broadloom_math::{Binary, Elem, Scalar, f16};
 use broadloom_mem::{Caches, bytes_of, bytes_of_mut};
 use broadloom_reduce::{LANES, Partial, ScanState, reduce_each, reduce_rows};
 
-/// Numbers that look random, the same in each run.
+/// A generator of pseudorandom numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -48,7 +48,7 @@ macro_rules! sample_numbers {
     )*};
 }
 
-/// Numbers of many magnitudes; now and then a zero of either sign.
+/// Numbers of many magnitudes, with an occasional zero of either sign.
 fn real(numbers: &mut Numbers) -> f64 {
     let (sign, exponent) = (numbers.below(2) as f64 * 2.0 - 1.0, numbers.below(21) as i32 - 10);
     match numbers.below(40) {
@@ -72,7 +72,7 @@ sample_numbers! {
 }
 
 impl Sample for bool {
-    /// Mostly false or mostly true, and bytes other than 0 and 1.
+    /// Mostly false or mostly true, including bytes other than 0 and 1.
     fn sample(numbers: &mut Numbers) -> u8 {
         let rare = numbers.below(50) == 0;
         if (numbers.0 >> 40 & 1 == 0) ^ rare { numbers.next() as u8 | 4 } else { 0 }
@@ -87,7 +87,7 @@ impl Sample for bool {
     }
 }
 
-/// Neighbours combined, again and again, an odd last one carried up.
+/// Reduces adjacent pairs, level by level, with an odd last one carried up.
 fn pairwise<S: Copy>(mut list: Vec<S>, op: impl Fn(S, S) -> S) -> S {
     while list.len() > 1 {
         list = list.chunks(2).map(|pair| if let [a, b] = *pair { op(a, b) } else { pair[0] }).collect();
@@ -103,7 +103,7 @@ fn reduced<T: Sample>(reduction: Reduction, list: &[T::Store]) -> u64 {
     T::load(result).canonical().to_bits64()
 }
 
-/// The definition of each output of [n][width].
+/// The definition for each output of [n][width].
 fn columns<T: Sample>(reduction: Reduction, width: usize, list: &[T::Store]) -> Vec<u64> {
     let column = |j| list.iter().skip(j).step_by(width).copied().collect::<Vec<_>>();
     (0..width).map(|j| reduced::<T>(reduction, &column(j))).collect()
@@ -113,10 +113,10 @@ fn bits<T: Sample>(list: &[T::Store]) -> Vec<u64> {
     list.iter().map(|x| T::bits(*x)).collect()
 }
 
-/// Calls `$check::<type>(reduction, …)` for everything that can be reduced.
+/// Calls `$check::<type>(reduction, …)` for every supported combination.
 macro_rules! for_everything {
     ($check:ident $(, $arg:expr)*) => {{
-        // Those that repeat a function of two elements.
+        // The reductions that repeat a binary op.
         for reduction in Reduction::ALL.into_iter().filter(|reduction| reduction.op().is_some()) {
             for_everything!(@ reduction $check ($($arg),*) bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64);
         }
@@ -127,7 +127,7 @@ macro_rules! for_everything {
     (@@ $reduction:ident $check:ident $t:ty, ($($arg:expr),*)) => { $check::<$t>($reduction $(, $arg)*) };
 }
 
-/// Pushes rows in runs that are cut at random, and finishes.
+/// Pushes rows in ranges that are divided at random, and finishes.
 fn run_in_pieces<T: Sample>(
     reduction: Reduction,
     width: usize,
@@ -154,7 +154,7 @@ fn run_in_pieces<T: Sample>(
         }
         at += taken;
     }
-    // Neighbours are joined in any order.
+    // Adjacent partial results are merged in any order.
     while partials.len() > 1 {
         let i = numbers.below(partials.len() - 1);
         let later = partials.remove(i + 1);
@@ -185,7 +185,7 @@ fn check_lengths<T: Sample>(reduction: Reduction, lengths: &[usize]) {
     }
 }
 
-/// Where a cache is larger than 128 MiB, streams are not read here, but only in their own test.
+/// If a cache is larger than 128 MiB, streams are not used here, only in their own test.
 #[test]
 fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
     let bytes = Caches::of_target().last.min(128 << 20);
@@ -193,7 +193,7 @@ fn sums_of_what_is_larger_than_the_caches_are_those_of_its_pieces() {
         let mut numbers = Numbers(7);
         let list: Vec<T::Store> =
             (0..bytes / size_of::<T>() + (3 << 17) + 77).map(|_| T::sample(&mut numbers)).collect();
-        // From the beginning of a subtree on, and from within one.
+        // From the beginning of a subtree, and from inside of one.
         for start in [0, 1 << 14] {
             let mut whole = Partial::new(Reduction::Sum, T::DTYPE, 1, start).unwrap();
             whole.push(bytes_of(&list));
@@ -234,7 +234,7 @@ fn check_widths<T: Sample>(reduction: Reduction, cases: usize) {
         let row = |i: usize| bytes_of(&list[i * width..][..width]);
         reduce_rows(reduction, T::DTYPE, n, width, row, bytes_of_mut(&mut out)).expect("it is taken");
         assert_eq!(bits::<T>(&out), expected, "{what} at once");
-        // The same elements, as rows of their own.
+        // The same elements as separate rows.
         let expected: Vec<u64> = list.chunks(width).map(|row| reduced::<T>(reduction, row)).collect();
         let mut out = vec![T::Store::default(); n];
         let bytes = bytes_of(&list);
@@ -292,7 +292,7 @@ fn nothing_and_zeros() {
     }
 }
 
-/// The extremes of runs of pages of which one element is special, wherever it is.
+/// Tests minimum and maximum of ranges of pages with one special element, at each position.
 fn check_special<T: Sample>(n: usize, common: T::Store, special: T::Store) {
     let of = |list: &[T::Store]| {
         [Reduction::Max, Reduction::Min].map(|reduction| {
@@ -353,7 +353,7 @@ fn what_is_before_a_run_counts_as_absent() {
     }
 }
 
-/// The definition of a scan: the totals of the blocks of the binary digits of i, and then element i.
+/// The definition of a scan: the totals of the blocks given by the binary digits of i, and then element i.
 fn scanned<T: Sample>(scan: Scan, list: &[T::Store]) -> Vec<u64> {
     let reduction = if scan == Scan::Sum { Reduction::Sum } else { Reduction::Prod };
     let op = |a, b| T::op(reduction, a, b);

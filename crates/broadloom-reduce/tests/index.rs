@@ -1,11 +1,11 @@
-//! The index of the first extreme, against a plain loop over the elements.
+//! Compares the index of the first minimum or maximum with a plain loop over the elements.
 
 use broadloom_ir::{DType, Reduction};
 use broadloom_math::{Elem, f16};
 use broadloom_mem::{bytes_of, bytes_of_mut};
 use broadloom_reduce::{Partial, reduce_each, reduce_rows};
 
-/// A generator of numbers.
+/// A generator of pseudorandom numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -15,7 +15,7 @@ impl Numbers {
     }
 }
 
-/// An element that often has an equal: a small number of the dtype, of a float a zero of either sign or rarely NaN, too.
+/// Elements that often have equals: small numbers of the dtype; for floats also zeros of either sign and, rarely, NaN.
 trait Sample: Elem<Store = Self> + PartialOrd {
     fn sample(numbers: &mut Numbers, nan: bool) -> Self;
 }
@@ -51,7 +51,7 @@ floats! {
     f64 |x| x;
 }
 
-/// The definition: the first NaN, or else the first element that none exceeds.
+/// The definition: the index of the first NaN, or else of the first element that no other exceeds.
 fn index_of<T: PartialOrd + Copy>(maximum: bool, list: impl Iterator<Item = T>) -> i64 {
     let mut best: Option<(usize, T)> = None;
     for (i, x) in list.enumerate() {
@@ -78,7 +78,7 @@ fn check<T: Sample>(reduction: Reduction, numbers: &mut Numbers) {
             let about = format!("{reduction} of {dtype} [{n}][{width}]");
             let mut got = vec![-1_i64; width];
 
-            // In runs that are cut anywhere.
+            // In ranges that are divided anywhere.
             let new = |at: usize| Partial::new(reduction, dtype, width, at as u64).expect("a partial");
             let (mut whole, mut at) = (new(0), 0);
             while at < n {
