@@ -101,7 +101,7 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 }
 
-/// Calls a function with the rows packed contiguously, in groups of about this many bytes.
+/// Copies rows of `size` bytes next to each other, as many at a time as fit, and calls a function with the copies.
 pub(crate) fn packed<'r>(
     size: usize,
     n: usize,

@@ -234,7 +234,7 @@ fn check_widths<T: Sample>(reduction: Reduction, cases: usize) {
         let row = |i: usize| bytes_of(&list[i * width..][..width]);
         reduce_rows(reduction, T::DTYPE, n, width, row, bytes_of_mut(&mut out)).expect("it is taken");
         assert_eq!(bits::<T>(&out), expected, "{what} at once");
-        // The same elements as separate rows.
+        // These elements as separate rows.
         let expected: Vec<u64> = list.chunks(width).map(|row| reduced::<T>(reduction, row)).collect();
         let mut out = vec![T::Store::default(); n];
         let bytes = bytes_of(&list);

@@ -1,7 +1,7 @@
 //! The values of an array as Rust values.
 //!
-//! Values come as a vector, a slice or one value, of the type that is the array's dtype. Asked for another type, nothing
-//! is converted: it is an error that names both.
+//! Values are returned as a vector, a slice or one value, whose type must be the array's dtype. Another type is an error that names
+//! both; nothing is converted.
 
 use broadloom_core::{Error, ErrorKind, Result};
 
@@ -12,7 +12,7 @@ impl Array<'_> {
     /// The values in row-major order; evaluates what is not yet evaluated.
     ///
     /// # Errors
-    /// If `T` is not the array's dtype; those of [`Array::eval`].
+    /// If `T` is not the array's dtype; and those of [`Array::eval`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -49,7 +49,7 @@ impl Array<'_> {
     /// The value of an array of one element; evaluates it if needed.
     ///
     /// # Errors
-    /// If `T` is not the array's dtype, or there is not exactly one element; those of [`Array::eval`].
+    /// If `T` is not the array's dtype, or there is not exactly one element; and those of [`Array::eval`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -73,9 +73,9 @@ impl Array<'_> {
         value.ok_or_else(|| Error::new(ErrorKind::Internal, "the engine gave no element"))
     }
 
-    /// The values where they lie, if they are evaluated and of this type, in row-major order without gaps.
+    /// The values as a slice, if they are evaluated, of this type, and contiguous in row-major order.
     ///
-    /// `None` for bool too: what memory holds of it is a byte, of which [`Array::to_vec`] makes a bool.
+    /// `None` for bool as well: in memory it is a byte with any value, which [`Array::to_vec`] converts.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         T::values(self.in_memory()?.stores::<T>()?)
     }
@@ -91,15 +91,15 @@ impl Array<'_> {
 }
 
 impl Data<'_> {
-    /// The elements in row-major order as memory holds them, if they are of this type and lie so.
+    /// The elements in row-major order in their form in memory, if they are of this type and contiguous.
     pub(crate) fn stores<T: Element>(&self) -> Option<&[T::Store]> {
         let len = self.layout.shape.elements();
-        // An empty view's offset means nothing.
+        // The offset of a view without elements is unspecified.
         let from = if len == 0 { 0 } else { self.layout.offset as usize };
         if self.layout.is_contiguous() { self.storage.stores::<T>(from, len) } else { None }
     }
 
-    /// The bytes of the elements in row-major order, if they lie so.
+    /// The bytes of the elements in row-major order, if they are contiguous.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         let len = self.layout.shape.elements();
         let from = if len == 0 { 0 } else { self.layout.offset as usize };

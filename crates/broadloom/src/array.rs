@@ -1,9 +1,8 @@
 //! The handle: an [`Array`] is a shared typed node of an expression.
 //!
-//! A node is of the same kinds as those of a graph ([`NodeKind`]), over handles, and is typed from birth; this module
-//! says what can be said of it without computing anything. Handles and nodes stand in one module because each holds the
-//! other. Dropping takes bounded stack however deep an expression is, and no Debug, Eq or Hash of nodes is derived: they
-//! would recurse.
+//! A node has the same kinds as one of a graph ([`NodeKind`]), with handles as operands, and is typed when it is made. This module
+//! has the queries that compute nothing. Handles and nodes are in one module because each holds the other. Dropping takes bounded
+//! stack however deep an expression is, and Debug, Eq and Hash of nodes are not derived, since they would recurse.
 
 use std::sync::Arc;
 
@@ -18,14 +17,14 @@ use smallvec::SmallVec;
 use crate::storage::Storage;
 use crate::weak::Number;
 
-/// An array, or the expression of one: a handle that is cheap to clone and computes when it is asked for values.
+/// An array, or the expression of one: a handle that is cheap to clone and that computes its values on request.
 ///
-/// `Array<'a>` may borrow data that lives for `'a`; `Array<'static>` owns its data, shared between handles. The
-/// dtype is known at run time only. Operators and [functions](crate::functions) build expressions; [`Array::eval`]
-/// computes them, each whole expression in one pass over memory where that is possible.
+/// `Array<'a>` may borrow data that lives for `'a`; `Array<'static>` owns its data, shared between handles. The dtype is known at
+/// run time only. Operators and [functions](crate::functions) build expressions; [`Array::eval`] computes them, each whole
+/// expression in one pass over memory where that is possible.
 ///
-/// A handle means the values at the time it was built: writing into an array ([`Array::eval_into_array`]) never
-/// changes what another handle stands for.
+/// A handle means the values at the time it was built: writing into an array ([`Array::eval_into_array`]) never changes the values
+/// of another handle.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -39,36 +38,36 @@ use crate::weak::Number;
 #[derive(Clone)]
 pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
 
-/// What a handle's node is: a node of a graph over handles, which keeps host functions callable.
+/// The kind of a handle's node: that of a graph's node over handles, which keeps host functions callable.
 pub(crate) type Kind<'a> = NodeKind<Array<'a>, Leaf<'a>, HostFunction>;
 
 /// A typed node.
 pub(crate) struct Expr<'a> {
     pub kind: Kind<'a>,
     pub dtype: DType,
-    /// With symbols, their [`Dims::least_shape`].
+    /// The shape; with symbols, their [`Dims::least_shape`].
     pub shape: Shape,
-    /// Of what depends on inputs of a kernel with dynamic dimensions.
+    /// The dims of a node that depends on inputs of a kernel with dynamic dimensions.
     pub dims: Option<Arc<Dims>>,
 }
 
-/// What nothing is computed for.
+/// A node without operands: its values need no computation.
 pub(crate) enum Leaf<'a> {
     /// Elements in memory.
     Data(Box<Data<'a>>),
-    /// An input of kernels, by name: it has no elements.
+    /// An input of kernels, by name, without elements.
     Input(Box<str>),
-    /// The numbers of int64 from 0 on, so many of them, in no memory.
+    /// The int64 numbers from 0 on, this many of them, without memory.
     Index(usize),
-    /// A number that has met no array, 0-d. Boxed: it is the largest, and rare.
+    /// A 0-d number that was not combined with an array yet. Boxed, since it is the largest variant, and rare.
     Number(Box<Number>),
-    /// A number that has, 0-d.
+    /// A 0-d number that has taken the dtype of an array.
     Const(Scalar),
-    /// The same, where the number was computed of others by this approximate op.
+    /// A 0-d number with a dtype that was computed from others by this approximate op.
     Rounded(Scalar, Op),
 }
 
-/// Elements in memory, and where each lies.
+/// Elements in memory, with their layout.
 pub(crate) struct Data<'a> {
     pub storage: Storage<'a>,
     pub layout: Layout,
@@ -97,15 +96,15 @@ impl<'a> Array<'a> {
         Array(Arc::new(Expr { kind, dtype, shape, dims }))
     }
 
-    /// An input of kernels: it stands for the memory that a [`Kernel`](crate::Kernel) is run on, and has no values.
+    /// An input of kernels. It represents the memory that a [`Kernel`](crate::Kernel) is run on, and has no values.
     ///
-    /// Its extents are numbers, symbols (known when the kernel runs: the same number wherever the symbol stands), and
-    /// [`Dim::Rest`] first for any leading axes; none at all make a scalar parameter. A symbol broadcasts with itself
+    /// Its extents are numbers, symbols (known when the kernel runs; a symbol is the same number wherever it occurs), and
+    /// [`Dim::Rest`] first for any leading axes; an input without extents is a scalar parameter. A symbol broadcasts with itself
     /// and with 1, never with another number or symbol.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a name with other characters than letters, digits and `_`, or a digit first;
-    /// [`ErrorKind::Shape`] and [`ErrorKind::Limit`] for dims as [`Dims::new`] refuses them.
+    /// [`ErrorKind::Name`] for a name with other characters than letters, digits and `_`, or a digit first; [`ErrorKind::Shape`]
+    /// and [`ErrorKind::Limit`] for dims that [`Dims::new`] rejects.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -138,10 +137,10 @@ impl<'a> Array<'a> {
         Ok(Array::with_dims(Kind::Leaf(Leaf::Input(name.into())), dtype, shape, dims))
     }
 
-    /// A number, which takes the dtype of the array that it meets.
+    /// A number, which takes the dtype of the array that it is combined with.
     ///
-    /// Expressions of numbers only are computed at once, in their Rust types; a [`Literal`](crate::Literal) has no type,
-    /// and is int64, float64 or bool there.
+    /// Expressions of numbers only are computed at once, in their Rust types; a [`Literal`](crate::Literal) has no type, and counts
+    /// as int64, float64 or bool there.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -156,17 +155,17 @@ impl<'a> Array<'a> {
         Array::of(Kind::Leaf(Leaf::Number(Box::new(x))), x.dtype(), Shape::scalar())
     }
 
-    /// The dtype of the elements; of a number that has met no array, the one that it has alone.
+    /// The dtype of the elements; for a number that was not combined with an array, its default dtype.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension, [`Array::dims`], counts as 1.
+    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) counts as 1.
     pub fn shape(&self) -> &[usize] {
         &self.0.shape
     }
 
-    /// The dims, where the array depends on an [`Array::input`] and some of its dimensions are dynamic.
+    /// The dims, if the array depends on an [`Array::input`] and some of its dimensions are dynamic.
     pub fn dims(&self) -> Option<&[Dim]> {
         self.0.dims.as_deref().map(|dims| &**dims)
     }
@@ -176,7 +175,7 @@ impl<'a> Array<'a> {
         self.0.dims.as_deref().cloned().unwrap_or_else(|| Dims::of(&self.0.shape))
     }
 
-    /// What inference knows of it.
+    /// The properties that inference uses.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match (self.number(), &self.0.dims) {
             (Some(x), _) => infer::Operand::Literal(x.literal()),
@@ -213,12 +212,12 @@ impl<'a> Array<'a> {
         std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
     }
 
-    /// Whether the values lie in memory that nobody else writes to, in row-major order without gaps.
+    /// Whether the values are in memory that only evaluations write to, contiguous in row-major order.
     pub fn is_evaluated(&self) -> bool {
         self.in_memory().is_some_and(|data| data.layout.is_contiguous() && !data.storage.is_lent())
     }
 
-    /// Elements from one index to the next along each axis, if the values lie in memory.
+    /// The strides in elements along each axis, if the values are in memory.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -232,7 +231,7 @@ impl<'a> Array<'a> {
         self.in_memory().map(|data| &data.layout.strides[..])
     }
 
-    /// The leaf, of an array that is one.
+    /// The leaf, if the array is one.
     pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
         match &self.0.kind {
             Kind::Leaf(leaf) => Some(leaf),
@@ -240,7 +239,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The number, if this is one that has met no array.
+    /// The number, if this is one that was not combined with an array.
     pub(crate) fn number(&self) -> Option<Number> {
         match self.leaf()? {
             Leaf::Number(x) => Some(**x),
@@ -248,7 +247,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The data, where there is nothing to compute.
+    /// The data, if nothing has to be computed.
     pub(crate) fn in_memory(&self) -> Option<&Data<'a>> {
         match self.leaf()? {
             Leaf::Data(data) => Some(data),
@@ -256,7 +255,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Data as an array.
+    /// An array of data in memory.
     pub(crate) fn data(storage: Storage<'a>, layout: Layout) -> Array<'a> {
         debug_assert!(
             layout.reach().is_none_or(|(low, high)| low >= 0 && (high as usize) < storage.len()),
@@ -269,7 +268,7 @@ impl<'a> Array<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// What inference knows of it.
+    /// The properties that inference uses.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
             Operand::Number(x) => infer::Operand::Literal(x.literal()),
@@ -285,7 +284,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The operand as an array; of a number, as of [`Array::scalar`].
+    /// The operand as an array; a number becomes that of [`Array::scalar`].
     pub(crate) fn into_array(self) -> Array<'a> {
         match self {
             Operand::Array(x) => x,
@@ -307,12 +306,12 @@ impl<'a, 'b: 'a> From<&Array<'b>> for Operand<'a> {
 }
 
 impl Drop for Expr<'_> {
-    /// Takes apart the nodes that only this one holds, deepest last, without recursion.
+    /// Drops the nodes that only this one holds, deepest last, without recursion.
     fn drop(&mut self) {
         let mut orphans: SmallVec<[Array<'_>; 4]> = SmallVec::new();
         take_operands(&mut self.kind, &mut orphans);
         while let Some(Array(node)) = orphans.pop() {
-            // None where another handle holds the node; exactly one of the last two holders gets it.
+            // `None` if another handle holds the node; exactly one of the last two holders gets it.
             if let Some(mut node) = Arc::into_inner(node) {
                 take_operands(&mut node.kind, &mut orphans);
             }
@@ -337,7 +336,7 @@ mod tests {
     fn a_handle_is_a_pointer_and_crosses_threads() {
         sends::<Array<'static>>();
         assert_eq!(size_of::<Array<'static>>(), size_of::<usize>());
-        // A million nodes are 112 MB with the counts: keep nodes small.
+        // A million nodes are 112 MB with the reference counts: nodes have to stay small.
         assert!(size_of::<Expr<'static>>() <= 96, "{}", size_of::<Expr<'static>>());
     }
 

@@ -1,5 +1,5 @@
-//! Elements of a dtype that is known at run time only, as the bytes that memory holds: in this machine's order of bytes, one
-//! element after the other. A bool is a byte, 0 or another; those that come out are 0 or 1.
+//! Elements of a dtype known only at run time, as bytes in their form in memory: in native byte order, contiguous. A bool is a
+//! byte, 0 or another; bools that are returned are 0 or 1.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result};
 use broadloom_mem::Buffer;
@@ -10,11 +10,11 @@ use crate::engine::{Engine, Options};
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
-    /// An array of a dtype over bytes, row by row: borrowed where they are aligned for the dtype, which those of a file or
-    /// of an allocation are, and copied where they are not.
+    /// An array of a dtype over bytes in row-major order. They are borrowed if they are aligned for the dtype, as those of a file
+    /// or an allocation are, and copied otherwise.
     ///
     /// # Errors
-    /// If the shape does not take exactly these bytes; for misaligned bytes, if memory for a copy is refused.
+    /// If the shape does not have exactly these bytes; for misaligned bytes, if memory for a copy is refused.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -51,7 +51,7 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::from_buffer(dtype, copy), Layout::contiguous(shape)))
     }
 
-    /// The elements where they lie, if they are evaluated, in row-major order without gaps: of a bool, 0 is false and any
+    /// The elements' bytes without a copy, if they are evaluated and contiguous in row-major order; for bool, 0 is false and any
     /// other byte true.
     ///
     /// ```
@@ -68,7 +68,7 @@ impl<'a> Array<'a> {
     /// The elements' bytes in row-major order; evaluates what is not yet evaluated.
     ///
     /// # Errors
-    /// Those of [`Array::eval`]; if memory for the bytes is refused.
+    /// Those of [`Array::eval`], and if memory for the bytes is refused.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let len = self.len() * self.dtype().size();
         let mut bytes = Vec::new();
@@ -80,11 +80,11 @@ impl<'a> Array<'a> {
         Ok(bytes)
     }
 
-    /// Computes into the caller's bytes, in row-major order; straight into them where they are aligned for the dtype.
+    /// Computes into the caller's bytes, in row-major order; without a copy if they are aligned for the dtype.
     ///
     /// # Errors
-    /// If there are not exactly the bytes that the elements take; those of [`Array::eval`], and then the contents of `out`
-    /// are unspecified.
+    /// If the number of bytes is not that of the elements; and those of [`Array::eval`], after which the contents of `out` are
+    /// unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -102,7 +102,7 @@ impl<'a> Array<'a> {
     /// [`Array::eval_into_bytes`] with options.
     ///
     /// # Errors
-    /// As [`Array::eval_into_bytes`] and [`Array::eval_with`].
+    /// Those of [`Array::eval_into_bytes`] and [`Array::eval_with`].
     pub fn eval_into_bytes_with(&self, out: &mut [u8], options: &Options) -> Result<()> {
         let (size, dtype) = (self.dtype().size(), self.dtype());
         if !out.len().is_multiple_of(size) || out.len() / size != self.len() {

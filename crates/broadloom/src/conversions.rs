@@ -67,7 +67,7 @@ impl<'a, T: Element, const N: usize, const M: usize> From<&'a [[T; M]; N]> for A
 }
 
 fn rows_of(rows: usize, columns: usize) -> Layout {
-    // Elements have a size, so that those in memory are far fewer than a shape may have; of none, any shape of two axes is 0.
+    // Elements have a size, so that a slice has far fewer than a shape may have. Without elements, any shape of two axes is empty.
     let shape = Shape::new(&[rows, columns]).or_else(|_| Shape::new(&[0, 0]));
     Layout::contiguous(shape.unwrap_or_default())
 }
@@ -84,7 +84,7 @@ impl From<Number> for Array<'_> {
     }
 }
 
-/// [`Array::into_vec`].
+/// Converts by [`Array::into_vec`].
 impl<T: Element> TryFrom<Array<'_>> for Vec<T> {
     type Error = Error;
 
@@ -93,7 +93,7 @@ impl<T: Element> TryFrom<Array<'_>> for Vec<T> {
     }
 }
 
-/// [`Array::to_vec`].
+/// Converts by [`Array::to_vec`].
 impl<T: Element> TryFrom<&Array<'_>> for Vec<T> {
     type Error = Error;
 
@@ -103,11 +103,11 @@ impl<T: Element> TryFrom<&Array<'_>> for Vec<T> {
 }
 
 impl Array<'_> {
-    /// [`Array::to_vec`] of an array that is not needed any more: evaluated values move, without a copy, where this handle
-    /// alone holds them, in row-major order, and their memory came from a vector.
+    /// [`Array::to_vec`] of an array that is not needed any more: evaluated values are moved, without a copy, if only this handle
+    /// holds them, they are in row-major order, and their memory came from a vector.
     ///
     /// # Errors
-    /// As [`Array::to_vec`].
+    /// Those of [`Array::to_vec`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -131,7 +131,7 @@ impl Array<'_> {
     }
 }
 
-/// What to do with the Rust type of a dtype that is known at run time only; [`visit_dtype`] calls it.
+/// A computation on the Rust type of a dtype that is known at run time only; [`visit_dtype`] calls it.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -153,7 +153,7 @@ impl Array<'_> {
 /// # Ok::<(), Error>(())
 /// ```
 pub trait ElementVisitor {
-    /// What the visit gives.
+    /// The result of the visit.
     type Output;
 
     /// Called with the Rust type of the dtype: `T::DTYPE` is the dtype.

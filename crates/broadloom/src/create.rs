@@ -1,5 +1,5 @@
-//! Arrays from vectors, slices, values and closures. A vector is moved and a slice is borrowed; neither is copied. The
-//! shape has as many elements as the data.
+//! Arrays from vectors, slices, values and closures. A vector is moved and a slice is borrowed; neither is copied. The shape must
+//! have as many elements as the data.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Scalar, Shape, View, fold};
 use broadloom_mem::FloatEnv;
@@ -35,10 +35,10 @@ impl<'a> Array<'a> {
         Array::data(Storage::borrow(data), Layout::contiguous(one_axis(data.len())))
     }
 
-    /// An array that owns the vector's data, row by row; nothing is copied.
+    /// An array that owns the vector's data in row-major order; nothing is copied.
     ///
     /// # Errors
-    /// If the shape has another number of elements than the vector.
+    /// If the numbers of elements of the shape and the vector differ.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -52,20 +52,20 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::from_vec(data), Layout::contiguous(shape)))
     }
 
-    /// An array that borrows the slice, row by row.
+    /// An array that borrows the slice, in row-major order.
     ///
     /// # Errors
-    /// If the shape has another number of elements than the slice.
+    /// If the numbers of elements of the shape and the slice differ.
     pub fn from_shape_slice<T: Element>(shape: &[usize], data: &'a [T]) -> Result<Array<'a>> {
         let shape = holding("from_shape_slice", shape, data.len())?;
         Ok(Array::data(Storage::borrow(data), Layout::contiguous(shape)))
     }
 
-    /// An array that borrows elements of the slice by strides: index 0 … 0 is the element at `offset`, and `strides` has the
-    /// elements from one index to the next along each axis, of any sign, or 0 to repeat one.
+    /// An array that borrows elements of the slice by strides: index 0 … 0 is the element at `offset`, and `strides` is the
+    /// distance in elements of consecutive indices along each axis, of any sign, or 0 to repeat one.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for another number of strides than axes; [`ErrorKind::Memory`] if an index leads out of the
+    /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index leads outside of the
     /// slice.
     ///
     /// ```
@@ -95,9 +95,9 @@ impl<'a> Array<'a> {
         }
         let mut layout = Layout::contiguous(shape);
         if layout.shape.elements() > 0 {
-            // Beyond the addresses, and then out of reach too.
+            // An offset beyond the address space is beyond the slice as well.
             layout.offset = isize::try_from(offset).unwrap_or(isize::MAX);
-            // An extent of 1 has no next index: its stride means nothing.
+            // The stride of an axis with one index is not used.
             let given = layout.strides.iter_mut().zip(strides).zip(layout.shape.iter());
             given.filter(|(_, extent)| **extent > 1).for_each(|((stride, given), _)| *stride = *given);
             let inside = layout.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < data.len());
@@ -129,7 +129,7 @@ impl<'a> Array<'a> {
         repeated(fold::cast(Scalar::of(true), dtype), shape)
     }
 
-    /// One value everywhere, of the dtype of the Rust value; it takes no memory.
+    /// One value everywhere, of the Rust value's dtype; it takes no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -145,10 +145,10 @@ impl<'a> Array<'a> {
         repeated(Scalar::of(value), shape)
     }
 
-    /// Each element from its index, in row-major order.
+    /// Computes each element from its index, in row-major order.
     ///
     /// # Errors
-    /// If the shape has too many axes, or more elements than memory holds.
+    /// If the shape has too many axes, or more elements than fit in memory.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -194,12 +194,12 @@ pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> 
     expr::view(&expr::constant(value), View::BroadcastTo(Shape::new(shape)?))
 }
 
-/// `len` elements, unless memory for them is refused.
+/// Collects `len` elements; an error if memory for them is refused.
 fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
     let mut data = Vec::new();
-    // The rule itself may be the caller's, for which the environment is as it was.
+    // The closure may be the caller's, which must run in the caller's floating-point environment.
     let sized = FloatEnv::ieee();
-    // Saturates, and then the allocation is refused.
+    // The conversion saturates, and then the allocation is refused.
     let n = len as usize;
     if data.try_reserve_exact(n).is_err() {
         let bytes = len * T::DTYPE.size() as f64;

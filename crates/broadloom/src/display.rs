@@ -1,8 +1,7 @@
-//! How arrays print: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype where the numbers
-//! don't tell it.
+//! Printing of arrays: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype unless the numbers imply it.
 //!
-//! Of an array of more than 1000 elements only three from either end of each axis are shown, and no others are evaluated,
-//! whatever views they are seen through: each corner is a chunk. Source: NumPy 2.4's `arrayprint.py`, default options.
+//! For an array of more than 1000 elements only three at either end of each axis are shown, and only those are evaluated, through
+//! any views: each corner is a chunk. Source: NumPy 2.4's `arrayprint.py`, default options.
 
 use std::fmt;
 
@@ -15,14 +14,14 @@ use crate::array::Array;
 use crate::chunks::{Chunk, Chunks, Window};
 use crate::number::{Column, alone};
 
-/// More elements than this are summarised.
+/// Arrays of more elements are summarised.
 const THRESHOLD: usize = 1000;
-/// Elements shown from either end of a summarised axis.
+/// Elements shown at either end of a summarised axis.
 const EDGE: usize = 3;
-/// Characters to a line.
+/// Characters per line.
 const LINE: usize = 75;
 
-/// As NumPy's `str` of the array: evaluates what it shows.
+/// As NumPy's `str` of the array; evaluates the elements that it shows.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -41,13 +40,13 @@ impl fmt::Display for Array<'_> {
     }
 }
 
-/// The text that [`Display`](fmt::Display) gives, of an array over inputs ([`Array::input`]) that are too large to be read
-/// whole: `evaluate` computes a chunk of it, once for each part that is shown.
+/// The text of [`Display`](fmt::Display) for an array over inputs ([`Array::input`]) that are too large to be read completely:
+/// `evaluate` computes a chunk of it, once for each part that is shown.
 ///
-/// What it gives has the chunk's result, the only one, as its values.
+/// It must return the values of the chunk's only result.
 ///
 /// # Errors
-/// As [`Chunks::new`], except that there is no limit; those of `evaluate`.
+/// Those of [`Chunks::new`], except that there is no limit; and those of `evaluate`.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -71,7 +70,7 @@ pub fn summary<'a>(
     evaluate: impl FnMut(&Chunk<'_, 'a>) -> Result<Array<'static>>,
 ) -> Result<String> {
     let shown = Shown::of(array, inputs, evaluate)?;
-    // Elements are compared and converted to be written, whatever the application has set.
+    // Elements are compared and converted to text in the default floating-point environment.
     let _ieee = FloatEnv::ieee();
     Ok(match shown.bits.first() {
         Some(&bits) if array.rank() == 0 => alone(Scalar { dtype: array.dtype(), bits }),
@@ -85,7 +84,7 @@ fn evaluated(chunk: &Chunk<'_, '_>) -> Result<Array<'static>> {
     results.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk without a result"))?.eval()
 }
 
-/// As NumPy's `repr` of the array: evaluates what it shows.
+/// As NumPy's `repr` of the array; evaluates the elements that it shows.
 impl fmt::Debug for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let _ieee = FloatEnv::ieee();
@@ -113,7 +112,7 @@ impl fmt::Debug for Array<'_> {
             return write!(f, "{prefix}{text})");
         }
         let extras = extras.join(", ");
-        // The prefix is part of the first line, and stands as indentation before the others.
+        // The prefix is part of the first line, and the indentation of the others.
         let last = text.rsplit_once('\n').map_or(prefix.len() + text.len(), |(_, line)| line.len()) + 1;
         let gap =
             if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
@@ -129,14 +128,14 @@ fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// The elements that are shown.
+/// The elements to be shown.
 struct Shown {
     dtype: DType,
-    /// The extents of what is shown.
+    /// The extents of the elements to be shown.
     shape: SmallVec<[usize; 4]>,
-    /// The axes of which the middle is left out.
+    /// The axes whose middle is left out.
     cut: SmallVec<[bool; 4]>,
-    /// Elements from either end of a cut axis; `None` where all are shown.
+    /// Elements at either end of such an axis; `None` if all are shown.
     edge: Option<usize>,
     bits: Vec<u64>,
 }
@@ -179,7 +178,7 @@ impl Shown {
             return "[]".into();
         }
         let column = match self.dtype {
-            // False has five letters, there or not.
+            // A column of bools is as wide as `False`, even if none is false.
             DType::Bool if !self.shape.is_empty() => Column::Width(5),
             dtype => Column::of(dtype, &self.bits),
         };
@@ -190,7 +189,7 @@ impl Shown {
     }
 }
 
-/// Puts the bits of values where a layout says; errors of values that are not as they were to be.
+/// Stores the bits of values by a layout; an error if the values do not have the expected type and shape.
 fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> Result<()> {
     let is_as_asked = values.is_evaluated() && values.dtype() == dtype && values.shape() == &target.shape[..];
     let Some(leaf) = values.in_memory().filter(|_| is_as_asked) else {
@@ -198,7 +197,7 @@ fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> R
         let why = format!("summary: {dtype}{of} was to be evaluated, not {is}{}", values.0.shape);
         return Err(Error::new(ErrorKind::Shape, why));
     };
-    // Evaluated values lie in row-major order from their offset on.
+    // Evaluated values are in row-major order from their offset on.
     for (i, at) in offsets(target).enumerate() {
         let x = leaf.storage.scalar(leaf.layout.offset as usize + i);
         bits[at] = x.map_or(0, |x| x.bits);
@@ -206,14 +205,14 @@ fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> R
     Ok(())
 }
 
-/// Elements from either end of an axis, fewer where there are many axes: NumPy always shows three, which of
-/// twenty axes would be more than anybody waits for.
+/// Elements at either end of an axis, fewer if there are many axes: NumPy always shows three, which for twenty axes would take too
+/// long.
 fn edge(shape: &[usize]) -> usize {
     let shown = |edge: usize| shape.iter().map(|&n| n.min(2 * edge) as f64).product::<f64>();
     (1..=EDGE).rev().find(|&edge| shown(edge) <= 10_000.0).unwrap_or(1)
 }
 
-/// Where the elements of a layout lie, in row-major order of their indices.
+/// The offsets of a layout's elements, in row-major order of their indices.
 fn offsets(layout: &Layout) -> impl Iterator<Item = usize> {
     let mut index = vec![0usize; layout.shape.rank()];
     let mut at = layout.offset;
@@ -234,14 +233,14 @@ fn offsets(layout: &Layout) -> impl Iterator<Item = usize> {
 
 type Slices = SmallVec<[Slice; 4]>;
 
-/// Where each corner is taken from, and where it goes among what is shown.
+/// The slices of each corner in the array, and among the shown elements.
 fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> {
     let slice = |start, len| Slice { start, step: 1, len };
     let mut corners = vec![(Slices::new(), Slices::new())];
     for (&extent, &cut) in shape.iter().zip(cut) {
         let ends: SmallVec<[(Slice, Slice); 2]> = match (cut, edge) {
             (false, _) => smallvec![(slice(0, extent), slice(0, extent))],
-            // Both ends at one step, so that many axes do not make many corners.
+            // Both ends in one slice with a step, so that many axes do not make many corners.
             (true, 1) => {
                 smallvec![(Slice { start: 0, step: extent as isize - 1, len: 2 }, slice(0, 2))]
             }
@@ -262,7 +261,7 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
     corners
 }
 
-/// Writes the brackets. Recursion goes along the axes, of which there are at most 64.
+/// Writes the brackets. The recursion is over the axes, of which there are at most 64.
 struct Rows<'s> {
     shown: &'s Shown,
     column: Column,

@@ -1,7 +1,7 @@
-//! Contraction of expressions that are evaluated in parts.
+//! Contraction of expressions that are evaluated in chunks.
 //!
-//! Narrowing takes views away and puts others in, and what contracts depends on them. So products are contracted before
-//! anything is narrowed, and those that a view stands before are kept from contracting with whatever it leaves them next to.
+//! Narrowing removes and adds views, and contraction depends on them. Products are therefore contracted before anything is
+//! narrowed, and those with a view between product and sum are protected from being contracted after the view is removed.
 
 use broadloom_core::node::NodeKind;
 use broadloom_core::rewrite::contract::{self, Contraction};
@@ -13,7 +13,7 @@ use super::narrow::Nodes;
 use crate::array::{Array, Kind};
 use crate::expr::{self, is_two};
 
-/// The results with their products contracted: a second contraction, of them or of any part of them, changes nothing.
+/// The results with their products contracted, such that a second contraction, of them or of any part of them, changes nothing.
 pub(super) fn contracted<'a>(results: &[&Array<'a>]) -> Result<Vec<Array<'a>>> {
     let nodes = Nodes::of(results)?;
     let mut made: FxHashMap<*const (), Array<'a>> = FxHashMap::default();

@@ -1,31 +1,31 @@
-//! Boxes of a shape that follow each other in row-major order.
+//! Divides a shape into boxes that are consecutive in row-major order.
 //!
-//! Concatenated, the boxes hold each element once, in order. There is at least one, which is empty for a shape without
+//! Concatenated, the boxes contain each element once, in order. There is at least one box, which is empty for a shape without
 //! elements.
 
 use std::ops::Range;
 
-/// How a shape is cut.
+/// A division of a shape into boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cuts {
     shape: Vec<usize>,
-    /// The axis that is cut; those before it are taken index by index, those after it whole.
+    /// The divided axis; boxes have one index of each axis before it, and all of each axis after it.
     axis: usize,
-    /// Indices along it that a box takes.
+    /// Number of indices of that axis in a box.
     rows: usize,
 }
 
 impl Cuts {
-    /// Nothing is cut.
+    /// A single box.
     pub fn none(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
     }
 
-    /// The largest boxes that fit, as far as a few tries find them: what holds for a box holds for smaller ones too. None
-    /// where not even a box of one index along each axis fits.
+    /// The largest boxes that fit, as far as a few attempts find them; if a box fits, so do smaller ones. `None` if not even a box
+    /// of one index along each axis fits.
     ///
     /// # Errors
-    /// The first that `fits` gives.
+    /// The first error of `fits`.
     pub fn largest<E>(
         shape: &[usize],
         mut fits: impl FnMut(&Cuts) -> Result<bool, E>,
@@ -42,10 +42,10 @@ impl Cuts {
         Ok(None)
     }
 
-    /// The largest boxes that fit, of those that are cut along this axis. None where not even a box of one index fits.
+    /// The largest boxes that fit among those that divide this axis. `None` if not even a box of one index fits.
     ///
     /// # Errors
-    /// The first that `fits` gives.
+    /// The first error of `fits`.
     pub fn along<E>(
         shape: &[usize],
         axis: usize,
@@ -55,10 +55,10 @@ impl Cuts {
         if !fits(&cut(1))? {
             return Ok(None);
         }
-        // The rows that fit, and those that don't; close enough where some hundredths more don't.
+        // The number of rows that fits, and one that doesn't; the search ends when they differ by some hundredths.
         let (mut good, mut bad) = (1, shape[axis].max(2));
         while bad - good > good / 32 + 1 || bad - good > 1 && good < 32 {
-            // Far away first, then by halves.
+            // By the geometric mean while they are far apart, then by halves.
             let middle = if bad / good >= 4 { geometric_mean(good, bad) } else { good.midpoint(bad) };
             let middle = middle.clamp(good + 1, bad - 1);
             if fits(&cut(middle))? { good = middle } else { bad = middle }
@@ -66,7 +66,7 @@ impl Cuts {
         Ok(Some(cut(good)))
     }
 
-    /// Boxes of so many indices of an axis, of one of those before it.
+    /// Boxes of this many indices of an axis, and one of each axis before it.
     pub fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
         Cuts { shape: shape.to_vec(), axis, rows }
     }
@@ -76,12 +76,12 @@ impl Cuts {
         Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
     }
 
-    /// What is cut.
+    /// The divided shape.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// How many boxes there are.
+    /// The number of boxes.
     pub fn count(&self) -> usize {
         let outer: usize = self.shape.iter().take(self.axis).product();
         outer * self.boxes_per_index()
@@ -91,7 +91,7 @@ impl Cuts {
         self.shape.get(self.axis).map_or(1, |extent| extent.div_ceil(self.rows).max(1))
     }
 
-    /// The ranges of a box, of those that there are.
+    /// The ranges of an existing box.
     pub fn get(&self, i: usize) -> Vec<Range<usize>> {
         let per_index = self.boxes_per_index();
         let (mut outer, at) = (i / per_index, i % per_index);
@@ -109,7 +109,7 @@ impl Cuts {
     }
 }
 
-/// A number between two positive ones, about as many times the smaller as the larger is times it.
+/// An integer near the geometric mean of two positive ones.
 fn geometric_mean(low: usize, high: usize) -> usize {
     low << ((high / low).ilog2() / 2)
 }
@@ -123,7 +123,7 @@ mod tests {
         ranges.iter().map(Range::len).product()
     }
 
-    /// Boxes of at most so many elements.
+    /// Boxes of at most this many elements.
     fn of_at_most(shape: &[usize], most: usize) -> Option<Cuts> {
         let fits = |cuts: &Cuts| Ok::<_, Infallible>(elements(&cuts.get(0)) <= most);
         Cuts::largest(shape, fits).unwrap_or_else(|never| match never {})

@@ -1,9 +1,9 @@
 //! Evaluation in chunks, for operands and results that are larger than memory.
 //!
-//! A chunk is a part of the results; [`Chunks`] finds how large one may be and which part of each input it is made of,
-//! through views, and a [`Chunk`] gives the expressions of that part, to be evaluated as any others. They have the same
-//! structure for each whole chunk, so that one plan serves all of them, unless chunks begin and end within the rows of a
-//! reshape; machine code is the same even then.
+//! A chunk is a part of the results. [`Chunks`] determines how large one may be and which part of each input it needs, through
+//! views, and a [`Chunk`] provides the expressions of that part, to be evaluated as any others. They have the same structure for
+//! each whole chunk, so that one plan serves all of them, unless chunks begin and end within the rows of a reshape; machine code is
+//! the same even then.
 
 mod contracted;
 mod cuts;
@@ -29,14 +29,13 @@ use narrow::{Nodes, Windows};
 pub use passes::{PassChunk, Passes};
 pub(crate) use window::Window;
 
-/// Results that are computed chunk by chunk, in row-major order, so that what is in memory at a time is bounded.
+/// Results that are computed chunk by chunk, in row-major order, so that the memory in use is bounded.
 ///
-/// What is larger than memory is an [`Array::input`], which stands for it by name; arrays in memory are used as they are. Each
-/// [`Chunk`] says which [parts](Chunk::parts) of the inputs it is made of, and from these gives the
-/// [results](Chunk::results), which are lazy. Views are no obstacle: a slice needs some rows more, a reversal rows from the
-/// other end, a permutation columns instead of rows. A chunk needs all elements that its reductions combine, and all before
-/// its elements along the axis of a scan; reductions of more than fits memory are computed by [`Passes`] beforehand, scans of more
-/// are refused.
+/// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`] lists
+/// the [parts](Chunk::parts) of the inputs that it needs, and makes from these its [results](Chunk::results), which are lazy. Views
+/// are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of rows. A chunk
+/// needs all elements that its reductions combine, and all elements before its own along the axis of a scan. Reductions of more
+/// than fits memory are computed by [`Passes`] beforehand; larger scans are an error.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -66,31 +65,30 @@ pub(crate) use window::Window;
 pub struct Chunks<'a> {
     nodes: Nodes<'a>,
     inputs: Vec<Array<'a>>,
-    /// The number of the input that a node is.
+    /// For each node, the number of the input that it is.
     input_of: Vec<Option<usize>>,
     cuts: Cuts,
-    /// The leading axes that all results have.
+    /// The number of leading axes that all results have.
     common: usize,
     options: Options,
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of results over inputs, of which each takes at most [`Options::max_bytes`] for parts of inputs, results and
-    /// temporaries together, as far as that can be told beforehand.
+    /// The chunks of results over inputs. Each takes at most [`Options::max_bytes`] for parts of inputs, results and temporaries
+    /// together, as far as that can be estimated beforehand.
     ///
-    /// The results have leading axes in common, along which they are cut, all at the same indices: along the first of
-    /// them where a row fits, else along a later one, index by index along those before. Results of one shape can be
-    /// cut along any axis.
+    /// The results have leading axes in common, which are divided at the same indices for all: the first of them if one of its rows
+    /// fits, else a later one, with one index of each axis before. Results of one shape can be divided along any axis.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where the smallest chunk takes more than the limit; [`ErrorKind::Memory`] for an [`Array::input`]
-    /// that is not among the inputs, and for an input that is none; [`ErrorKind::Name`] for two of one name;
-    /// [`ErrorKind::Shape`] for dynamic dimensions.
+    /// [`ErrorKind::Limit`] if the smallest chunk exceeds the limit; [`ErrorKind::Memory`] for an [`Array::input`] that is not
+    /// among the inputs, and for an array among the inputs that is not an [`Array::input`]; [`ErrorKind::Name`] for two of one
+    /// name; [`ErrorKind::Shape`] for dynamic dimensions.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Chunks<'a>> {
         Chunks::within(results, inputs, options, false)
     }
 
-    /// [`Chunks::new`], of results that may rest on passes.
+    /// The implementation of [`Chunks::new`], also for results that depend on passes.
     fn within(
         results: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -107,7 +105,7 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Makes the largest chunks that take at most so many bytes, or the smallest that there are; whether they do.
+    /// Sets the largest chunks that take at most this many bytes, or else the smallest possible ones; returns whether they fit.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
@@ -130,10 +128,10 @@ impl<'a> Chunks<'a> {
         Ok(fits)
     }
 
-    /// One chunk of everything.
+    /// A single chunk of all elements.
     ///
     /// # Errors
-    /// As [`Chunks::new`], except that there is no limit.
+    /// As for [`Chunks::new`], except that there is no limit.
     pub(crate) fn whole(results: &[&Array<'a>], inputs: &[&Array<'a>]) -> Result<Chunks<'a>> {
         let nodes = Nodes::of(results)?;
         let input_of = numbered(&nodes, inputs)?;
@@ -143,12 +141,12 @@ impl<'a> Chunks<'a> {
         Ok(Chunks { nodes, inputs, input_of, cuts: Cuts::none(shape), common, options: Options::default() })
     }
 
-    /// Goes through chunks that together have the elements of a window of the only result, each with its window, and each
-    /// made of no element that it does not need. They are single elements at the smallest, and not more than some
-    /// hundred: of a window that would become more some other elements are computed too.
+    /// Calls `each` for chunks that together have the elements of a window of the only result, each with its window, and each
+    /// computed only from elements that it needs. The smallest are single elements, and there are at most some hundred: for a
+    /// window that would need more, some other elements are computed as well.
     ///
     /// # Errors
-    /// The first that `each` gives.
+    /// The first error of `each`.
     pub(crate) fn for_each_exact(
         &self,
         window: &Window,
@@ -169,13 +167,13 @@ impl<'a> Chunks<'a> {
         Ok(())
     }
 
-    /// The number of chunks, of which there is at least one.
+    /// The number of chunks, which is at least one.
     #[expect(clippy::len_without_is_empty, reason = "there is always a chunk")]
     pub fn len(&self) -> usize {
         self.cuts.count()
     }
 
-    /// A chunk, in row-major order of the results; none from [`Chunks::len`] on.
+    /// A chunk, in row-major order of the results; `None` from [`Chunks::len`] on.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
@@ -187,14 +185,14 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// The chunks, in row-major order of the results; errors are those of [`Chunks::get`].
+    /// The chunks, in row-major order of the results; the errors are those of [`Chunks::get`].
     pub fn iter(&self) -> impl Iterator<Item = Result<Chunk<'_, 'a>>> {
         (0..self.len()).filter_map(|i| self.get(i))
     }
 
-    /// Under [`IntDivision::Error`](crate::IntDivision::Error), chunks of expressions that may divide by zero in elements
-    /// that no result reads: a divisor of zero there fails an evaluation too, and chunks of the results would not meet it.
-    /// They are to be evaluated for their errors alone, before the first chunk. None under the other rule.
+    /// Under [`IntDivision::Error`](crate::IntDivision::Error), chunks of expressions that may divide by zero in elements that no
+    /// result reads. A zero divisor there fails an evaluation as well, but chunks of the results would not compute it. These chunks
+    /// have to be evaluated for their errors alone, before the first chunk. The list is empty under the other rules.
     ///
     /// # Errors
     /// As [`Chunks::new`].
@@ -232,7 +230,7 @@ impl<'a> Chunks<'a> {
         self.nodes.results().map(window).collect()
     }
 
-    /// That not even the smallest chunk, the first, is within the limit, and which view, reduction or scan is at fault.
+    /// The error that even the first and smallest chunk exceeds the limit, naming the view, reduction or scan that causes it.
     fn too_large(&self, rests_on_passes: bool) -> Error {
         let windows = match self.nodes.windows(&self.wanted(&self.cuts.get(0))) {
             Ok(windows) => windows,
@@ -241,7 +239,7 @@ impl<'a> Chunks<'a> {
         let bytes = self.nodes.bytes(&windows).saturating_add(self.nodes.result_bytes(&windows));
         let limit = self.options.max_bytes;
         let why = match rests_on_passes {
-            // Under a larger limit there may be other passes, and with them smaller chunks.
+            // Under a larger limit there may be other passes, with smaller chunks.
             true => format!("the limit of {limit} bytes of memory is too small"),
             false => format!("the smallest chunk takes {bytes} bytes of memory, the limit is {limit}"),
         };
@@ -258,11 +256,11 @@ impl std::fmt::Debug for Chunks<'_> {
     }
 }
 
-/// A part of an input, as a [`Chunk`] needs it: its elements are given to [`Chunk::results`] as an array of this shape.
+/// A part of an input that a [`Chunk`] needs: its elements are passed to [`Chunk::results`] as an array of this shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InputPart {
-    /// Which input.
+    /// The number of the input.
     pub input: usize,
     /// The indices along each axis of the input.
     pub ranges: Vec<Range<usize>>,
@@ -289,23 +287,23 @@ impl<'c, 'a> Chunk<'c, 'a> {
         Ok(Chunk { chunks, ranges, wanted, windows, parts })
     }
 
-    /// The indices of the results along the leading axes that they have in common; their other axes are whole.
+    /// The indices of the results along their common leading axes; the other axes are complete.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
 
-    /// The parts of inputs that the chunk is made of; parts of one input that lie apart are several, and an input that is
+    /// The parts of inputs that the chunk is computed from. Separate parts of one input are listed separately, and an input that is
     /// not read has none.
     pub fn parts(&self) -> &[InputPart] {
         &self.parts
     }
 
-    /// The results' elements of this chunk, made of an array for each of the [parts](Chunk::parts), in their order. They are
-    /// lazy: to be evaluated, or computed into memory, as any array.
+    /// The results' elements of this chunk, from an array for each of the [parts](Chunk::parts), in their order. They are lazy, to
+    /// be evaluated, or computed into memory, as any array.
     ///
     /// # Errors
-    /// [`ErrorKind::DType`] and [`ErrorKind::Shape`] for an array that is not as its part, [`ErrorKind::Arity`] for another
-    /// number of arrays than of parts.
+    /// [`ErrorKind::DType`] and [`ErrorKind::Shape`] for an array that does not match its part, [`ErrorKind::Arity`] if the number
+    /// of arrays is not that of the parts.
     pub fn results<'p>(&self, parts: &[Array<'p>]) -> Result<Vec<Array<'p>>>
     where
         'a: 'p,
@@ -318,7 +316,7 @@ impl<'c, 'a> Chunk<'c, 'a> {
         let chunks = self.chunks;
         chunks.nodes.build(&self.windows, &self.wanted, |node, window| {
             let Some(input) = chunks.input_of[node] else { return chunks.nodes.leaf(node, window) };
-            // Nodes and their windows are met in the order in which their parts were listed.
+            // Nodes and their windows are visited in the order in which their parts were listed.
             let internal = || Error::new(ErrorKind::Internal, "a part of an input is missing");
             let (part, array) = next.next().ok_or_else(internal)?;
             let declared = &chunks.inputs[input];
@@ -345,7 +343,7 @@ impl std::fmt::Debug for Chunk<'_, '_> {
     }
 }
 
-/// For each node the number of the input that it is.
+/// For each node, the number of the input that it is.
 fn numbered(nodes: &Nodes<'_>, inputs: &[&Array<'_>]) -> Result<Vec<Option<usize>>> {
     let mut names = std::collections::HashMap::new();
     for (i, input) in inputs.iter().enumerate() {
@@ -378,7 +376,7 @@ fn numbered(nodes: &Nodes<'_>, inputs: &[&Array<'_>]) -> Result<Vec<Option<usize
     nodes.iter().map(number).collect()
 }
 
-/// How many leading axes of the same extents all results have.
+/// The number of leading axes with equal extents that all results have.
 fn common_axes(results: &[&Array<'_>]) -> usize {
     let Some((first, rest)) = results.split_first() else { return 0 };
     let with =

@@ -1,9 +1,9 @@
 //! Expressions narrowed to windows of their results.
 //!
-//! [`Nodes`] lists the nodes of expressions once. [`Nodes::windows`] goes from the results to the leaves and finds which
-//! elements of each node the wanted ones are made of; [`Nodes::build`] goes back up and makes the expressions of those
-//! elements alone. Slices dissolve on the way: a leaf has the elements that are read, and nothing else. A window without
-//! elements is made of nothing, whatever node it is of: a reduction below an empty slice is not computed.
+//! [`Nodes`] lists the nodes of expressions once. [`Nodes::windows`] goes from the results to the leaves and determines which
+//! elements of each node are needed; [`Nodes::build`] goes back up and builds the expressions of those elements alone. Slices
+//! disappear on the way: a leaf has only the elements that are read. A window without elements has no operands, whatever its node:
+//! a reduction below an empty slice is not computed.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::node::Args;
@@ -24,12 +24,12 @@ use crate::storage::Storage;
 pub(super) struct Nodes<'a> {
     list: Vec<Array<'a>>,
     operands: Vec<Args<u32>>,
-    /// How many temporaries an evaluation may make of a node.
+    /// The number of temporaries that an evaluation may make of a node.
     stored: Vec<u8>,
     roots: Vec<u32>,
 }
 
-/// The windows of each node that windows of the results are made of.
+/// The windows of each node that are needed for windows of the results.
 pub(super) struct Windows {
     of: Vec<WindowList>,
     /// Elements that are in windows only because a reshape's window begins or ends inside of a row.
@@ -77,7 +77,7 @@ impl<'a> Nodes<'a> {
             let below = &self.list[operand as usize];
             let (is_computed, is_view) =
                 (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
-            // Seen through a view or broadcast it may be computed beforehand, and a reshape may copy it.
+            // Below a view or a broadcast it may be computed beforehand, and a reshape may copy it.
             let before = is_computed && (is_view || combines(below) || below.0.shape != array.0.shape);
             let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
             if below.rank() > 0 {
@@ -105,8 +105,8 @@ impl<'a> Nodes<'a> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
 
-    /// The windows that these of the roots are made of, one for each root. An input has windows without steps, and so of
-    /// elements that are read in one go.
+    /// The windows needed for these windows of the roots, one for each root. An input has windows without steps, and so of elements
+    /// that are read in one go.
     pub fn windows(&self, wanted: &[Window]) -> Result<Windows> {
         let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
         let mut excess = 0usize;
@@ -120,7 +120,7 @@ impl<'a> Nodes<'a> {
                 windows.iter_mut().for_each(|window| *window = window.without_steps());
             }
             if let Kind::Scan { axis, .. } = array.0.kind {
-                // Each element needs all of those before it.
+                // Each element needs all previous ones.
                 let axis = usize::from(axis);
                 let filled = windows.iter_mut().filter(|window| !window.is_empty());
                 filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
@@ -144,7 +144,7 @@ impl<'a> Nodes<'a> {
         Ok(Windows { of, excess })
     }
 
-    /// About how many bytes an evaluation of windows takes for parts of inputs and temporaries.
+    /// The approximate number of bytes that an evaluation of windows takes for parts of inputs and temporaries.
     pub fn bytes(&self, windows: &Windows) -> usize {
         let mut bytes = 0usize;
         let mut computed = 0;
@@ -156,13 +156,13 @@ impl<'a> Nodes<'a> {
                 bytes = bytes.saturating_add(times.saturating_mul(size_of_windows(array, &windows.of[node])));
             }
         }
-        // A loop that is too long is cut, and values that both parts use are stored between them.
+        // A loop that is too long is split, and values that both parts use are stored in between.
         bytes.saturating_add(
             (computed / NODES_PER_LOOP).saturating_mul(self.sizes(windows).max().unwrap_or(0)),
         )
     }
 
-    /// How many bytes the results have of these windows.
+    /// The number of bytes of the results for these windows.
     pub fn result_bytes(&self, windows: &Windows) -> usize {
         self.sizes(windows).fold(0, usize::saturating_add)
     }
@@ -173,7 +173,7 @@ impl<'a> Nodes<'a> {
         self.roots.iter().map(size)
     }
 
-    /// The view, reduction or scan that needs most of its operand, the operand, and how many bytes of it that is.
+    /// The view, reduction or scan that needs most of its operand, the operand, and the number of bytes needed.
     pub fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
@@ -187,7 +187,7 @@ impl<'a> Nodes<'a> {
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
-        // Reductions of as much as a scan below them could be cut.
+        // Reductions as large as a scan below them could be divided.
         let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. });
         needs
             .max_by_key(|(node, _, _, bytes)| (*bytes, is_scan(self.get(*node))))
@@ -199,7 +199,7 @@ impl<'a> Nodes<'a> {
         self.list.iter().any(combines)
     }
 
-    /// The elements of the operand that windows of a reduction are made of, those that several need counted for each.
+    /// The number of elements of the operand needed by windows of a reduction, counting those needed several times for each use.
     pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], below, window);
@@ -208,7 +208,7 @@ impl<'a> Nodes<'a> {
         needed.fold(0, |sum, window| sum.saturating_add(window.elements()))
     }
 
-    /// About how long parts of inputs take to read, in bytes: a piece that lies apart takes as long as a page more.
+    /// The approximate time to read parts of inputs, in bytes: each separate piece costs as much as a page in addition.
     pub fn reading(&self, windows: &Windows) -> f64 {
         const PIECE: f64 = 4096.0;
         let inputs = self.iter().filter(|(_, array)| matches!(array.leaf(), Some(Leaf::Input(_))));
@@ -222,7 +222,7 @@ impl<'a> Nodes<'a> {
             .sum()
     }
 
-    /// The nodes that these are made of, themselves included.
+    /// The nodes that these nodes depend on, including themselves.
     pub fn below(&self, nodes: &[usize]) -> Vec<bool> {
         let mut found = vec![false; self.list.len()];
         nodes.iter().for_each(|&node| found[node] = true);
@@ -239,13 +239,13 @@ impl<'a> Nodes<'a> {
         &self.list[node]
     }
 
-    /// Puts an array in memory in the place of each leaf that is this one.
+    /// Replaces every occurrence of this leaf by an array in memory.
     pub fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
         let is_it = |node: &&mut Array<'a>| std::sync::Arc::ptr_eq(&node.0, &stand_in.0);
         self.list.iter_mut().filter(is_it).for_each(|node| *node = array.clone());
     }
 
-    /// The roots, with other arrays in the place of nodes.
+    /// The roots, with some nodes replaced by other arrays.
     pub fn replaced(&self, by: &[(Array<'a>, Array<'a>)]) -> Result<Vec<Array<'a>>> {
         let mut made: Vec<Array<'a>> = Vec::with_capacity(self.list.len());
         for (node, array) in self.iter() {
@@ -271,7 +271,7 @@ impl<'a> Nodes<'a> {
         Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
-    /// The nodes that may divide by zero and of which a slice, or what has no elements, reads a part.
+    /// The nodes that may divide by zero and that are read only in part, by a slice or an array without elements.
     pub fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
@@ -289,7 +289,7 @@ impl<'a> Nodes<'a> {
         self.iter().filter(|(node, _)| found[*node]).map(|(_, array)| array).collect()
     }
 
-    /// The expressions of the wanted windows, one for each root, over what `leaf` gives for a window of a leaf.
+    /// The expressions of the wanted windows, one for each root, with leaves made by `leaf` from a window of a leaf.
     pub fn build<'p>(
         &self,
         windows: &Windows,
@@ -356,12 +356,12 @@ fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>>
     Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
 }
 
-/// Whether it is computed into memory of its own, whoever reads it.
+/// Whether the node is always computed into memory of its own, whatever reads it.
 fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
 }
 
-/// Instructions of a loop, at least, where it is cut.
+/// The minimum number of instructions of a loop that is split.
 const NODES_PER_LOOP: usize = 1024;
 
 fn missing() -> Error {
@@ -373,7 +373,7 @@ fn size_of_windows(array: &Array<'_>, windows: &[Window]) -> usize {
     elements.saturating_mul(array.dtype().size())
 }
 
-/// The window of an operand that a window of a node is made of; the window has elements.
+/// The window of an operand that a window of a node, which has elements, needs.
 fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Result<Window> {
     let view = match &array.0.kind {
         Kind::View { view, .. } => view,
@@ -404,7 +404,7 @@ fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Re
     })
 }
 
-/// The window of what is reduced: the reduced axes whole.
+/// The window of a reduction's operand: the reduced axes are complete.
 fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) -> Window {
     let mut left = window.0.iter().copied();
     let of_axis = |(axis, &extent): (usize, &usize)| {
@@ -415,7 +415,7 @@ fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) ->
     Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
-/// The window of what is broadcast to `shape`: its last axes, of which one that is repeated is taken whole.
+/// The window of an operand that is broadcast to `shape`: its last axes, with one index for each repeated axis.
 fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     let new = window.0.len() - operand.len();
     let axes = operand.iter().zip(&shape[new..]).zip(&window.0[new..]);
@@ -426,7 +426,7 @@ fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     )
 }
 
-/// The indices of an axis that a window of a slice of it has; and the slice of those that is the window.
+/// The range of an axis needed for a window of a slice of it; and the slice of that range which is the window.
 fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     let first = taken.start as isize + wanted.start as isize * taken.step;
     let step = taken.step * wanted.step;
@@ -441,7 +441,7 @@ fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     (has, kept)
 }
 
-/// The window of a view, of what it needs of its operand; the window has elements.
+/// The window of a view, made from the part of the operand that it needs; the window has elements.
 fn narrowed_view<'p>(
     view: &View,
     operand: &Array<'_>,
@@ -462,7 +462,7 @@ fn narrowed_view<'p>(
     }
 }
 
-/// A window of a node, of those that were built.
+/// Finds a window of a node among those that were built.
 fn pick<'p>(
     windows: &Windows,
     built: &[SmallVec<[Array<'p>; 1]>],
@@ -480,8 +480,8 @@ fn pick<'p>(
     Err(missing())
 }
 
-/// A window of an array in memory. Borrowed memory that it does not reach is left out, so that equal windows at different
-/// places have equal layouts, and so one plan.
+/// A window of an array in memory. Borrowed memory that it does not reach is left out, so that equal windows at different positions
+/// have equal layouts, and so share a plan.
 fn part_of<'a>(data: &Data<'a>, window: &Window) -> Result<Array<'a>> {
     let mut layout = data.layout.view(&View::Slice(window.0.clone())).ok_or_else(missing)?;
     if let Some((low, high)) = layout.reach()

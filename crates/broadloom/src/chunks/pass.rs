@@ -1,9 +1,9 @@
 //! One pass over inputs: reductions of one shape along the same axes, whose elements are computed chunk by chunk.
 //!
-//! Results are cut into boxes, and for each of these the reduced axes, in their order: so a chunk has neighbouring elements of
-//! each of its results, and these have neighbouring numbers in the canonical order. Of the ways to cut that fit memory, the one
-//! is taken that reads the inputs in the fewest and longest pieces: rows of a matrix, if it lies in memory row by row, whether
-//! rows or columns are added up.
+//! Results are divided into boxes, and for each of these the reduced axes, in order. A chunk therefore has elements of adjacent
+//! results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit memory, the one
+//! is chosen that reads the inputs in the fewest and longest pieces: rows of a matrix stored row by row, whether rows or columns
+//! are summed.
 
 use broadloom_core::Result;
 use broadloom_ir::{Axes, Reduction};
@@ -13,28 +13,28 @@ use super::cuts::Cuts;
 use super::window::{Window, indices};
 use crate::array::{Array, Kind};
 
-/// Partial results of this size are not counted, as little as other memory that an evaluation works with.
+/// Partial results up to this size are not counted, like the other working memory of an evaluation.
 const UNCOUNTED: usize = 64 << 10;
-/// How long a chunk takes that has no elements, in bytes that are read.
+/// The fixed cost of a chunk, in bytes that could be read instead.
 const CHUNK: f64 = 65536.0;
 
-/// See the module's head.
+/// One pass: reductions of one shape along the same axes, with the division of their elements into chunks.
 pub(super) struct Pass<'a> {
-    /// The elements that are combined, for each reduction.
+    /// The elements to be reduced, for each reduction.
     pub operands: Chunks<'a>,
     pub reductions: Vec<Reduction>,
     pub axes: Axes,
-    /// How the results are cut.
+    /// The division of the results.
     pub kept: Cuts,
-    /// How the reduced axes are cut, for each part of the results.
+    /// The division of the reduced axes, for each part of the results.
     pub reduced: Cuts,
-    /// For each reduction what stands in its place until it is computed: an array of its shape.
+    /// For each reduction, an array of its shape that replaces it until it is computed.
     pub stand_ins: Vec<Array<'a>>,
-    /// About how long it takes to read, in bytes.
+    /// The approximate time of reading, in bytes.
     pub reading: f64,
 }
 
-/// Ways to cut a pass, and what they take.
+/// The possible divisions of a pass, and their memory.
 struct Ways<'w, 'a> {
     operands: &'w Chunks<'a>,
     axes: Axes,
@@ -42,13 +42,13 @@ struct Ways<'w, 'a> {
     reduced: Vec<usize>,
     /// Bytes of the partial results of one result.
     partial: usize,
-    /// Bytes that chunks may take.
+    /// The limit of a chunk in bytes.
     limit: usize,
 }
 
 impl<'a> Pass<'a> {
-    /// A pass that computes these reductions, which have one shape and axes, in chunks of at most so many bytes as far as
-    /// that is possible; and whether it is. `stand_in` makes what stands for a reduction until it is computed.
+    /// A pass for these reductions, which have one shape and axes, in chunks of at most this many bytes if possible; and whether it
+    /// is possible. `stand_in` makes the array that replaces a reduction until it is computed.
     pub fn new(
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -74,7 +74,7 @@ impl<'a> Pass<'a> {
         let (kept, reduced) = (extents(false), extents(true));
         let results: usize = kept.iter().product();
         let item: usize = operands.iter().map(|operand| operand.dtype().size()).sum();
-        // Sixteen lanes for each doubling of the elements.
+        // Sixteen lanes for each doubling of the number of elements.
         let nodes = (reduced.iter().product::<usize>() / 16).max(1).ilog2() as usize + 2;
         let partial = 16 * item * nodes + 512 * operands.len();
         let of_results = reductions.iter().map(|array| array.dtype().size()).sum::<usize>();
@@ -97,7 +97,7 @@ impl<'a> Pass<'a> {
         Ok(Some((pass, fits)))
     }
 
-    /// Whether all chunks together take hardly longer to read than all at once.
+    /// Whether reading all chunks takes hardly longer than reading everything at once.
     pub fn reads_in_order(&self) -> Result<bool> {
         let nodes = &self.operands.nodes;
         let whole: Vec<Window> = nodes.results().map(|operand| Window::whole(operand.shape())).collect();
@@ -105,24 +105,24 @@ impl<'a> Pass<'a> {
         Ok(self.reading - self.chunks() as f64 * CHUNK <= 2.0 * at_once)
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn chunks(&self) -> usize {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
-    /// The bytes of so many elements of each operand.
+    /// The number of bytes of this many elements of each operand.
     pub fn bytes(&self, elements: usize) -> usize {
         let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
         elements.saturating_mul(item)
     }
 
-    /// The elements of a chunk: a part of the results, and which of the reduced indices.
+    /// The elements of a chunk: a part of the results, and a range of the reduced indices.
     pub fn window(&self, kept: usize, reduced: usize) -> Window {
         window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
     }
 }
 
-/// A box of kept indices and one of reduced indices, as a window of what is reduced.
+/// A box of kept indices and one of reduced indices, as a window of the reductions' operand.
 fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): (&Cuts, usize)) -> Window {
     let (mut kept, mut reduced) = (kept.get(i).into_iter(), reduced.get(j).into_iter());
     let rank = of.nodes.results().next().map_or(0, Array::rank);
@@ -136,7 +136,8 @@ fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): 
 }
 
 impl Ways<'_, '_> {
-    /// The cuts of the results and of the reduced axes that take the least time to read, and how long; none where no chunk fits.
+    /// The divisions of the results and of the reduced axes that take the least time to read, and that time; `None` if no chunk
+    /// fits.
     fn best(&self) -> Result<Option<(Cuts, Cuts, f64)>> {
         let whole = Cuts::none(&self.reduced);
         let smallest = Cuts::smallest(&self.reduced);
@@ -160,7 +161,7 @@ impl Ways<'_, '_> {
         Ok(best)
     }
 
-    /// Whether chunks are within the limit: the first, the last, and one in the middle.
+    /// Whether chunks are within the limit, judged by the first, the last, and one in the middle.
     fn fit(&self, kept: &Cuts, reduced: &Cuts) -> Result<bool> {
         let results: usize = kept.get(0).iter().map(ExactSizeIterator::len).product();
         // Those so far, and those of the chunk.
@@ -176,7 +177,7 @@ impl Ways<'_, '_> {
         Ok(true)
     }
 
-    /// How long all chunks take to read, if they are as the one in the middle.
+    /// The time of reading all chunks, if each takes as long as the one in the middle.
     fn reading(&self, kept: &Cuts, reduced: &Cuts) -> Result<f64> {
         let (n, m) = (kept.count(), reduced.count());
         let windows = self.windows((kept, n / 2), (reduced, m / 2))?;

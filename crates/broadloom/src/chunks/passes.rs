@@ -1,4 +1,4 @@
-//! Reductions of what is larger than memory, computed before the results that read them.
+//! Reductions of data larger than memory, which are computed before the results that use them.
 
 use std::collections::VecDeque;
 
@@ -16,16 +16,15 @@ use crate::engine::{Control, Engine, Folding, Options};
 use crate::expr;
 use crate::storage::Storage;
 
-/// Passes over inputs that are larger than memory, which compute reductions chunk by chunk, with the same bits as at once.
+/// Passes over inputs larger than memory, which compute reductions chunk by chunk, with the same bits as all at once.
 ///
-/// [`Chunks`] need all of what a reduction combines in one chunk. Where that does not fit [`Options::max_bytes`], and where chunks
-/// of the results would compute it again and again, or read inputs in short pieces, the reduction is computed beforehand: a sum
-/// in one pass, a variance in two. Reductions of one shape along the same axes that do not depend on each other share a
-/// pass. Results in which what was computed is in memory are then computed in [`Chunks`], as any others.
+/// [`Chunks`] need all elements of a reduction in one chunk. If that exceeds [`Options::max_bytes`], or if chunks of the results
+/// would compute the reduction repeatedly, or read inputs in short pieces, the reduction is computed beforehand: a sum in one pass,
+/// a variance in two. Independent reductions of one shape along the same axes share a pass. The remaining results, in which the
+/// reductions are arrays in memory, are then computed in [`Chunks`], as any others.
 ///
-/// Inputs are read in the order in which they lie in memory, row by row, where that is possible: where rows or columns of
-/// a matrix are added up, or all of it. What partial results take, 16 elements and some more for each result and each doubling of
-/// the elements, counts as memory.
+/// Inputs are read in the order of their memory, row by row, if possible: if rows or columns of a matrix are summed, or all of it.
+/// Partial results count as memory: 16 elements and some more for each result and each doubling of the elements.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -57,21 +56,21 @@ use crate::storage::Storage;
 pub struct Passes<'a> {
     inputs: Vec<Array<'a>>,
     options: Options,
-    /// The results, and then what is evaluated for its errors alone.
+    /// The results, followed by the expressions evaluated only for their errors.
     groups: Vec<Group<'a>>,
-    /// The one that is under way first.
+    /// The remaining passes, the one in progress first.
     passes: VecDeque<Pass<'a>>,
     running: Running,
     bytes: usize,
 }
 
-/// How far a pass is.
+/// The progress of a pass.
 struct Running {
-    /// The part of the results, and the range of their elements, that are next.
+    /// The next part of the results, and the next range of their elements.
     kept: usize,
     reduced: usize,
     folding: Folding,
-    /// The results of each reduction, and how many bytes of them are there.
+    /// The results of each reduction, and the number of bytes written.
     results: Vec<(Buffer, usize)>,
 }
 
@@ -82,10 +81,10 @@ impl Running {
 }
 
 impl<'a> Passes<'a> {
-    /// The passes that results over inputs need, as [`Chunks::new`] has them; none of results without reductions.
+    /// The passes that results over inputs need before [`Chunks::new`]; empty for results without reductions.
     ///
     /// # Errors
-    /// Those of [`Chunks::new`]; of results with reductions or scans, also for what is computed once the passes are done.
+    /// Those of [`Chunks::new`]; for results with reductions or scans, also of the expressions computed after the passes.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
         let of_results = match options.contract {
             true => contracted(results)?,
@@ -109,9 +108,9 @@ impl<'a> Passes<'a> {
         Ok(all)
     }
 
-    /// The smallest [`Options::max_bytes`] under which results can be computed, in passes and chunks, to within a hundredth: what
-    /// to advise where [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a while for expressions
-    /// of many nodes.
+    /// The smallest [`Options::max_bytes`], to within a hundredth, under which results can be computed in passes and chunks: a
+    /// suggestion to make if [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a while for
+    /// expressions of many nodes.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -127,7 +126,7 @@ impl<'a> Passes<'a> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Passes::new`] that no limit changes.
+    /// Those errors of [`Passes::new`] that do not depend on the limit.
     pub fn least_bytes(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<usize> {
         let fits = |max_bytes: usize| {
             let options = Options { max_bytes, ..options.clone() };
@@ -147,30 +146,30 @@ impl<'a> Passes<'a> {
         Ok(good)
     }
 
-    /// Checks that there are chunks of what is computed once the passes are done.
+    /// Checks that the expressions computed after the passes can be divided into chunks.
     fn fit(&self) -> Result<()> {
         self.groups.iter().try_for_each(|group| self.chunks(group).map(drop))
     }
 
-    /// How many passes are left.
+    /// The number of remaining passes.
     pub fn len(&self) -> usize {
         self.passes.len()
     }
 
-    /// Whether none is left: the results can be computed.
+    /// Whether no pass remains, so that the results can be computed.
     pub fn is_empty(&self) -> bool {
         self.passes.is_empty()
     }
 
-    /// The bytes of what all passes combine, were it stored: what [`PassChunk::bytes`] adds up to.
+    /// The number of bytes of all elements that passes reduce, as if they were stored: the sum of [`PassChunk::bytes`].
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The next chunk, which is to be [folded](PassChunk::fold): until then it is the next one again. None once all are.
+    /// The next chunk, to be [folded](PassChunk::fold); until then the same chunk is returned again. `None` after the last.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for memory that is refused.
+    /// [`ErrorKind::Limit`] if memory is refused.
     pub fn next_chunk(&mut self) -> Result<Option<PassChunk<'_, 'a>>> {
         if self.passes.front().is_some_and(|pass| self.running.kept == pass.kept.count()) {
             self.finish()?;
@@ -189,7 +188,7 @@ impl<'a> Passes<'a> {
         Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
     }
 
-    /// Puts what a pass has computed in the place of its reductions.
+    /// Replaces the reductions of a pass by their computed values.
     fn finish(&mut self) -> Result<()> {
         let running = std::mem::replace(&mut self.running, Running::new());
         let Some(done) = self.passes.pop_front() else { return Ok(()) };
@@ -206,10 +205,10 @@ impl<'a> Passes<'a> {
         Ok(())
     }
 
-    /// The results, in which what the passes have computed is in memory.
+    /// The results, in which the reductions computed by passes are arrays in memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where passes are left.
+    /// [`ErrorKind::Memory`] if passes remain.
     pub fn results(&self) -> Result<&[Array<'a>]> {
         match (&self.passes.is_empty(), self.groups.first()) {
             (true, Some(results)) => Ok(results),
@@ -220,15 +219,15 @@ impl<'a> Passes<'a> {
         }
     }
 
-    /// The results with arrays of arbitrary values in the place of what passes compute, to be explained.
+    /// The results with arrays of arbitrary values in place of the passes' reductions, for explanations.
     pub fn planned(&self) -> &[Array<'a>] {
         self.groups.first().map_or(&[], |group| group)
     }
 
-    /// What [`Chunks::unread`] gives of the results, those elements included that only reductions of them would read.
+    /// The chunks of [`Chunks::unread`] for the results, including elements that only the passes' reductions would read.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where passes are left; those of [`Chunks::new`].
+    /// [`ErrorKind::Memory`] if passes remain; and those of [`Chunks::new`].
     pub fn unread(&self) -> Result<Vec<Chunks<'a>>> {
         self.results()?;
         let unread =
@@ -248,7 +247,7 @@ impl std::fmt::Debug for Passes<'_> {
     }
 }
 
-/// What a pass over inputs computes, and in how many chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+/// The reductions of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
 impl std::fmt::Display for Pass<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, reduction) in self.reductions.iter().enumerate() {
@@ -262,7 +261,7 @@ impl std::fmt::Display for Pass<'_> {
     }
 }
 
-/// A chunk of the elements that a pass combines.
+/// A chunk of the elements that a pass reduces.
 pub struct PassChunk<'p, 'a> {
     pass: &'p Pass<'a>,
     chunk: Chunk<'p, 'a>,
@@ -272,22 +271,22 @@ pub struct PassChunk<'p, 'a> {
 }
 
 impl<'p, 'a> PassChunk<'p, 'a> {
-    /// The parts of inputs that the chunk is made of, as [`Chunk::parts`] has them.
+    /// The parts of inputs that the chunk is computed from; see [`Chunk::parts`].
     pub fn parts(&self) -> &[InputPart] {
         self.chunk.parts()
     }
 
-    /// How many bytes its elements have, were they stored; see [`Passes::bytes`].
+    /// The number of bytes of its elements, as if they were stored; see [`Passes::bytes`].
     pub fn bytes(&self) -> usize {
         self.pass.bytes(self.elements)
     }
 
-    /// What its pass computes, in words.
+    /// A description of the pass.
     pub fn describe(&self) -> String {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk alone, over an array for each of the [parts](PassChunk::parts); they are lazy.
+    /// The reductions of this chunk alone, from an array for each of the [parts](PassChunk::parts); they are lazy.
     ///
     /// # Errors
     /// Those of [`Chunk::results`].
@@ -302,11 +301,11 @@ impl<'p, 'a> PassChunk<'p, 'a> {
             .collect()
     }
 
-    /// Combines the elements of this chunk with those before it, of an array for each of the [parts](PassChunk::parts), in
-    /// their order.
+    /// Reduces the elements of this chunk together with the previous ones, from an array for each of the [parts](PassChunk::parts),
+    /// in their order.
     ///
     /// # Errors
-    /// Those of [`Chunk::results`] and [`Array::eval_with`]; the chunk is then the next one again.
+    /// Those of [`Chunk::results`] and [`Array::eval_with`]; the chunk then remains the next one.
     pub fn fold<'q>(self, parts: &[Array<'q>]) -> Result<()>
     where
         'a: 'q,
@@ -314,7 +313,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.fold_watched(parts, &Control::default())
     }
 
-    /// [`PassChunk::fold`], watched: it can be cancelled, and says how far it is.
+    /// [`PassChunk::fold`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
     /// Those of [`PassChunk::fold`]; [`ErrorKind::Cancelled`] once the control's flag is set.
@@ -324,7 +323,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     {
         let reductions = self.results(parts)?;
         let PassChunk { pass, running, elements, options, .. } = self;
-        // The limit has decided how large the chunk is.
+        // The limit has already determined the size of the chunk.
         let options = Options { max_bytes: usize::MAX, ..options.clone() };
         let roots: Vec<&Array<'_>> = reductions.iter().collect();
         let results: usize = pass.kept.get(running.kept).iter().map(ExactSizeIterator::len).product();

@@ -1,8 +1,8 @@
-//! Which reductions are computed in passes of their own, before the results that read them.
+//! Chooses the reductions that are computed in passes of their own, before the results that use them.
 //!
-//! Results are computed in chunks as they are, where each chunk fits memory, no reduction's elements are computed for several
-//! chunks, and inputs are read in long pieces. Otherwise a reduction stands in the way, and is computed by a pass; or one that
-//! it is made of, if the same is true of the pass. What a pass computes is an array in memory for everything after it.
+//! Results are computed in chunks directly if each chunk fits memory, no reduction's elements are computed for several chunks, and
+//! inputs are read in long pieces. Otherwise some reduction is an obstacle. It is computed by a pass, or, if the pass has an
+//! obstacle in turn, a reduction that it depends on is. A computed reduction is an array in memory for everything after it.
 
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_mem::Buffer;
@@ -18,8 +18,8 @@ use crate::storage::Storage;
 /// Results that are computed together.
 pub(super) type Group<'a> = Vec<Array<'a>>;
 
-/// The passes that are needed for groups of results to be computed in chunks of at most so many bytes, in their order; in the
-/// groups, what the passes compute is replaced by arrays that stand for it.
+/// The passes, in order, that groups of results need so that they can be computed in chunks of at most this many bytes; in the
+/// groups, the passes' reductions are replaced by stand-in arrays.
 pub(super) fn passes<'a>(
     groups: &mut [Group<'a>],
     inputs: &[&Array<'a>],
@@ -64,7 +64,7 @@ fn next<'a>(
     if let Some(node) = obstacle(&chunks.nodes, &windows, count, fits, limit) {
         return resolve(&chunks.nodes, node, inputs, limit);
     }
-    // Parts of rows may take much longer to read than rows.
+    // Parts of rows may take much longer to read than whole rows.
     let whole: Vec<Window> = results.iter().map(|result| Window::whole(result.shape())).collect();
     let at_once = chunks.nodes.reading(&chunks.nodes.windows(&whole)?);
     let reading = count as f64 * chunks.nodes.reading(&windows);
@@ -77,8 +77,8 @@ fn next<'a>(
     Ok(pass.filter(|(_, pass)| pass.reading < reading / 2.0))
 }
 
-/// The reduction to be computed beforehand, if one stands in the way of `count` chunks of which these are the windows of one:
-/// its elements would be computed for several chunks, or they make the chunk too large.
+/// A reduction that has to be computed beforehand for `count` chunks, one of which has these windows: because its elements would be
+/// computed for several chunks, or because they make the chunk too large.
 fn obstacle(
     nodes: &Nodes<'_>,
     windows: &super::Windows,
@@ -103,14 +103,14 @@ fn obstacle(
     large.or_else(|| reductions().filter(|node| elements(*node) > 0).max_by_key(bytes))
 }
 
-/// The pass that computes a reduction and others like it, or one that it is made of.
+/// The pass that computes a reduction and others like it, or one that it depends on.
 fn resolve<'a>(
     nodes: &Nodes<'a>,
     mut node: usize,
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
-    // What could be computed, but reads inputs in short pieces.
+    // A pass that is possible, but reads inputs in short pieces.
     let mut slow = None;
     loop {
         let mut inner = None;
@@ -124,7 +124,7 @@ fn resolve<'a>(
             let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
             let obstacle = obstacle(of, &windows, pass.chunks(), fits, limit);
             let is_computable = fits && obstacle.is_none();
-            // Once those that it is made of are computed, it may be cut in another way.
+            // Once the reductions that it depends on are computed, it may be divided in another way.
             let first = || of.iter().map(|(node, _)| node).find(|&node| is_reduction(of, node));
             let below = if is_computable { first() } else { obstacle };
             inner = below.map(|node| of.get(node).clone());
@@ -147,8 +147,7 @@ fn resolve<'a>(
     }
 }
 
-/// A reduction, and others of the same shape along the same axes, which are computed beside it: no reduction is needed for them, nor
-/// are they for it.
+/// A reduction, and others of the same shape along the same axes that are computed with it: neither depends on the other.
 fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     let of = |node: usize| match &nodes.get(node).0.kind {
         Kind::Reduce { arg, axes, .. } => Some((&arg.0.shape, *axes)),
@@ -168,12 +167,12 @@ fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the node is a reduction of some elements. One along no axes is an operation on each element, and needs no pass.
+/// Whether the node is a reduction of several elements. A reduction along no axes is an element-wise operation, and needs no pass.
 fn is_reduction(nodes: &Nodes<'_>, node: usize) -> bool {
     matches!(&nodes.get(node).0.kind, Kind::Reduce { arg, axes, .. } if !arg.is_empty() && !axes.is_empty())
 }
 
-/// An array of the shape of a reduction, which takes no memory: all elements are one.
+/// An array of the shape of a reduction that takes no memory: all elements are the same.
 fn stand_in<'a>(reduction: &&Array<'a>) -> Result<Array<'a>> {
     let dtype = reduction.dtype();
     let element = Buffer::zeroed(dtype.size()).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;

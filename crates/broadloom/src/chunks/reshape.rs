@@ -1,7 +1,7 @@
 //! Windows of reshapes.
 //!
-//! A window of a reshape is a range of the flat order of its elements, or lies in one. That range is a window of the operand
-//! if it is cut at the operand's rows; views take it from there to the window that is wanted.
+//! A window of a reshape is a range of the flat order of its elements, or is contained in one. Extended to whole rows of the
+//! operand, that range is a window of the operand; views select the wanted window from it.
 
 use std::ops::Range;
 
@@ -11,18 +11,18 @@ use smallvec::SmallVec;
 
 use super::window::{Window, indices, span};
 
-/// How a window of a reshape is made.
+/// A way to make a window of a reshape.
 pub(super) struct Reshaped {
-    /// The operand's elements that it is made of.
+    /// The window of the operand that it is made from.
     pub operand: Window,
-    /// What takes them to the window, one after the other.
+    /// The views to be applied to that, in order.
     pub views: SmallVec<[View; 4]>,
 }
 
-/// How a window of the reshape of `old` to `new` is made; the window has elements.
+/// Finds how a window of the reshape of `old` to `new` is made; the window has elements.
 pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
     let mut operand = SmallVec::new();
-    // Along each group of axes, the operand's elements in flat order, and which of them are wanted.
+    // For each group of axes, the number of the operand's elements in flat order, and which of them are wanted.
     let (mut flat, mut wanted) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     let (mut rows, mut of_rows) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     for (olds, news) in groups(old, new) {
@@ -44,7 +44,7 @@ pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<
     Ok(Reshaped { operand: Window(operand), views })
 }
 
-/// The smallest groups of neighbouring axes that have as many elements in both shapes, which have some.
+/// The smallest groups of adjacent axes that have as many elements in both shapes, neither of which is empty.
 fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut groups = Vec::new();
     let (mut i, mut j) = (0, 0);
@@ -60,7 +60,7 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
             j += 1;
         }
         while olds != news {
-            // The rest of both shapes has as many elements, so that the one with fewer so far goes on.
+            // The remaining axes of both shapes have as many elements, so the shape with fewer so far is extended.
             if olds < news {
                 olds *= old[i];
                 i += 1;
@@ -74,7 +74,7 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     groups
 }
 
-/// The range of the flat order that a window lies in, cut at the rows of the window's first axis of several indices.
+/// The range of the flat order that contains a window, as whole rows of the window's first axis of several indices.
 struct Cover {
     start: usize,
     len: usize,
@@ -105,8 +105,8 @@ impl Cover {
     }
 }
 
-/// Adds the smallest window of consecutive elements that has those from `start` on, `len` of them; gives where it begins
-/// in flat order, and its elements.
+/// Appends the smallest window of consecutive elements that contains the `len` elements from `start` on; returns its start in flat
+/// order, and its number of elements.
 fn unravel(extents: &[usize], start: usize, len: usize, window: &mut SmallVec<[Slice; 4]>) -> (usize, usize) {
     let mut inner: usize = extents.iter().product();
     let (mut low, mut high) = (start, start + len - 1);
@@ -180,7 +180,7 @@ mod tests {
             for window in windows(new) {
                 let made = reshaped(old, new, &window)?;
                 let wanted = whole.view(&View::Slice(window.0.clone())).expect("a slice");
-                // The operand's window is a copy, so that its elements lie one after the other.
+                // The operand's window is copied, so that its elements are contiguous.
                 let operand = memory.view(&View::Slice(made.operand.0.clone())).expect("a slice");
                 let copied = each(&operand);
                 let mut layout = Layout::contiguous(operand.shape.clone());

@@ -1,4 +1,4 @@
-//! What tests from outside can't see: the structures that chunks have, and how much they are made of.
+//! Tests of private properties: the structure of chunks, and the size of their operands.
 
 use broadloom_core::structure::OwnedStructure;
 use broadloom_core::{DType, Result};
@@ -15,7 +15,7 @@ fn limited(max_bytes: usize) -> Options {
     Options { max_bytes, ..Options::default() }
 }
 
-/// Every whole chunk but those at the ends has the structure of the one before, and so its plan.
+/// Every whole chunk except those at the ends has the structure of the previous one, and so its plan.
 #[test]
 fn whole_chunks_have_one_structure() -> Result<()> {
     let x = Array::input("x", DType::Float32, &[10_000.into(), 6.into()])?;
@@ -41,7 +41,7 @@ fn whole_chunks_have_one_structure() -> Result<()> {
             }
             let whole = &structures[..structures.len() - 1];
             let changes = whole.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            // A reversal and what is beside it meet in the middle; the rows of a transpose have ends.
+            // A reversal and its other operand meet in the middle; the rows of a transpose have ends.
             assert!(changes * 4 <= whole.len(), "{changes} of {}", whole.len());
         }
     }
@@ -63,7 +63,7 @@ fn parts_are_what_is_needed() -> Result<()> {
     let flipped = parts(&(&x + x.flip(0)?), 0)?;
     let n = flipped[0][0].len();
     assert_eq!(flipped, [[0..n, 0..8], [1000 - n..1000, 0..8]]);
-    // A row of the transpose is more than the limit.
+    // A row of the transpose exceeds the limit.
     let column = parts(&x.t(), 3)?;
     assert!(column[0][0].len() < 1000 && column[0][1].len() == 1, "{column:?}");
     assert_eq!(parts(&x.broadcast_to(&[50, 1000, 8])?, 0)?[0][1], 0..8);

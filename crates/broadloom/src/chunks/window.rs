@@ -1,7 +1,7 @@
-//! Windows of index spaces: which indices of each axis are wanted.
+//! Windows of index spaces: the indices wanted along each axis.
 //!
-//! Along an axis a window has the indices `start`, `start + step`, … with a positive step; a step that nothing follows is
-//! written 1, and no indices are written 0:0:1, so that equal windows have one form.
+//! Along an axis a window has the indices `start`, `start + step`, … with a positive step. A single index has the step 1, and an
+//! empty set is 0:0:1, so that equal windows have one form.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use broadloom_core::layout::Slice;
 use broadloom_core::{Result, Shape};
 use smallvec::SmallVec;
 
-/// The indices of each axis that are wanted.
+/// The wanted indices of each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window(pub SmallVec<[Slice; 4]>);
 
 /// The windows that are wanted of one node.
 pub(crate) type WindowList = SmallVec<[Window; 1]>;
 
-/// A node has at most this many windows; of more, those are merged that cost least.
+/// The maximum number of windows of a node; beyond it, the pairs are merged that add the fewest elements.
 const MAX_WINDOWS: usize = 64;
 
-/// These indices of an axis, in their one form.
+/// The canonical form of these indices of an axis.
 pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     match len {
         0 => Slice { start: 0, step: 1, len },
@@ -28,33 +28,33 @@ pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     }
 }
 
-/// How many indices there are from the first to the last.
+/// The number of indices from the first to the last, including those between the steps.
 pub(super) fn span(slice: Slice) -> usize {
     if slice.len == 0 { 0 } else { (slice.len - 1) * slice.step.unsigned_abs() + 1 }
 }
 
 impl Window {
-    /// All indices.
+    /// The window of all indices.
     pub fn whole(shape: &[usize]) -> Window {
         Window(shape.iter().map(|&extent| indices(0, 1, extent)).collect())
     }
 
-    /// These ranges of indices.
+    /// The window of these ranges of indices.
     pub fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
         Window(ranges.into_iter().map(|range| indices(range.start, 1, range.len())).collect())
     }
 
-    /// Takes all of an axis, of this extent.
+    /// Extends the window to all indices of an axis of this extent.
     pub fn take_whole(&mut self, axis: usize, extent: usize) {
         self.0[axis] = indices(0, 1, extent);
     }
 
-    /// Whether it has no elements.
+    /// Whether the window has no elements.
     pub fn is_empty(&self) -> bool {
         self.0.iter().any(|slice| slice.len == 0)
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         if self.is_empty() { 0 } else { self.0.iter().map(|slice| slice.len).product() }
     }
@@ -64,7 +64,7 @@ impl Window {
         Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
     }
 
-    /// The same window with what lies between its indices.
+    /// The window with all indices between the first and the last.
     pub fn without_steps(&self) -> Window {
         Window(self.0.iter().map(|&slice| indices(slice.start, 1, span(slice))).collect())
     }
@@ -74,16 +74,16 @@ impl Window {
         self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
     }
 
-    /// In how many pieces its elements lie, of an array of these extents in row-major order; it has no steps.
+    /// The number of contiguous pieces of its elements, in a row-major array of these extents; the window has no steps.
     pub fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
-        // The axis before those that are whole is cut, and has its indices next to each other.
+        // The axis before the complete ones is divided, and has contiguous indices.
         let outer = self.0.len().saturating_sub(whole + 1);
         self.0[..outer].iter().map(|slice| slice.len).product()
     }
 
-    /// The windows of one index each of the first axis that has several; none of a window of one element.
+    /// The windows of one index each along the first axis that has several; `None` for a window of one element.
     pub fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];
@@ -95,7 +95,7 @@ impl Window {
         (0..slice.len).map(at).collect()
     }
 
-    /// The slices of another window that are this one; none if that lacks an element.
+    /// The slices that select this window from another; `None` if that lacks an element.
     pub fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
@@ -127,8 +127,8 @@ fn cover(a: Slice, b: Slice) -> Slice {
     indices(start, 1, (a.start + span(a)).max(b.start + span(b)) - start)
 }
 
-/// Windows that have the elements of these. Two become one where that has no more elements than both together, as the
-/// windows of a stencil do; windows that lie apart stay apart.
+/// Merges windows. Two become one if that has no more elements than both together, like the windows of a stencil; others stay
+/// separate.
 pub(super) fn merged(windows: WindowList) -> WindowList {
     if windows.len() < 2 {
         return windows;
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(merged(list(&ends)), list(&ends));
         let rows_and_columns = [window(&[(0, 1, 2), (0, 1, 100)]), window(&[(0, 1, 100), (0, 1, 2)])];
         assert_eq!(merged(list(&rows_and_columns)), list(&rows_and_columns));
-        // Of windows without elements each is kept as far as it is not within another.
+        // Windows without elements are kept unless they are within another.
         let empty = [window(&[(0, 1, 0), (0, 1, 0)]), window(&[(0, 1, 1), (0, 1, 0)])];
         assert_eq!(merged(list(&empty)), list(&empty[1..]));
         let crossed = [window(&[(0, 1, 0), (0, 1, 5)]), window(&[(0, 1, 3), (0, 1, 0)])];

@@ -1,7 +1,7 @@
-//! The blocks that the leading axes of stages are cut into: the axes that stages of a row block share, or those of a scan.
+//! Divides the leading axes of stages into blocks: the axes that stages of a row block share, or those of a scan.
 //!
-//! A block is one index of each shared axis but the last, and some indices of that. Blocks follow each other in row-major
-//! order, so that the rows of a contiguous array are cut into ranges of its memory.
+//! A block is one index of each shared axis but the last, and some indices of that. Blocks are consecutive in row-major order, so
+//! that the rows of a contiguous array are divided into ranges of its memory.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use broadloom_core::fuse::{InputView, Stage};
 use broadloom_core::{DType, Result, Shape};
 use smallvec::SmallVec;
 
-/// Bytes of a block below which blocks are not made smaller.
+/// Blocks are not made smaller than this number of bytes.
 const LEAST: usize = 64 << 10;
-/// So many blocks there are at least, unless they would be small: threads take them in turn.
+/// The minimum number of blocks, unless they would be too small: threads take them one by one.
 const BLOCKS: usize = 16;
 
-/// How the shared axes are cut.
+/// A division of the shared axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The extents of the shared axes: at least one, and none is 0.
+    /// The extents of the shared axes: at least one, none of which is 0.
     pub extents: SmallVec<[usize; 4]>,
-    /// Indices of the last that a block has.
+    /// The number of indices of the last axis in a block.
     pub rows: usize,
 }
 
-/// A block: where it begins, and how many indices of the last axis it has.
+/// A block: its position, and its number of indices of the last axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     pub start: SmallVec<[usize; 4]>,
@@ -31,7 +31,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Where the block begins in an input of a stage that has all rows: in bytes from where all rows do.
+    /// The offset of the block in an input of a stage over all rows: in bytes from the input's start.
     pub fn offset(&self, input: &InputView, dtype: DType) -> isize {
         let steps = self.start.iter().zip(&input.layout.strides);
         steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
@@ -39,7 +39,7 @@ impl Block {
 }
 
 impl Cut {
-    /// Blocks of at most so many rows, all of about one size. A row has so many bytes.
+    /// Blocks of at most `most` rows, all of about one size. A row has `bytes_of_row` bytes.
     pub fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
         let mut cut = Cut { extents: extents.into(), rows: 1 };
         let (last, count) = (cut.last(), cut.count());
@@ -49,7 +49,7 @@ impl Cut {
         cut
     }
 
-    /// How many rows there are: indices of all shared axes.
+    /// The number of rows: indices of all shared axes.
     pub fn count(&self) -> usize {
         self.extents.iter().product()
     }
@@ -58,12 +58,12 @@ impl Cut {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    /// How many blocks there are for each index of the axes before the last.
+    /// The number of blocks for each index of the axes before the last.
     pub fn per_index(&self) -> usize {
         self.last().div_ceil(self.rows)
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn blocks(&self) -> usize {
         self.count() / self.last() * self.per_index()
     }
@@ -73,15 +73,15 @@ impl Cut {
         self.last() - (self.per_index() - 1) * self.rows
     }
 
-    /// The extents of the shared axes in a block of so many rows.
+    /// The extents of the shared axes in a block of this many rows.
     fn extents_of(&self, rows: usize) -> impl Iterator<Item = usize> {
         let outer = self.extents.len() - 1;
         (0..=outer).map(move |axis| if axis == outer { rows } else { 1 })
     }
 
-    /// A stage over one index of all shared axes but the last, and so many of that. Its layouts begin with the first.
+    /// A stage over one index of all shared axes but the last, and `rows` of that. Its layouts begin with the first row.
     ///
-    /// Errors: the extents are no shape.
+    /// Errors: the extents are not a valid shape.
     pub fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
@@ -92,7 +92,7 @@ impl Cut {
         Ok(part)
     }
 
-    /// A block, of those that there are.
+    /// A block by its number, which must exist.
     pub fn block(&self, number: usize) -> Block {
         let (mut outer, at) = (number / self.per_index(), number % self.per_index());
         let mut start: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.extents.len());

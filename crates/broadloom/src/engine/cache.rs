@@ -1,8 +1,7 @@
 //! A bounded cache.
 //!
-//! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted.
-//! A look-up never waits for a lock that may never come free: another thread may have held it when the process was
-//! forked.
+//! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted. A look-up
+//! never waits for a lock that can't become free: another thread may have held it when the process was forked.
 
 use std::hash::Hash;
 
@@ -11,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::engine::lock::ForkMutex;
 
-/// Values by key, the least recently used dropped first.
+/// Values by key; the least recently used are evicted first.
 pub struct Cache<K, V> {
     inner: ForkMutex<Inner<K, V>>,
     max_count: usize,
@@ -36,12 +35,12 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
-    /// Whether a value of this weight may be kept: what would push everything else out is not worth it.
+    /// Whether a value of this weight may be kept: one that would evict everything else may not.
     pub fn takes(&self, weight: usize) -> bool {
         weight <= self.max_weight / 2
     }
 
-    /// The value of an equal key.
+    /// The value of this key.
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         let mut inner = self.inner.lock()?;
         inner.clock += 1;
@@ -52,7 +51,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         })
     }
 
-    /// Keeps a value; the least recently used ones are evicted.
+    /// Keeps a value; the least recently used ones are evicted if necessary.
     pub fn insert(&self, key: K, value: V, weight: usize) {
         if !self.takes(weight) {
             return;
@@ -70,11 +69,11 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
                 inner.evict(self.max_count, self.max_weight, &mut dropped);
             }
         }
-        // What was dropped may free machine code, outside the lock.
+        // Dropping values may free machine code, so it is done outside of the lock.
         drop(dropped);
     }
 
-    /// How many values are kept.
+    /// The number of kept values.
     pub fn len(&self) -> usize {
         self.inner.lock().map_or(0, |inner| inner.map.len())
     }
@@ -90,7 +89,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 }
 
 impl<K: Hash + Eq, V> Inner<K, V> {
-    /// Drops the older half of what may stay, so that this happens once in many insertions.
+    /// Evicts the older half of what the limits permit, so that evictions are rare.
     fn evict(&mut self, max_count: usize, max_weight: usize, dropped: &mut Vec<V>) {
         let mut ages: Vec<(u64, usize)> = self.map.values().map(|e| (e.used, e.weight)).collect();
         ages.sort_unstable_by_key(|&(used, _)| std::cmp::Reverse(used));

@@ -1,4 +1,4 @@
-//! Which executor runs a stage: the state machine behind [`Executor::Auto`].
+//! Chooses the executor of a stage: the state machine behind [`Executor::Auto`].
 //!
 //! ```text
 //!   Interpreting ──── regret > compile, or estimates close and ────▶ Compiling
@@ -16,10 +16,10 @@
 //!   InterpreterOnly ◀─────┘                          └──────────────▶ Compiled
 //! ```
 //!
-//! Each stage has a [`State`] for each width of vectors and each thread mode, since times are compared within one of them
-//! only; the [`Ledger`] is the stage's. A run begins with [`State::next`], the one place where states change, which sees the
-//! costs of the [model](super::cost) and nothing else: what the caller asks for, and why nothing can be compiled, is looked at
-//! before it ([`choose`]) and changes no state. It decides speed, never bits.
+//! Each stage has a [`State`] for each vector width and thread mode, since times are comparable only within one of them; the
+//! [`Ledger`] is common to all. A run begins with [`State::next`], the only place where states change, which depends only on the
+//! costs of the [model](super::cost). The executor that the caller requests, and reasons why nothing can be compiled, are handled
+//! before it ([`choose`]) and change no state. The choice affects speed, never bits.
 
 use std::fmt;
 
@@ -27,35 +27,36 @@ use crate::engine::cost::RunCost;
 use crate::engine::options::Executor;
 use crate::engine::trial::{Measured, Trial};
 
-/// What compiling may cost of the time that was spent interpreting, where only a trial can tell whether it pays.
+/// The compile budget: the fraction of the time spent interpreting that compiling may cost if only a trial can tell whether it
+/// pays.
 const COMPILE_BUDGET: f64 = 0.05;
 
-/// What has been decided for a stage.
+/// The decision for a stage so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum State {
-    /// There is no machine code. What runs cost is added to the ledger.
+    /// There is no machine code. The cost of runs is added to the ledger.
     #[default]
     Interpreting,
-    /// There is none, and this run makes it.
+    /// There is no machine code, and this run compiles it.
     Compiling(Reason),
-    /// There is, and runs of both executors are timed in turns.
+    /// There is machine code, and runs of both executors are timed alternately.
     Trial(Trial),
-    /// Machine code runs, as long as there is some: it was measured to be faster, or is by estimate.
+    /// Machine code runs while it is kept: it was measured to be faster, or is estimated to be.
     Compiled(Option<Measured>),
-    /// The interpreter runs: it was measured to be faster, or is by estimate.
+    /// The interpreter runs: it was measured to be faster, or is estimated to be.
     InterpreterOnly(Option<Measured>),
 }
 
-/// Why a kernel is compiled.
+/// The reason why a kernel is compiled.
 #[derive(Clone, Copy, Debug)]
 pub enum Reason {
-    /// The regret exceeds what compiling takes.
+    /// The regret exceeds the cost of compiling.
     Pays,
     /// The estimates are too close, and compiling is within the budget for a trial.
     Trial,
 }
 
-/// What interpreting a stage has cost so far, in nanoseconds: all of its time, and the regret in it.
+/// The cost of interpreting a stage so far, in nanoseconds: the total time, and the regret in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
     pub spent: f64,
@@ -70,12 +71,12 @@ impl Ledger {
     }
 }
 
-/// What is known when a run begins.
+/// The facts that the next state depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     pub cost: RunCost,
     pub ledger: Ledger,
-    /// Machine code is there.
+    /// Whether machine code exists.
     pub has_code: bool,
 }
 
@@ -113,7 +114,7 @@ impl State {
         }
     }
 
-    /// The state in one byte, which other threads read without a lock: [`State::of_tag`] has what they can know of it.
+    /// The state as one byte, which other threads read without a lock; [`State::of_tag`] converts it back.
     pub fn tag(&self) -> u8 {
         match self {
             State::Interpreting | State::Compiling(_) => 0,
@@ -123,7 +124,7 @@ impl State {
         }
     }
 
-    /// The tags of states that a short call asks for.
+    /// The tags of the states that a short call distinguishes.
     pub const TRIAL: u8 = 1;
     pub const COMPILED: u8 = 2;
 
@@ -138,10 +139,10 @@ impl State {
     }
 }
 
-/// The chosen executor, and why.
+/// The chosen executor, with the reason.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
-    /// Machine code, or the interpreter.
+    /// Whether it is machine code, and not the interpreter.
     pub jit: bool,
     pub why: Why<'a>,
     pub cost: RunCost,
@@ -156,7 +157,7 @@ impl Choice<'_> {
     }
 }
 
-/// Chooses the executor: what the caller asks for, then what is possible, then what is faster.
+/// Chooses the executor: the one that the caller requests, else the one that is possible, else the one that is faster.
 pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, facts: &Facts) -> Choice<'a> {
     let cost = facts.cost;
     let (jit, why, state) = match (asked, obstacle) {
@@ -171,31 +172,31 @@ pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, fact
     Choice { jit, why, cost, state }
 }
 
-/// A reason, put into words only when someone asks.
+/// The reason for a choice, formatted only on request.
 #[derive(Clone, Copy)]
 pub enum Why<'a> {
     /// The caller named the executor.
     Asked,
     /// There is no compiler.
     NoCompiler(&'a str),
-    /// The kernel has more instructions than are compiled.
+    /// The kernel has more instructions than the compiler accepts.
     TooLong { cost: usize, limit: usize },
-    /// The code is there.
+    /// Machine code exists.
     Compiled,
     /// The interpreter's loops are faster than machine code for these ops.
     Faster,
-    /// The regret exceeds what compiling takes; both in nanoseconds.
+    /// The regret exceeds the cost of compiling; both in nanoseconds.
     Pays { compile: f64, regret: f64 },
-    /// It doesn't.
+    /// The regret does not exceed the cost of compiling; both in nanoseconds.
     DoesNotPay { compile: f64, regret: f64 },
-    /// Both executors were tried.
+    /// Both executors were measured.
     Measured(Measured),
-    /// Both executors are being tried.
+    /// Both executors are being measured.
     Trying,
 }
 
 impl Why<'_> {
-    /// Why a run in this state is on the executor that it is on.
+    /// The reason for the executor of a run in this state.
     fn of(state: &State, facts: &Facts) -> Why<'static> {
         let RunCost { interpreted, compiled, compile } = facts.cost;
         let regret = facts.ledger.regret + facts.cost.regret();
@@ -232,7 +233,7 @@ impl fmt::Display for Why<'_> {
                 let (compile, regret) = (compile / 1e3, regret / 1e3);
                 write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{regret:.1} µs")
             }
-            // Times would be others in each process.
+            // The times are left out, since they differ in each process.
             Why::Measured(times) if times.compiled <= times.interpreted => {
                 f.write_str("tried, machine code was faster")
             }
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A run of 1000 elements whose executors take so many nanoseconds an element.
+    /// A run of 1000 elements whose executors take these numbers of nanoseconds per element.
     fn facts(compiled: f64, interpreted: f64) -> Facts {
         let cost = RunCost { interpreted: 1e3 * interpreted, compiled: 1e3 * compiled, compile: 100_000.0 };
         Facts { cost, ledger: Ledger::default(), has_code: false }
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(auto(State::default(), &close(2_100_000.0)), (true, Why::Trying.to_string()));
     }
 
-    /// The ledger alone leads to machine code: as many runs as make up what compiling costs, and none more.
+    /// The ledger alone leads to machine code, after exactly as many runs as pay for compiling.
     #[test]
     fn regret_adds_up_to_compiling() {
         let (mut state, mut facts, mut runs) = (State::default(), facts(1.0, 21.0), 0);
@@ -295,12 +296,12 @@ mod tests {
         facts.has_code = true;
         state = state.next(&facts);
         assert!(matches!(state, State::Compiled(None)));
-        // Until the code is gone: then it is made again at once, since it has paid.
+        // When the code is evicted it is compiled again at once, since it has paid.
         facts.has_code = false;
         assert!(matches!(state.next(&facts), State::Compiling(Reason::Pays)));
     }
 
-    /// Whichever was faster runs from then on, whatever the estimates say.
+    /// The executor that was measured to be faster runs from then on, whatever the estimates are.
     #[test]
     fn a_trial_lets_both_run_and_decides() {
         for (interpreted, compiled) in [(900, 1100), (1100, 900)] {
@@ -324,7 +325,7 @@ mod tests {
         }
     }
 
-    /// What another thread reads leads to the same executor.
+    /// The tag that another thread reads leads to the same executor.
     #[test]
     fn tags_tell_the_executor() {
         let times = Measured { interpreted: 1.0, compiled: 2.0 };
