@@ -1,10 +1,10 @@
-//! Running one stage: bind memory, choose an executor, share the work among threads.
+//! Runs one stage: binds memory, chooses an executor, and shares the work among threads.
 //!
-//! [`PreparedStage::run`] has two short ways: a reduction of a few elements, and machine code on this thread, which of a linear stage
-//! takes no lock, no nest and no memory. All other runs are a [`StageRun`]: an executor that was chosen once, which runs loops
-//! over memory on some threads. A step of several stages makes one of each stage and runs it over the rows of each block. Each thread
-//! computes under the default floating-point environment and gets its own back; the bits, and the error that names the op whose
-//! divisor was zero, are the same for any number of threads.
+//! [`PreparedStage::run`] has two fast paths: a reduction of a few elements, and machine code on this thread, which for a linear
+//! stage takes no lock, no nest and no memory. All other runs are a [`StageRun`]: an executor that is chosen once and runs loops
+//! over memory on some threads. A step of several stages makes one for each stage and runs it over the rows of each block. Each
+//! thread computes under the default floating-point environment and restores its own afterwards. The bits, and the error that names
+//! the op whose divisor was zero, are the same for any number of threads.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
-/// That memory is not what a plan is for.
+/// The error that memory does not match its plan.
 pub(super) fn memory(e: &dyn std::error::Error) -> Error {
     Error::new(ErrorKind::Memory, e.to_string())
 }
@@ -37,8 +37,8 @@ pub(super) fn memory(e: &dyn std::error::Error) -> Error {
 impl PreparedStage {
     /// Runs the stage over memory of its layouts.
     ///
-    /// PERF: the usual short call. Nothing is planned, nor allocated with up to six operands, and nothing is locked where
-    /// it is clear that machine code runs a linear stage.
+    /// PERF: the usual short call. Nothing is planned, nor allocated with up to six operands, and no lock is taken if machine code
+    /// is known to run a linear stage.
     #[inline]
     pub fn run(
         &self,
@@ -57,7 +57,7 @@ impl PreparedStage {
                         operands.with_all(plan, |block| code.run(block, run)).map_err(|e| memory(&e))?
                     });
                 }
-                // PERF: a nest that is moved costs as much as a short call's work.
+                // PERF: moving a nest costs as much as a short call's work.
                 return match &mut Nest::bind(plan, operands) {
                     Ok(nest) => self.walk_direct(request, nest, &**code, params),
                     Err(e) => Err(memory(e)),
@@ -110,7 +110,7 @@ impl PreparedStage {
         done.and_then(|()| self.check(faults.iter().map(|&fault| fault != 0)))
     }
 
-    /// Runs the stage by the executor that is chosen now, on as many threads as pay.
+    /// Runs the stage by the executor that is chosen now, on as many threads as are worth their cost.
     fn run_chosen(
         &self,
         request: &Request<'_>,
@@ -118,14 +118,14 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        // Choosing estimates in floats, and so does the compiler, whatever the application has set.
+        // The choice and the compiler compute with floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         let loops = self.loops.as_ref().map_err(|e| memory(e))?;
         if loops.is_done() {
             return Ok(());
         }
         let access = match loops {
-            // An input that is an output is accessed as that is.
+            // An input that is also an output has the same access as that output.
             Loops::Store(plan) if operands.may_overlap() => {
                 let nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
                 Some(nest.stepped_accesses().collect())
@@ -138,7 +138,7 @@ impl PreparedStage {
         run.end()
     }
 
-    /// Chooses the executor of a run whose inputs are accessed so; none is needed where elements are combined as they are.
+    /// Chooses the executor of a run with these accesses of inputs; a reduction of elements in memory needs none.
     pub fn begin<'r>(
         &'r self,
         request: &Request<'r>,
@@ -159,7 +159,7 @@ impl PreparedStage {
         Ok(StageRun { prepared: self, request: *request, params, chosen, others, outcome, time, took })
     }
 
-    /// The first fault site that was met, whoever met it.
+    /// The error of the first fault site that met a division by zero, in the order of the sites.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
@@ -172,19 +172,19 @@ impl PreparedStage {
     }
 }
 
-/// A run of a stage by an executor that was chosen once: over all of its elements, or over the rows of one block after the other.
+/// A run of a stage by an executor that is chosen once: over all of its elements, or over the rows of one block after another.
 pub struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
     pub params: &'r [u64],
-    /// The executor's kernel, for inputs that are accessed so; none where elements are combined as they are.
+    /// The executor's kernel and its accesses; `None` if elements are reduced as they are in memory.
     chosen: Option<(Executable, Accesses)>,
-    /// Programs of the interpreter for inputs that are accessed in other ways, for which nothing is compiled.
+    /// Programs of the interpreter for other accesses of inputs, for which nothing is compiled.
     others: Mutex<Vec<(Executable, Accesses)>>,
     pub outcome: Outcome<'r>,
-    /// The nanoseconds that the whole stage is expected to take on one thread.
+    /// Estimated nanoseconds of the whole stage on one thread.
     pub time: f64,
-    /// The nanoseconds that its loops have taken, if the run is one of a trial.
+    /// Nanoseconds that the loops have taken, for a run of a trial.
     took: Option<AtomicU64>,
 }
 
@@ -203,9 +203,9 @@ impl StageRun<'_> {
         done
     }
 
-    /// Notes what the run has shown.
+    /// Records what the run has shown: the time of a trial, and divisions by zero.
     ///
-    /// Errors: a division by zero, if it was to be told of.
+    /// Errors: a division by zero, if that is an error.
     pub fn end(&self) -> Result<()> {
         if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
             let took = Duration::from_nanos(took.load(Ordering::Relaxed));
@@ -214,7 +214,7 @@ impl StageRun<'_> {
         self.prepared.check(self.outcome.faults())
     }
 
-    /// The kernel for inputs that are accessed so.
+    /// The kernel for these accesses of inputs.
     pub fn kernel(&self, access: &[Access]) -> Result<Executable> {
         if let Some((kernel, _)) = self.chosen.as_ref().filter(|(_, of)| **of == *access) {
             return Ok(kernel.clone());
@@ -228,16 +228,16 @@ impl StageRun<'_> {
         Ok(program)
     }
 
-    /// Stores what the kernel computes.
+    /// Computes the kernel and stores its outputs.
     pub(super) fn store(&self, plan: &LoopPlan, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let mut nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
         let access: Accesses = nest.stepped_accesses().collect();
         let kernel = self.kernel(&access)?;
-        // More parts than threads, since some threads come late or are slower.
+        // There are more parts than threads, since some threads start late or are slower.
         let parts = if threads > 1 { threads * 4 } else { 1 };
         let pause = self.prepared.pause;
         let chunks = match self.outcome.is_watched() && plan.elements() > pause {
-            // Each part ends soon.
+            // Watched runs have units small enough to be cancelled in time.
             true => {
                 nest.cut_finer(pause);
                 plan.elements().div_ceil(pause)
@@ -248,7 +248,7 @@ impl StageRun<'_> {
         self.outcome.share(threads, &|| self.work(&*kernel, &parts))
     }
 
-    /// Runs parts as long as there are some, under the default floating-point environment.
+    /// Runs the remaining parts one after another, under the default floating-point environment.
     fn work(&self, kernel: &dyn ExecutableKernel, parts: &SharedParts<'_>) {
         let StageRun { prepared, params, outcome, .. } = self;
         while !outcome.has_stopped()
@@ -268,7 +268,7 @@ impl StageRun<'_> {
     }
 }
 
-/// Runs a kernel over the blocks of a part; `can_fail` says whether one of its host functions can.
+/// Runs a kernel over the blocks of a part; `can_fail` is whether one of its host functions can fail.
 fn run_blocks(
     part: Part<'_>,
     kernel: &dyn ExecutableKernel,
@@ -279,7 +279,7 @@ fn run_blocks(
     walk(part, can_fail, scratch, |block| kernel.run(block, run))
 }
 
-/// Goes through the blocks of a part until one fails.
+/// Visits the blocks of a part until one fails.
 pub(super) fn walk(
     part: Part<'_>,
     can_fail: bool,
@@ -307,9 +307,10 @@ thread_local! {
     static WORKSPACE: Cell<Option<Box<(Scratch, WorkingMemory)>>> = const { Cell::new(None) };
 }
 
-/// Lends this thread's working memory; new memory where that is in use further up this thread, or the thread ends.
+/// Calls `work` with this thread's working memory, or with new memory if that is in use by a caller on this thread, or the thread
+/// is ending.
 ///
-/// PERF: it is in a box, since to move it out and back takes as long as a short call's work.
+/// PERF: it is boxed, since moving it would take as long as a short call's work.
 pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut WorkingMemory) -> R) -> R {
     let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let (scratch, memory) = &mut *workspace;

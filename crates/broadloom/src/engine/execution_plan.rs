@@ -1,9 +1,9 @@
 //! An execution plan: the prepared stages of an expression, and the buffers between them.
 //!
-//! It is made once for an expression and run over any memory of the same layouts. Steps run in their order: a stage, or several
-//! stages [block by block](crate::engine::row_blocks) of their rows. Results whose memory is not contiguous, or overlaps what is read
-//! other than element for element, are those of a [variant](ExecutionPlan::variant) of the plan, which computes them into temporaries
-//! where that is needed and copies these by stages of their own.
+//! A plan is made once for an expression and run over any memory of the same layouts. Its steps run in order: a stage, or several
+//! stages [block by block](crate::engine::row_blocks) of their rows. Results whose memory is not contiguous, or overlaps an input
+//! other than element for element, are written by a [variant](ExecutionPlan::variant) of the plan, which computes them into
+//! temporaries where necessary and copies these by additional stages.
 
 use std::sync::Arc;
 
@@ -25,16 +25,16 @@ use crate::engine::runtime::Request;
 use crate::engine::stored::contiguous;
 use crate::engine::watch::Work;
 
-/// See the module's head.
+/// The prepared stages of an expression in run order, with the layouts of its results and temporaries.
 pub(crate) struct ExecutionPlan {
     pub(super) stages: Vec<PreparedStage>,
     pub(super) temps: Vec<(DType, Shape)>,
     pub(super) roots: Vec<(DType, Shape)>,
-    /// What is run in turn.
+    /// The steps in run order.
     pub(super) steps: Vec<Step>,
-    /// Why stages that might run block by block do not.
+    /// The reason why stages that might run block by block do not.
     pub(super) apart: Option<Apart>,
-    /// The step that reads each temporary last.
+    /// The last step that reads each temporary.
     last_read: Vec<usize>,
     /// Bytes of roots and temporaries.
     bytes: usize,
@@ -42,16 +42,16 @@ pub(crate) struct ExecutionPlan {
     variants: Cache<Variant, Arc<ExecutionPlan>>,
 }
 
-/// How a variant of a plan writes the roots.
+/// The way in which a variant of a plan writes the roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
-    /// The layout of each root in its memory; none of one that is contiguous. Without any, all roots are.
+    /// The layout of each root in its memory; `None` for a contiguous one. If empty, all roots are contiguous.
     pub layouts: Vec<Option<Layout>>,
-    /// Whether roots are copied once everything is read.
+    /// Whether roots are copied after all inputs have been read.
     pub aside: bool,
 }
 
-/// How many variants a plan keeps at most; on overflow the older half is evicted.
+/// The maximum number of variants that a plan keeps; on overflow the older half is evicted.
 const VARIANTS: usize = 16;
 
 impl Variant {
@@ -66,7 +66,7 @@ impl ExecutionPlan {
         ExecutionPlan::with_copies(plan, functions, count, &Variant::default())
     }
 
-    /// A plan whose first stages are those of an expression, and whose others copy temporaries to roots.
+    /// A plan whose first stages compute an expression and whose other stages copy temporaries to roots.
     fn with_copies(
         plan: fuse::Plan,
         functions: &[HostFunction],
@@ -116,7 +116,7 @@ impl ExecutionPlan {
         })
     }
 
-    /// The plan that writes roots so, this one's stages being those of an expression alone.
+    /// The plan that writes roots in this way; this plan must have the stages of an expression only.
     pub(crate) fn variant(&self, variant: Variant) -> Result<Arc<ExecutionPlan>> {
         if let Some(known) = self.variants.get(&variant) {
             return Ok(known);
@@ -166,7 +166,8 @@ impl ExecutionPlan {
         Ok(made)
     }
 
-    /// Whether a root of this shape is stored by a stage over the same indices that runs by itself, so that it may have any layout.
+    /// Whether a root of this shape is stored by a stage over the same indices that is a step of its own, so that it may have any
+    /// layout.
     fn stores_directly(&self, target: Target, shape: &Shape) -> bool {
         let writes =
             |stage: &Stage| stage.outputs.contains(&target) && stage.stores() && stage.shape == *shape;
@@ -174,7 +175,7 @@ impl ExecutionPlan {
         { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
 
-    /// The one stage of a plan that writes the roots, in their order, and nothing else.
+    /// The stage of a plan that has only one and whose outputs are the roots, in order.
     pub(crate) fn single_stage(&self) -> Option<&PreparedStage> {
         match &self.stages[..] {
             [prepared] if self.temps.is_empty() => {
@@ -190,37 +191,37 @@ impl ExecutionPlan {
         self.bytes
     }
 
-    /// The roots' types.
+    /// The dtypes and shapes of the roots.
     pub(crate) fn roots(&self) -> &[(DType, Shape)] {
         &self.roots
     }
 
-    /// The executor of each stage, were it run now.
+    /// The executor that would be chosen for each stage now.
     pub(crate) fn executors(&self, request: &Request<'_>) -> Vec<Executor> {
-        // Estimates are computed in floats, whatever the application has set.
+        // Estimates are computed with floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.executor(request)).collect()
     }
 
-    /// How wide the vectors of each stage's machine code are, were it run now; `None` for the interpreter.
+    /// The vector width of the machine code that would be chosen for each stage now; `None` for the interpreter.
     pub(crate) fn vector_widths(&self, request: &Request<'_>) -> Vec<Option<VectorWidth>> {
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.vector_width(request)).collect()
     }
 
-    /// The work of its loops, and about the longest time that it takes.
+    /// The work of all loops, with a high estimate of its time.
     pub(crate) fn work(&self) -> Work {
         self.work
     }
 
-    /// Compiles every loop whose inputs are linear, as far as machine code is wanted and available.
+    /// Compiles every loop whose inputs are linear, if machine code is wanted and available.
     pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let _ieee = FloatEnv::ieee();
         self.stages.iter().try_for_each(|prepared| prepared.compile(request))
     }
 
-    /// For each root, the stage that combines elements to it and the number of the output there; none if a root is made in
-    /// another way, or by a stage that makes other things too.
+    /// For each root, the stage that reduces elements to it and the number of the output; `None` if a root is made in another way,
+    /// or by a stage with other outputs as well.
     fn folds(&self) -> Option<Vec<(usize, usize)>> {
         let place = |root| {
             self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
@@ -232,8 +233,8 @@ impl ExecutionPlan {
         (0..self.roots.len() as u32).map(place).collect()
     }
 
-    /// Combines elements to each root, which are those that follow what `so_far` has come to, from this one of its
-    /// reductions on; none, and nothing is run, where a root is not made by a stage that does nothing else.
+    /// Reduces elements to each root, continuing the partial results `so_far` from one of its reductions on. Returns `None`,
+    /// without running anything, if a root is not made by a stage that only reduces.
     pub(super) fn fold(
         &self,
         run: &PlanRun<'_>,
@@ -268,7 +269,7 @@ impl ExecutionPlan {
         Ok(made.into_iter().collect())
     }
 
-    /// Runs the plan over the memory of the slots and of the roots, which are laid out so; without any layouts, all roots are contiguous.
+    /// Runs the plan over the memory of the slots and of the roots with these layouts; without layouts, all roots are contiguous.
     pub(super) fn run(
         &self,
         run: &PlanRun<'_>,
@@ -303,8 +304,8 @@ impl ExecutionPlan {
         Ok(())
     }
 
-    /// Whether a run over this memory, of which an output may overlap other operands, would write what it reads later: then the roots
-    /// are to be written aside.
+    /// Whether a run over this memory, in which outputs may overlap other operands, would overwrite elements that it reads later,
+    /// so that the roots have to be copied from temporaries.
     fn overwrites(&self, run: &PlanRun<'_>, operands: &mut Operands<'_>) -> Result<bool> {
         let [Step::Stage(stage)] = &self.steps[..] else { return Ok(true) };
         let prepared = &self.stages[*stage];
@@ -337,14 +338,14 @@ impl PlanRun<'_> {
     }
 }
 
-/// What a stage reads, of the memory of slots and of temporaries.
+/// The inputs of a stage, from the memory of slots and temporaries.
 fn of_inputs<'m>(stage: &Stage, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Operands<'m> {
     let mut of_stage = Operands::default();
     stage.inputs.iter().for_each(|input| of_stage.read(region(input.source, slots, temps)));
     of_stage
 }
 
-/// What a stage reads and writes, of the operands of a plan and of temporaries.
+/// The inputs and outputs of a stage, from the operands of a plan and temporaries.
 fn of_stage<'m>(
     stage: &Stage,
     operands: &'m mut Operands<'_>,
@@ -365,7 +366,7 @@ fn of_stage<'m>(
     Ok(of_stage)
 }
 
-/// The step that reads each temporary last.
+/// The last step that reads each temporary.
 fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     let mut last = vec![0; plan.temps.len()];
     for (i, step) in steps.iter().enumerate() {

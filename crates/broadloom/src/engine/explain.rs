@@ -1,6 +1,6 @@
 //! Explains an evaluation without running it.
 //!
-//! It takes the same steps as an evaluation, so that nothing is said that does not happen, and computes nothing.
+//! It takes the same decisions as an evaluation, so that it describes what would happen, and computes nothing.
 
 use broadloom_core::fuse;
 use broadloom_core::graph::NodeId;
@@ -23,7 +23,7 @@ use crate::engine::workers;
 use crate::explain::{self, Explanation, Run};
 use crate::lower::Expression;
 
-/// How much to say.
+/// The amount of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// The plan.
@@ -33,21 +33,21 @@ pub(crate) enum Detail {
     Code,
 }
 
-/// What is explained.
+/// The subject of an explanation.
 pub(crate) struct Asked<'s> {
     pub expression: Expression<'s>,
-    /// The plan that was made of it, if it is kept: what its runs have shown decides which executor runs it.
+    /// The kept plan of the expression, if there is one: the measurements of its runs decide which executor is chosen.
     pub plan: Option<&'s ExecutionPlan>,
 }
 
-/// Explains expressions that need not have memory, such as a kernel's.
+/// Explains expressions that need not have memory, such as those of a kernel.
 pub(super) fn explain(
     runtime: &Runtime,
     asked: Asked<'_>,
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold, and estimates are computed in floats, whatever the application has set.
+    // Building and rewriting fold constants, and estimates are computed with floats, in the default environment.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;
     let (typed, typed_roots) = expression.graph(options.semantics())?;
@@ -125,7 +125,7 @@ fn step(
         Some(Ok(listing)) => (listing.width, runtime.narrowed(options).or_else(|| listing.narrowed.clone())),
         _ => prepared.vectors(&request, &access),
     };
-    // The interpreter's are like those on wide vectors.
+    // The interpreter uses the same kind of stores as machine code on wide vectors.
     let stores_at = if choice.jit { width } else { VectorWidth::W512 };
     let folds = prepared.space().is_some_and(Space::takes_inputs);
     let cost = choice.cost;
@@ -143,7 +143,7 @@ fn step(
         compile: cost.compile,
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
-    // Steps are read by machine code on wide vectors, of a stage that does not combine what is in tiles.
+    // Machine code on wide vectors reads steps in place, unless the stage reduces elements in tiles.
     let reads_steps = run.jit && width > VectorWidth::W128 && !stage.reduces();
     let as_run = |class| match class {
         AccessClass::Stepped(_) if !reads_steps => AccessClass::Packed,
@@ -153,7 +153,7 @@ fn step(
     Ok(explain::Step { stage, nodes, access, read, written, combining, run: Some(run), code })
 }
 
-/// How a stage combines its elements, a line each.
+/// The ways in which a stage reduces its elements, one line each.
 fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
     match prepared.space() {
@@ -174,7 +174,7 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     }
 }
 
-/// In which order elements are combined.
+/// The order in which elements are reduced.
 fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     let (mut canonical, mut free, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for (reduction, dtype) in reductions {
@@ -200,7 +200,7 @@ fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     parts.join("; ")
 }
 
-/// In which units elements are computed and combined, and by which threads.
+/// The units in which elements are computed and reduced, and the threads that do so.
 fn walk(space: &Space, threads: usize) -> String {
     let results = match space.form {
         Form::Along => "result by result".to_owned(),

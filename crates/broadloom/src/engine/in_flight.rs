@@ -1,7 +1,8 @@
-//! Values that are being made, so that threads that want the same one at the same time make it once.
+//! Values that are being made: threads that want the same value at the same time make it once.
 //!
-//! Whoever asks first makes it; the others wait or go on without. An attempt that ends by an error or a panic, or that stayed
-//! behind in the process that this one was forked from, is taken over by whoever asks or waits: nobody is left waiting.
+//! The first thread that asks makes the value; the others wait or continue without it. If the attempt ends by an error or a panic,
+//! or its thread was left behind in the process that this one was forked from, another thread takes it over, so that waiting always
+//! ends.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,24 +16,24 @@ use rustc_hash::FxBuildHasher;
 use crate::engine::lock::ForkMutex;
 use crate::engine::watch::Watch;
 
-/// See the module's head.
+/// The attempts in progress to make values, by key.
 pub struct InFlight<K, V> {
     attempts: ForkMutex<HashMap<K, Arc<Attempt<V>>, FxBuildHasher>>,
 }
 
-/// What to do while another thread makes the value.
+/// What a thread does while another thread makes the value.
 #[derive(Clone, Copy)]
 pub enum Meanwhile<'w> {
-    /// Go on without it.
+    /// It continues without the value.
     Leave,
-    /// Wait for it, or until the run is cancelled.
+    /// It waits for the value, or until the run is cancelled.
     Wait(Option<&'w Watch<'w>>),
 }
 
 /// One thread's attempt to make a value.
 struct Attempt<V> {
     process: u32,
-    /// Whether there is an outcome: read before the lock is taken.
+    /// Whether there is an outcome; read before the lock is taken.
     over: AtomicBool,
     outcome: Mutex<Option<Outcome<V>>>,
     ended: Condvar,
@@ -41,13 +42,13 @@ struct Attempt<V> {
 #[derive(Clone)]
 enum Outcome<V> {
     Made(V),
-    /// By an error or a panic.
+    /// The attempt ended by an error or a panic.
     Abandoned,
 }
 
-/// How often a waiting thread looks again before it sleeps: a plan is often made within that time.
+/// The number of times that a waiting thread yields before it sleeps: a plan is often made within that time.
 const YIELDS: usize = 50;
-/// How long a thread that may be cancelled sleeps at a time.
+/// The maximum time that a thread which may be cancelled sleeps at once.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
@@ -55,10 +56,11 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
         InFlight { attempts: ForkMutex::new(HashMap::with_hasher(FxBuildHasher)) }
     }
 
-    /// The value of a key: what another thread makes of an equal one, or what `make` gives of the owned key, once `known` has
-    /// found that it is not kept by now. `None` if another thread is at it and is not waited for.
+    /// The value of a key: the one that another thread is making for an equal key, or the result of `make` for the owned key, after
+    /// `known` has confirmed that the value is not kept yet. `None` if another thread is making it and `wait` is to continue
+    /// without it.
     ///
-    /// Errors: those of `make`, which each thread that asks meets itself; that the run was cancelled while it waited.
+    /// Errors: those of `make`, which each thread encounters in an attempt of its own; and cancellation of the run while waiting.
     pub fn once<Q: Hash + Equivalent<K>>(
         &self,
         key: &Q,
@@ -75,7 +77,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
                 attempts.insert(key.clone(), attempt.clone());
                 drop(attempts);
                 let own = Own { in_flight: self, attempt };
-                // Between the look-up and the lock another thread may have made it, and left.
+                // Another thread may have made the value and finished between the look-up and the lock.
                 let value = known().map_or_else(|| make(key), Ok)?;
                 own.attempt.end(Outcome::Made(value.clone()));
                 return Ok(Some(value));
@@ -106,12 +108,12 @@ impl<V: Clone> Attempt<V> {
         }
     }
 
-    /// Whether some thread of this process is at it.
+    /// Whether a thread of this process is working on it.
     fn is_going_on(&self) -> bool {
         !self.over.load(Ordering::Acquire) && self.process == std::process::id()
     }
 
-    /// Ends the attempt, if it has not ended.
+    /// Ends the attempt, unless it has ended.
     fn end(&self, outcome: Outcome<V>) {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
         self.over.store(true, Ordering::Release);
@@ -142,7 +144,7 @@ impl<V: Clone> Attempt<V> {
     }
 }
 
-/// This thread's attempt, which ends with it: whoever waits goes on, and whoever comes later finds nothing.
+/// This thread's attempt, which ends when the guard drops: waiting threads continue, and later ones find no attempt.
 struct Own<'i, K: Hash + Eq + Clone, V: Clone> {
     in_flight: &'i InFlight<K, V>,
     attempt: Arc<Attempt<V>>,
@@ -169,7 +171,7 @@ mod tests {
 
     const WAIT: Meanwhile<'static> = Meanwhile::Wait(None);
 
-    /// Asks for the value of a key, which is made so.
+    /// Asks for the value of a key, to be made by `make`.
     fn ask(
         values: &InFlight<u32, u32>,
         meanwhile: Meanwhile<'_>,
@@ -178,7 +180,7 @@ mod tests {
         values.once(&7u32, || 7, meanwhile, || None, |_| make())
     }
 
-    /// One thread makes a value, once `others` have begun to wait for it, or have gone on.
+    /// One thread makes a value, after `others` have begun to wait for it or have continued.
     fn with_others(first: impl FnOnce() -> Result<u32> + Send, others: impl Fn(&InFlight<u32, u32>) + Sync) {
         let (values, begun) = (InFlight::new(), Barrier::new(4));
         std::thread::scope(|scope| {
@@ -209,7 +211,7 @@ mod tests {
                 made.fetch_add(1, Ordering::Relaxed);
                 Ok(9)
             };
-            // Who comes after the first is done makes it again: nothing is kept here.
+            // A thread that comes after the first has finished makes the value again, since this module keeps none.
             assert!(matches!(ask(values, WAIT, make), Ok(Some(8 | 9))));
             assert_eq!(values.once(&7, || 7, WAIT, || Some(5), |_| Ok(6)), Ok(Some(5)), "it is kept by now");
         };
@@ -235,7 +237,7 @@ mod tests {
         );
     }
 
-    /// Nobody waits who need not, or who was cancelled.
+    /// A thread waits only if it asked to, and stops waiting when it is cancelled.
     #[test]
     fn going_on_without_it() {
         let left = Barrier::new(4);
@@ -256,7 +258,7 @@ mod tests {
         });
     }
 
-    /// In a forked child, nobody is at what the parent's threads were at.
+    /// In a forked child, the attempts of the parent's threads are not in progress.
     #[test]
     fn what_stayed_behind_is_taken_over() {
         let values: InFlight<u32, u32> = InFlight::new();

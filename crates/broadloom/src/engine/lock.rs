@@ -1,26 +1,26 @@
-//! A mutex that a forked child can pass by.
+//! A mutex that a forked child can bypass.
 //!
-//! Another thread may have held it when the process was forked: in the child it never comes free. In the process that made it,
-//! whoever holds it lets it go soon, since nothing of the application's runs under it.
+//! Another thread may have held the lock when the process was forked; in the child it is never released. In the process that made
+//! the mutex it is held only briefly, since no code of the application runs under it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// See the module's head.
+/// A mutex that does not block in a child of the process that made it.
 pub struct ForkMutex<T> {
     inner: Mutex<T>,
     process: u32,
 }
 
-/// How often a held lock is tried again before it is waited for or passed by.
+/// The number of attempts on a held lock before the thread waits for it or bypasses it.
 const TRIES: usize = 64;
 
 impl<T> ForkMutex<T> {
-    /// A mutex of this process.
+    /// A mutex of the current process.
     pub fn new(value: T) -> ForkMutex<T> {
         ForkMutex { inner: Mutex::new(value), process: std::process::id() }
     }
 
-    /// The lock; `None` where it is held in a process that was forked from the one that made the mutex.
+    /// Takes the lock; `None` if it is held in a process forked from the one that made the mutex.
     pub fn lock(&self) -> Option<MutexGuard<'_, T>> {
         for _ in 0..TRIES {
             match self.inner.try_lock() {
@@ -48,7 +48,7 @@ mod tests {
             drop(guard);
             assert_eq!(waits.join().ok(), Some(Some(1)));
         });
-        // As in a child: the process that made it is another.
+        // Simulates a child: the mutex was made by another process.
         mutex.process = mutex.process.wrapping_add(1);
         let guard = mutex.lock();
         assert!(guard.is_some() && mutex.lock().is_none());

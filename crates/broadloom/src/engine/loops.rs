@@ -1,4 +1,4 @@
-//! How the elements of a stage, or of its part in a block of rows, are walked: stored, reduced or scanned.
+//! The loops over the elements of a stage, or of its part in a row block: they are stored, reduced or scanned.
 
 use broadloom_core::Layout;
 use broadloom_core::fuse::Stage;
@@ -8,9 +8,9 @@ use crate::engine::scanned::Scanned;
 use crate::engine::space::Space;
 use crate::engine::stored::stored;
 
-/// How the elements of a stage, or of its part in a block of rows, are walked.
+/// The loops over the elements of a stage, or of its part in a row block.
 pub enum Loops {
-    /// All of them are stored.
+    /// All elements are stored.
     Store(LoopPlan),
     /// They are reduced.
     Reduce(Space),
@@ -19,7 +19,7 @@ pub enum Loops {
 }
 
 impl Loops {
-    /// The loops of a stage, whose stored outputs are laid out so.
+    /// The loops of a stage whose stored outputs have these layouts.
     pub fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
         Ok(if stage.reduces() {
             Loops::Reduce(Space::new(stage))
@@ -30,7 +30,7 @@ impl Loops {
         })
     }
 
-    /// The plan of the elements that are computed.
+    /// The plan of the loops that store elements.
     pub fn plan(&self) -> Option<&LoopPlan> {
         match self {
             Loops::Store(plan) => Some(plan),
@@ -47,7 +47,7 @@ impl Loops {
         }
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there is no output element to write.
     pub fn is_done(&self) -> bool {
         match self {
             Loops::Store(plan) => plan.elements() == 0,
@@ -56,7 +56,7 @@ impl Loops {
         }
     }
 
-    /// The nanoseconds, about, that combining elements takes in addition to computing them.
+    /// The approximate nanoseconds that reducing or scanning elements takes in addition to computing them.
     pub fn time_to_combine(&self) -> f64 {
         match self {
             Loops::Store(_) | Loops::Reduce(_) => 0.0,

@@ -1,43 +1,43 @@
-//! The memory between the stages of a run: temporaries, which exist from the step that writes them to the last that reads them.
+//! The temporaries of a run: the memory between its stages, which exists from the step that writes it to the last that reads it.
 
 use broadloom_core::fuse::{Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_mem::{Buffer, Pool, Region, RegionMut, ViewMut};
 use smallvec::SmallVec;
 
-/// The temporaries of a run. Their buffers go back to the pool when they are released, or dropped after an error.
+/// The temporaries of a run. Their buffers return to the pool when they are released, or when the run ends by an error.
 pub(super) struct Temporaries<'p> {
     pool: &'p Pool,
     buffers: Vec<Option<Buffer>>,
 }
 
-/// Temporaries that a step writes, apart from those that it reads.
+/// The temporaries that a step writes, separate from those that it reads.
 pub(super) type Written = SmallVec<[(u32, Buffer); 2]>;
 
-/// A buffer of the pool's.
+/// A buffer from the pool.
 pub(super) fn buffer(pool: &Pool, bytes: usize) -> Result<Buffer> {
     pool.take(bytes).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }
 
-/// A buffer's memory, to be written.
+/// A buffer's memory for writing.
 pub(super) fn written(buffer: &mut Buffer) -> Result<RegionMut<'_>> {
     let internal = || Error::new(ErrorKind::Internal, "a result's buffer is not writable");
     buffer.as_bytes_mut().map(RegionMut::from).ok_or_else(internal)
 }
 
 impl<'p> Temporaries<'p> {
-    /// As many as there are, none of which is written yet.
+    /// Space for `count` temporaries, none of which is written yet.
     pub fn new(pool: &'p Pool, count: usize) -> Temporaries<'p> {
         Temporaries { pool, buffers: std::iter::repeat_with(|| None).take(count).collect() }
     }
 
-    /// A temporary's memory, to be read; empty if it is not written.
+    /// A temporary's memory for reading; empty if it is not written.
     pub fn region(&self, temp: u32) -> Region<'_> {
         let buffer = self.buffers.get(temp as usize).and_then(Option::as_ref);
         buffer.map_or(&[][..], Buffer::as_bytes).into()
     }
 
-    /// Buffers for the temporaries that a stage writes.
+    /// Makes buffers for the temporaries that a stage writes.
     pub fn make(&self, stage: &Stage) -> Result<Written> {
         let mut written = Written::new();
         for (target, dtype) in stage.outputs.iter().zip(stage.kernel.result_dtypes()) {
@@ -48,14 +48,14 @@ impl<'p> Temporaries<'p> {
         Ok(written)
     }
 
-    /// Keeps what a step has written.
+    /// Keeps the temporaries that a step has written.
     pub fn keep(&mut self, written: Written) {
         for (t, buffer) in written {
             self.buffers[t as usize] = Some(buffer);
         }
     }
 
-    /// Releases those that no step after this one reads.
+    /// Releases the temporaries that no later step reads.
     pub fn release(&mut self, last_read: &[usize], step: usize) {
         for (temp, _) in self.buffers.iter_mut().zip(last_read).filter(|(_, last)| **last == step) {
             temp.take().into_iter().for_each(|buffer| self.pool.give(buffer));
@@ -69,7 +69,7 @@ impl Drop for Temporaries<'_> {
     }
 }
 
-/// The memory of a view, and its layout there if it is not row by row without gaps.
+/// The memory of a view, and its layout there unless it is contiguous in row-major order.
 pub(crate) fn output<'v>(view: &'v mut ViewMut<'_>) -> Result<(RegionMut<'v>, Option<Layout>)> {
     let layout = match view.is_row_major() {
         true => None,
@@ -82,7 +82,7 @@ pub(crate) fn output<'v>(view: &'v mut ViewMut<'_>) -> Result<(RegionMut<'v>, Op
     Ok((RegionMut::of_elements(view), layout))
 }
 
-/// A layout over memory that is written.
+/// A writable view of memory with a layout.
 pub(crate) fn view_mut<'v>(bytes: &'v mut [u8], dtype: DType, layout: &Layout) -> Result<ViewMut<'v>> {
     let size = dtype.size();
     let strides: Option<SmallVec<[isize; 6]>> =

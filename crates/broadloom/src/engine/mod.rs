@@ -1,8 +1,7 @@
-//! The engine: from arrays to their values.
+//! The engine: computes the values of arrays.
 //!
-//! An evaluation looks up the [execution plan](execution_plan) of its expression, or makes one, and runs it over the
-//! arrays' memory. What was not asked for is not kept alive, caches are bounded, and no lock is waited for that may never
-//! come free.
+//! An evaluation looks up the [execution plan](execution_plan) of its expression, or makes one, and runs it over the arrays'
+//! memory. Only results are kept alive, caches are bounded, and the engine never waits for a lock that can't become free.
 
 mod blocks;
 mod cache;
@@ -64,30 +63,30 @@ use runtime::Runtime;
 pub use watch::{Control, Progress};
 pub(crate) use watch::{Watch, is_long};
 
-/// Evaluates expressions: caches of plans and compiled kernels, a pool of result buffers, and their limits.
+/// Evaluates expressions, with caches of plans and compiled kernels, a pool of result buffers, and limits for all of them.
 ///
 /// Every array's `eval` uses [`Engine::global`]. Engines are `Send + Sync` and can be used from any number of
 /// threads; arrays belong to none.
 pub struct Engine {
     plans: Cache<PlanKey, Arc<ExecutionPlan>>,
-    /// What is being planned, with its literals.
+    /// The plans being made, by key with literals.
     planning: InFlight<WithLiterals<PlanKey, Box<[Scalar]>>, Arc<ExecutionPlan>>,
     planned: AtomicU64,
     runtime: Runtime,
     pool: Arc<Pool>,
 }
 
-/// About how many words of 8 bytes a node takes in a [`PlanKey`].
+/// The approximate number of 8-byte words that a node takes in a [`PlanKey`].
 const WORDS_PER_NODE: usize = 4;
 
-/// A plan's identity: the structure of the expressions, and what else decides the kernels.
+/// The cache key of a plan: the structure of the expressions, and the options that affect kernels.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
     structure: Arc<OwnedStructure>,
     mode: (Semantics, Rules),
 }
 
-/// A [`PlanKey`] that is looked up. It has the same hash.
+/// A [`PlanKey`] to look up, by reference. It has the same hash.
 #[derive(Hash)]
 struct PlanLookup<'k> {
     structure: Structure<'k>,
@@ -110,7 +109,7 @@ impl Equivalent<PlanKey> for PlanLookup<'_> {
     }
 }
 
-/// A [`PlanKey`] or [`PlanLookup`] with the values of the literals: plans that depend on them are equal too.
+/// A [`PlanKey`] or [`PlanLookup`] with the values of the literals, for plans that depend on them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct WithLiterals<K, L> {
     key: K,
@@ -123,18 +122,18 @@ impl Equivalent<WithLiterals<PlanKey, Box<[Scalar]>>> for WithLiterals<PlanLooku
     }
 }
 
-/// What an engine has made since it was made itself ([`Engine::statistics`]).
+/// The number of plans and compilations of an engine since it was made ([`Engine::statistics`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Execution plans: which kernels an expression becomes, over which memory.
+    /// The number of execution plans made: the kernels of an expression, and their memory.
     pub plans: u64,
-    /// Kernels that were compiled to machine code.
+    /// The number of kernels compiled to machine code.
     pub compilations: u64,
 }
 
 impl Engine {
-    /// An engine with these limits. Profilers and debuggers are told of its code as [`Profiling::from_env`] says.
+    /// An engine with these limits. Profilers and debuggers are informed of its code according to [`Profiling::from_env`].
     pub fn new(limits: Limits) -> Engine {
         Engine::for_target(limits, VectorWidth::target())
     }
@@ -150,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// The engine, which tells these profilers and debuggers of its machine code, whatever the environment says.
+    /// Sets the profilers and debuggers that are informed of the engine's machine code, overriding the environment.
     ///
     /// ```
     /// use broadloom::{Engine, Limits, Profiling};
@@ -164,18 +163,18 @@ impl Engine {
         self
     }
 
-    /// Which profilers and debuggers are told of machine code.
+    /// The profilers and debuggers that are informed of machine code.
     pub fn profiling(&self) -> Profiling {
         self.runtime.profiling
     }
 
-    /// The widest vectors that its machine code has: those of the CPU.
+    /// The widest vectors of its machine code: those of the CPU.
     pub fn vector_width(&self) -> VectorWidth {
         self.runtime.request(&Options::default()).width
     }
 
-    /// Why it makes no machine code, if that is so: the build has no compiler, the compiler does not know the CPU, or
-    /// executable memory is refused. The interpreter runs everything then.
+    /// The reason why it makes no machine code, if it doesn't: the build has no compiler, the compiler does not support the CPU, or
+    /// executable memory is refused. The interpreter then runs everything.
     pub fn no_compiler(&self) -> Option<&str> {
         self.runtime.probe()
     }
@@ -189,16 +188,16 @@ impl Engine {
     /// The values of arrays, computed together: roots of one shape share one loop.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for memory beyond the options' limit or the machine's; [`ErrorKind::TimeLimit`] beyond their limit of
-    /// time; [`ErrorKind::ZeroDivision`] under that option.
+    /// [`ErrorKind::Limit`] if memory exceeds the options' limit or the machine's; [`ErrorKind::TimeLimit`] beyond the options'
+    /// time limit; [`ErrorKind::ZeroDivision`] if the options make it an error.
     pub fn eval_many(&self, roots: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
         self.eval_many_controlled(roots, options, None)
     }
 
-    /// [`Engine::eval_many`], watched: it can be cancelled, and says how far it is.
+    /// [`Engine::eval_many`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// The errors of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll says no.
+    /// The errors of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll returns false.
     pub fn eval_many_watched(
         &self,
         roots: &[&Array<'_>],
@@ -239,19 +238,19 @@ impl Engine {
         })
     }
 
-    /// Forgets all plans and compiled kernels, and frees the pool.
+    /// Drops all plans and compiled kernels, and frees the pool.
     pub fn clear(&self) {
         self.plans.clear();
         self.runtime.kernels.clear();
         self.pool.clear();
     }
 
-    /// How many compiled kernels are kept.
+    /// The number of compiled kernels that are kept.
     pub fn compiled_kernels(&self) -> usize {
         self.runtime.kernels.len()
     }
 
-    /// How much was planned and compiled, what is no longer kept included.
+    /// The number of plans and compilations so far, including those that are no longer kept.
     ///
     /// Threads that evaluate the same new expression at the same time share one plan, and one of them compiles it.
     ///
@@ -273,14 +272,14 @@ impl Engine {
         }
     }
 
-    /// So many elements of unspecified values, in memory that goes back to the pool.
+    /// A buffer for this many elements, with unspecified contents, which returns to the pool.
     pub(crate) fn buffer(&self, dtype: DType, elements: usize) -> Result<Storage<'static>> {
         let bytes = elements.checked_mul(dtype.size());
         let bytes = bytes.ok_or_else(|| Error::new(ErrorKind::Limit, "more bytes than can be addressed"))?;
         Ok(Storage::from_pool(dtype, memory::buffer(&self.pool, bytes)?, &self.pool))
     }
 
-    /// Writes an array's values into memory of this layout; row by row without gaps, if there is none.
+    /// Writes an array's values into memory with this layout, or without one into contiguous memory in row-major order.
     pub(crate) fn eval_into(
         &self,
         root: &Array<'_>,
@@ -297,7 +296,7 @@ impl Engine {
         })
     }
 
-    /// The plan of expressions; an earlier one of their structure where the literals' values don't matter, or one that another
+    /// The plan of expressions: an earlier one of the same structure if the literals' values don't matter, or the one that another
     /// thread is making.
     pub(crate) fn execution_plan(
         &self,
@@ -309,7 +308,7 @@ impl Engine {
         if let Some(plan) = self.plans.get(&lookup) {
             return Ok(plan);
         }
-        // Nobody else finds what is not kept, and copying a very long structure takes memory.
+        // A plan that is too large to be kept is not shared either, since copying a very long structure takes memory.
         let weight = WORDS_PER_NODE * expression.structure.nodes.len();
         if !self.plans.takes(weight) {
             return self.make_plan(expression, options).map(|(plan, _)| plan);
@@ -328,9 +327,9 @@ impl Engine {
         plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan that was waited for is not there"))
     }
 
-    /// Plans expressions; and whether the plan is one for these values of the literals only.
+    /// Plans expressions; also returns whether the plan is valid for these values of the literals only.
     fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<(Arc<ExecutionPlan>, bool)> {
-        // Building and rewriting fold constants, and costs are estimated, whatever the application has set.
+        // Building and rewriting fold constants, and costs are estimated, in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
         let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
@@ -353,8 +352,8 @@ impl Engine {
         run(&plan, &PlanRun { request, pool: &self.pool, literals, watch: watch.as_ref() })
     }
 
-    /// Combines elements of reductions, the roots, which are those that follow what `so_far` has come to. An error leaves
-    /// that as it was.
+    /// Reduces elements for reductions, which are the roots, continuing the partial results `so_far`. After an error these are
+    /// unchanged.
     pub(crate) fn fold(
         &self,
         roots: &[&Array<'_>],
@@ -365,7 +364,7 @@ impl Engine {
     ) -> Result<()> {
         let mut made = self.fold_together(roots, so_far, 0, options, control)?.unwrap_or_default();
         if made.is_empty() {
-            // Two of them are one and the same, or one is what another is made of.
+            // If two roots are the same node, or one depends on another, each is planned separately.
             for (i, root) in roots.iter().enumerate() {
                 let internal = || Error::new(ErrorKind::Internal, "a reduction that no stage is");
                 made.extend(self.fold_together(&[root], so_far, i, options, control)?.ok_or_else(internal)?);
@@ -388,7 +387,7 @@ impl Engine {
         })
     }
 
-    /// Runs a plan over memory: that of its slots, and of the roots, which are laid out so.
+    /// Runs a plan over the memory of its slots, and of the roots, which have these layouts.
     pub(crate) fn run(
         &self,
         plan: &ExecutionPlan,
@@ -417,7 +416,7 @@ impl Engine {
         Ok(Explanation { places: lowered.slots().iter().map(|data| Place::of(data)).collect(), ..explained })
     }
 
-    /// Explains expressions that need not have memory, such as a kernel's.
+    /// Explains expressions that need not have memory, such as those of a kernel.
     pub(crate) fn explain_expression(
         &self,
         asked: Asked<'_>,
@@ -427,7 +426,7 @@ impl Engine {
         explain::explain(&self.runtime, asked, options, detail)
     }
 
-    /// What options ask for, on this engine's target.
+    /// The request of the options, for this engine's target.
     #[inline]
     pub(crate) fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         self.runtime.request(options)
@@ -440,7 +439,7 @@ struct Planned {
     plan: fuse::Plan,
 }
 
-/// From expressions to kernels, under the default floating-point environment: constants are folded.
+/// Plans the kernels of expressions. Constants are folded, in the default floating-point environment.
 fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     let (graph, roots) = expression.graph(options.semantics())?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
@@ -448,7 +447,7 @@ fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     Ok(Planned { graph, plan })
 }
 
-/// Writes an array's values where a leaf's layout says; nobody else holds the leaf's memory.
+/// Writes an array's values by a leaf's layout; no other handle holds the leaf's memory.
 pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
     leaf: &mut Data<'static>,
@@ -459,7 +458,7 @@ pub(crate) fn evaluate_into_leaf(
     let dtype = leaf.storage.dtype();
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
-    // Everything that the layout reaches is inside, and no element is reached twice.
+    // All elements of the layout are inside of the memory, and no index reaches the same element as another.
     view_mut(bytes, dtype, &layout)?;
     let len = layout.shape.elements() * dtype.size();
     let (bytes, layout) = match layout.is_contiguous() && layout.offset == 0 {
@@ -473,7 +472,7 @@ pub(crate) fn evaluate_into_leaf(
 mod tests {
     use super::*;
 
-    /// A width that the target lacks is clamped before anything is estimated, keyed or compiled: it is the target's.
+    /// A width that the target lacks is clamped to the target's before it is used in estimates, cache keys or the compiler.
     #[test]
     fn a_width_that_the_target_lacks_is_the_widest_that_it_has() -> Result<()> {
         let x = Array::from_vec((0..10_007).map(|i| i as f32 / 8.0).collect::<Vec<_>>());
@@ -498,7 +497,7 @@ mod tests {
                 let jit = Options { executor: Executor::Jit, ..options };
                 engine.eval_many(&[&root], &jit)?;
             }
-            // One kernel for each width up to the target's, whichever were asked for.
+            // There is one kernel for each width up to the target's, whichever widths were requested.
             let widths = VectorWidth::ALL.into_iter().filter(|&width| width <= target).count();
             assert_eq!(engine.compiled_kernels(), if cfg!(feature = "jit") { widths } else { 0 });
         }

@@ -1,7 +1,7 @@
-//! What the threads that share the work of a stage leave behind: the first failure, a panic, divisions by zero.
+//! The shared outcome of the threads that work on a stage: the first failure, a panic, divisions by zero.
 //!
-//! Once one of them has failed, no further part is begun. A panic of the application's function that is told of the
-//! progress goes on in the caller's thread, after all have stopped.
+//! Once one of them has failed, no further part is begun. A panic of the application's progress function is resumed on the caller's
+//! thread, after all threads have stopped.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,34 +15,34 @@ use smallvec::SmallVec;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
-/// See the module's head.
+/// The outcome of a stage's work, written by all threads and read by the caller.
 pub struct Outcome<'o> {
-    /// A byte for each division that is checked.
+    /// One byte for each checked division.
     faults: SmallVec<[AtomicU8; 8]>,
-    /// No further part is begun: one was not run to its end.
+    /// Whether no further part is begun, since one was not completed.
     stopped: AtomicBool,
-    /// Why not.
+    /// The failure that stopped the work.
     failure: OnceLock<Error>,
     /// The first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     watch: Option<&'o Watch<'o>>,
-    /// Whether the watch counts what is done.
+    /// Whether the watch counts finished elements.
     counts: bool,
     /// Whether a host function may fail.
     can_fail: bool,
 }
 
-/// How far a thread is, which looks whether to go on each time that it has gone through so many elements.
+/// The progress of a thread, which checks whether to continue each time it has passed this many elements.
 pub struct Pace<'p> {
     outcome: &'p Outcome<'p>,
     every: usize,
-    /// Elements since the last look, and those of them that count as progress.
+    /// Elements since the last check, and those of them that count as progress.
     since: usize,
     done: usize,
 }
 
 impl<'o> Outcome<'o> {
-    /// Of a stage with so many divisions that are checked.
+    /// The outcome of a stage with this many checked divisions.
     pub fn new(sites: usize, can_fail: bool, watch: Option<&'o Watch<'o>>) -> Outcome<'o> {
         Outcome {
             faults: (0..sites).map(|_| AtomicU8::new(0)).collect(),
@@ -55,17 +55,17 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// The outcome of work whose elements another outcome counts.
+    /// The outcome of work whose elements are counted by another outcome.
     pub fn uncounted(self) -> Outcome<'o> {
         Outcome { counts: false, ..self }
     }
 
-    /// Runs work, which takes part after part until there are none, here and on up to `threads` - 1 others.
+    /// Runs work, which takes parts until none remain, on this thread and on up to `threads` - 1 others.
     ///
     /// Errors: the first failure.
     pub fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
         if threads > 1 {
-            // The caller alone can hear that the run is cancelled, if it is polled.
+            // Only the caller's thread can detect cancellation by polling.
             let look = || self.beside_others(&|| self.go_on().unwrap_or_else(|error| self.fail(error)));
             let meanwhile = self.watch.map(|_| &look as &dyn Fn());
             workers::share(threads, &|| self.beside_others(work), meanwhile)?;
@@ -78,7 +78,7 @@ impl<'o> Outcome<'o> {
         self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Works on one of several threads. A panic is kept for the caller's, and ends the work of all.
+    /// Works on one of several threads. A panic is kept for the caller's thread, and stops the work of all.
     fn beside_others(&self, work: &(dyn Fn() + Sync)) {
         let _ieee = FloatEnv::ieee();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -87,19 +87,19 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// Whether no further part is to be begun.
+    /// Whether no further part may be begun.
     pub fn has_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Ends the work of all threads.
+    /// Stops the work of all threads.
     pub fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
         // A thread that sees the flag also sees the failure.
         self.stopped.store(true, Ordering::Release);
     }
 
-    /// Runs a part of so many elements, unless the run was cancelled.
+    /// Runs a part of this many elements, unless the run was cancelled.
     pub fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
         let run = || {
             self.go_on()?;
@@ -111,7 +111,7 @@ impl<'o> Outcome<'o> {
         self.count(elements);
     }
 
-    /// What watches the run.
+    /// The watch of the run, if any.
     pub fn watch(&self) -> Option<&'o Watch<'o>> {
         self.watch
     }
@@ -121,19 +121,19 @@ impl<'o> Outcome<'o> {
         self.watch.is_some()
     }
 
-    /// Whether to go on: an error once the run was cancelled, or another thread has failed.
+    /// Returns an error once the run was cancelled or another thread has failed.
     pub fn go_on(&self) -> Result<()> {
         let Some(watch) = self.watch else { return Ok(()) };
         if self.has_stopped() {
-            // The failure that stopped the others is the one that is told of.
+            // The failure that stopped the others is reported instead of this one.
             return Err(Error::new(ErrorKind::Cancelled, "another part failed"));
         }
         watch.check()
     }
 
-    /// Counts elements that are done, if they are counted here.
+    /// Counts finished elements, if they are counted here.
     pub fn count(&self, elements: usize) {
-        // Not after another thread's panic, which the application is to hear of once.
+        // Not after another thread's panic, of which the application is to be informed once.
         if let Some(watch) = self.watch
             && self.counts
             && !self.has_stopped()
@@ -142,7 +142,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// Notes the divisions by zero that a part met.
+    /// Records the divisions by zero that a part met.
     pub fn note_faults(&self, met: &[u8]) {
         for (shared, own) in self.faults.iter().zip(met) {
             if *own != 0 {
@@ -151,31 +151,31 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// For each division that is checked, whether it met a zero.
+    /// For each checked division, whether it met a zero divisor.
     pub fn faults(&self) -> impl Iterator<Item = bool> {
         self.faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)
     }
 
-    /// How many divisions are checked.
+    /// The number of checked divisions.
     pub fn sites(&self) -> usize {
         self.faults.len()
     }
 }
 
 impl<'p> Pace<'p> {
-    /// Looks whether to go on after every so many elements.
+    /// Checks whether to continue after each `every` elements.
     pub fn new(outcome: &'p Outcome<'p>, every: usize) -> Pace<'p> {
         Pace { outcome, every, since: 0, done: 0 }
     }
 
-    /// Counts elements as done, and looks whether to go on if it is time.
+    /// Counts elements as finished, and checks whether to continue if it is time.
     #[inline]
     pub fn pass(&mut self, elements: usize) -> Result<()> {
         self.done += elements;
         self.again(elements)
     }
 
-    /// [`Pace::pass`] for work on elements that count once for all of it.
+    /// [`Pace::pass`] for additional work on elements that are counted once.
     #[inline]
     pub fn again(&mut self, elements: usize) -> Result<()> {
         self.since += elements;
@@ -186,14 +186,14 @@ impl<'p> Pace<'p> {
         self.outcome.go_on()
     }
 
-    /// Counts what was passed since the last look.
+    /// Counts the elements passed since the last check.
     pub fn end(&mut self) {
         self.since = 0;
         self.outcome.count(std::mem::take(&mut self.done));
     }
 }
 
-/// Runs what calls host functions that can fail; the first failure is the error.
+/// Runs code that calls host functions that can fail; the first failure is the error.
 pub(super) fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
     let (done, failure) = catch_failure(run);
     failure.map_or(done, Err)

@@ -1,4 +1,4 @@
-//! A run of a plan: what all of its stages share.
+//! A run of a plan: the state that all of its stages share.
 
 use broadloom_core::Scalar;
 use broadloom_core::fuse::{ParamSource, Source, Stage};
@@ -12,7 +12,7 @@ use crate::engine::watch::Watch;
 /// The values of a stage's run-time scalars, as bits.
 pub type Params = SmallVec<[u64; 8]>;
 
-/// A run of a plan, but for its memory.
+/// A run of a plan, without its memory.
 pub struct PlanRun<'r> {
     pub request: Request<'r>,
     pub pool: &'r Pool,
@@ -27,7 +27,7 @@ impl PlanRun<'_> {
     }
 }
 
-/// The memory of an input of a stage, among that of the slots and temporaries; that of generated numbers is empty.
+/// The memory of an input of a stage, from the slots and temporaries; empty for generated numbers.
 pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
         Source::Slot(slot) => slots[slot as usize],
@@ -36,7 +36,7 @@ pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'
     }
 }
 
-/// The run-time scalars of a stage, of which some are these literals.
+/// The run-time scalars of a stage, some of which are these literals.
 pub(crate) fn params(stage: &Stage, literals: &[Scalar]) -> Params {
     let bits = |source: &ParamSource| match *source {
         ParamSource::Slot(slot) => literals[slot as usize].bits,

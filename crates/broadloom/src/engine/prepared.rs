@@ -1,9 +1,8 @@
-//! A stage with what is kept for its runs: the plan of its loops, programs and machine code, and the states of the choice
-//! between them.
+//! A prepared stage: a stage with the plan of its loops, programs and machine code, and the states of the executor choice.
 //!
-//! What the lock guards is what a run changes. What a short call asks for (machine code of a stage that stores, and the tags of
-//! states) is read without it; it is written under the lock only, so that a forked child waits for nothing that may never
-//! come free. A thread that finds the lock held prepares for its own run alone.
+//! The lock guards everything that runs change. A short call reads what it needs (machine code of a stage that stores, and the tags
+//! of states) without the lock; these are written under the lock only, so that a forked child never waits for them. If the lock is
+//! held, the thread builds a program of its own instead of waiting.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -27,45 +26,45 @@ use crate::engine::space::{Form, ShortReduction, Space};
 use crate::engine::stored::stored;
 use crate::engine::watch::{Watch, Work};
 
-/// See the module's head.
+/// A stage with everything that is kept for its runs.
 pub struct PreparedStage {
     pub stage: Stage,
     /// The host functions that its kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
-    /// How its elements are walked, where inputs are in memory as their layouts say.
+    /// The loops over its elements, for inputs in memory with the stage's layouts.
     pub loops: std::result::Result<Loops, LoopPlanError>,
-    /// Whether it reduces long runs of contiguous elements.
+    /// Whether it reduces long contiguous ranges of elements.
     has_long_runs: bool,
-    /// What it does, if that is to reduce a few elements that are neighbours, as they are.
+    /// The reductions of the stage, if each reduces a few contiguous elements of an input.
     pub short_reductions: Option<SmallVec<[ShortReduction; 1]>>,
     estimate: Estimate,
-    /// Its kernel's vector instructions per element, roughly.
+    /// The approximate number of its kernel's vector instructions per element.
     cost: usize,
-    /// What its operands move.
+    /// The memory traffic of its operands.
     pub traffic: Traffic,
-    /// How many elements a thread computes between two checks for cancellation.
+    /// The number of elements that a thread computes between two checks for cancellation.
     pub pause: usize,
-    /// How many of its divisions are checked.
+    /// The number of its checked divisions.
     pub sites: usize,
     /// Whether a host function that it calls can fail.
     pub can_fail: bool,
-    /// Machine code is done before a second thread would help, by [`VectorWidth`].
+    /// Whether machine code finishes before a second thread would help, by [`VectorWidth`].
     short: [bool; 3],
     kept: Mutex<Kept>,
-    /// The machine code of a stage that stores, once it is there, by [`VectorWidth`].
+    /// The machine code of a stage that stores, once it exists, by [`VectorWidth`].
     direct: [OnceLock<Executable>; 3],
-    /// The [tags](State::tag) of the states, likewise.
+    /// The [tags](State::tag) of the states, by vector width and thread mode.
     tags: ByRequest<AtomicU8>,
 }
 
-/// One for each [`VectorWidth`] and thread mode.
+/// A value for each [`VectorWidth`] and thread mode.
 type ByRequest<T> = [[T; 2]; 3];
 
 #[derive(Default)]
 struct Kept {
-    /// How the inputs were accessed last, which what follows is for.
+    /// The accesses of the inputs in the last run, for which the programs and code below are prepared.
     access: Accesses,
-    /// By [`VectorWidth`], as the code.
+    /// The interpreter's programs, by [`VectorWidth`].
     programs: [Option<Executable>; 3],
     code: [KeptCode; 3],
     states: ByRequest<State>,
@@ -76,12 +75,12 @@ struct Kept {
 #[derive(Default)]
 struct KeptCode {
     compiled: Option<Executable>,
-    /// The compiler would not take the kernel: it is not asked again.
+    /// Whether the compiler has refused the kernel, so that it is not asked again.
     refused: bool,
 }
 
 impl Kept {
-    /// Forgets what was prepared for other accesses; what running has cost stays.
+    /// Drops the programs and code for other accesses; the costs of previous runs are kept.
     fn turn_to(&mut self, access: &[Access]) {
         if self.access[..] != *access {
             let code = self.code.each_ref().map(|code| KeptCode { compiled: None, refused: code.refused });
@@ -91,7 +90,7 @@ impl Kept {
 }
 
 impl PreparedStage {
-    /// Prepares a stage, whose host functions are among these, and whose outputs are laid out so if it stores them.
+    /// Prepares a stage, whose host functions are among `functions`, and whose outputs, if it stores them, have these layouts.
     pub fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
@@ -121,24 +120,24 @@ impl PreparedStage {
         }
     }
 
-    /// The space of a stage that reduces.
+    /// The index space of a stage that reduces.
     pub fn space(&self) -> Option<&Space> {
         self.loops.as_ref().ok()?.space()
     }
 
-    /// What becomes of each input; contiguous where layouts have no plan.
+    /// The access class of each input; contiguous if the layouts have no plan.
     pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
         let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
         (0..self.stage.inputs.len()).map(class)
     }
 
-    /// Whether the stage stores, and its loops are one over memory as it is.
+    /// Whether the stage stores, and its loops are a single loop over memory.
     fn is_linear(&self) -> bool {
         matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
-    /// How each input is accessed; a reduction combines what is in tiles.
+    /// The access of each input; a reduction reads tiles.
     pub fn access(&self) -> Accesses {
         match self.space() {
             Some(_) => self.classes().map(AccessClass::access).collect(),
@@ -146,8 +145,8 @@ impl PreparedStage {
         }
     }
 
-    /// How inputs are accessed by loops of the stage; none where elements are combined as they are, and where machine code, which
-    /// may combine elements before it writes them, is for another form.
+    /// The accesses of inputs in other loops of the stage; `None` if elements are reduced as they are in memory, and if machine
+    /// code that may reduce elements before it writes them was made for another form.
     pub fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
@@ -161,9 +160,9 @@ impl PreparedStage {
         })
     }
 
-    /// The choice for a run with inputs that are accessed so, were it made now.
+    /// The choice that would be made now for a run with these accesses of inputs.
     pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
-        // Whoever asks why wants to know, though nothing may have been compiled yet.
+        // An explanation probes the compiler, though nothing may have been compiled yet.
         if request.options.executor != Executor::Interp {
             let _ = request.runtime.probe();
         }
@@ -179,25 +178,25 @@ impl PreparedStage {
         )
     }
 
-    /// The work of a run, and about the longest time that it takes.
+    /// The work of a run, with a high estimate of its time.
     pub fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
     }
 
-    /// What a run on one thread is expected to take.
+    /// The estimated cost of a run on one thread.
     pub fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
         RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
     }
 
-    /// The machine code for these accesses, if it is kept anywhere.
+    /// The machine code for these accesses, if it is kept by the stage or the engine.
     fn code(&self, request: &Request<'_>, access: &[Access], kept: &Kept) -> Option<Executable> {
         let own = kept.code[request.width as usize].compiled.as_ref().filter(|_| kept.access[..] == *access);
         own.cloned().or_else(|| request.runtime.kernels.get(&self.key(request, access)))
     }
 
-    /// The width of the vectors that machine code has or, before it is there, would have if the compiler can put the
-    /// kernel on them; and why it is not what was asked for.
+    /// The vector width that machine code has or, before it exists, would have if the compiler can use it; and why it is not the
+    /// requested one.
     pub fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
         let kept = self.kept.try_lock();
         let alone = Kept::default();
@@ -213,7 +212,7 @@ impl PreparedStage {
         KernelKey { kernel, access: access.into(), width: request.width, purpose }
     }
 
-    /// What machine code on vectors of this width is for.
+    /// The purpose of machine code on vectors of this width.
     pub fn purpose(&self, width: VectorWidth) -> Purpose {
         match self.traffic.stores_of(width) {
             _ if self.has_long_runs => Purpose::Reduce,
@@ -222,7 +221,7 @@ impl PreparedStage {
         }
     }
 
-    /// The executor of a run with its inputs as they are, were it made now.
+    /// The executor that would be chosen now for a run with the stage's own layouts.
     pub fn executor(&self, request: &Request<'_>) -> Executor {
         match self.would_choose(request, &self.access()).jit {
             true => Executor::Jit,
@@ -230,7 +229,7 @@ impl PreparedStage {
         }
     }
 
-    /// How wide the vectors of that run's machine code are; `None` where the interpreter runs it.
+    /// The vector width of that run's machine code; `None` if the interpreter runs it.
     pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
         let access = self.access();
         self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
@@ -244,7 +243,7 @@ impl PreparedStage {
         state: State,
     ) -> Choice<'e> {
         let Request { runtime, options, .. } = *request;
-        // What the compiler could not put on wider vectors is known when it is there.
+        // Only existing code shows whether the compiler could use the width.
         let width = code.map_or(request.width, |code| code.width());
         let cost = RunCost::of(&self.estimate, width, self.stage.shape.elements(), self.traffic);
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
@@ -258,7 +257,7 @@ impl PreparedStage {
                 &facts,
             )
         };
-        // A compiler is started when it is needed: not to interpret.
+        // The compiler is probed only when it is needed, not to interpret.
         let refused = kept.code[request.width as usize].refused.then_some("the compiler refuses this kernel");
         let choice = choose(runtime.known_no_compiler().or(refused));
         match choice.jit && code.is_none() && runtime.no_compiler().is_some() {
@@ -267,8 +266,8 @@ impl PreparedStage {
         }
     }
 
-    /// The executor of a run with inputs that are accessed so, prepared. Where another thread compiles the kernel, a run that
-    /// may choose is interpreted meanwhile.
+    /// The chosen executor of a run with these accesses of inputs, prepared. While another thread compiles the kernel, a run with a
+    /// free choice is interpreted.
     pub fn runner<'e>(
         &'e self,
         request: &Request<'e>,
@@ -276,7 +275,7 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<(Executable, Choice<'e>)> {
         let (width, threads) = (request.width as usize, request.threads as usize);
-        // Held by another thread (or, in a forked child, by none): what that has decided is in the tags.
+        // The lock is held by another thread (or, in a forked child, by none); that thread's decisions are in the tags.
         let mut alone = Kept::default();
         let mut guard = self.kept.try_lock();
         let held = guard.is_ok();
@@ -301,7 +300,7 @@ impl PreparedStage {
         if choice.jit && self.make_code(request, access, kept, meanwhile)? {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
-                // Under the lock: a forked child must not wait for one that is being set.
+                // It is set under the lock: a forked child must not wait for one that is being set.
                 if held && matches!(self.loops, Ok(Loops::Store(_))) && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
@@ -320,13 +319,13 @@ impl PreparedStage {
         Ok((program, choice))
     }
 
-    /// The interpreter's program for inputs that are accessed so.
+    /// The interpreter's program for these accesses of inputs.
     pub fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
         Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
     }
 
-    /// Sees to it that there is machine code; false where the compiler refuses it, which it is asked for once, or another
-    /// thread makes it and is not waited for.
+    /// Makes sure that machine code exists; false if the compiler has refused the kernel, which is remembered, or if another thread
+    /// is making it and the run does not wait.
     fn make_code(
         &self,
         request: &Request<'_>,
@@ -345,14 +344,14 @@ impl PreparedStage {
         Ok(code.compiled.is_some())
     }
 
-    /// Compiles the stage for linear inputs, if it has no others.
+    /// Compiles the stage, if all of its inputs are linear.
     pub fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
         if !self.is_linear() || !wanted {
             return Ok(());
         }
-        // Where another thread has the lock, the engine keeps the code for it.
+        // If another thread has the lock, the engine keeps the code.
         let mut alone = Kept::default();
         let mut guard = self.kept.try_lock();
         let kept = guard.as_deref_mut().unwrap_or(&mut alone);
@@ -366,16 +365,16 @@ impl PreparedStage {
         self.tags[request.width as usize][request.threads as usize].load(Ordering::Relaxed)
     }
 
-    /// When a run starts that may be a trial's.
+    /// The start time of a run that may belong to a trial.
     #[inline]
     pub fn clock(&self, request: &Request<'_>) -> Option<Instant> {
         let is_trial = request.options.executor == Executor::Auto && self.tag(request) == State::TRIAL;
         is_trial.then(Instant::now)
     }
 
-    /// Notes how long a run of a trial took.
+    /// Records the time of a trial's run.
     pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
-        // Times are compared in floats.
+        // Times are compared as floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
             && let State::Trial(trial) = &mut kept.states[request.width as usize][request.threads as usize]
@@ -384,8 +383,7 @@ impl PreparedStage {
         }
     }
 
-    /// The machine code of a stage that stores and is to run now, on this thread alone, with its inputs accessed as the plan of
-    /// its loops says.
+    /// The machine code of a stage that stores, if it is to run now, on this thread alone, with the accesses of its loop plan.
     #[inline]
     pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
@@ -405,7 +403,7 @@ impl PreparedStage {
         runs.then_some(compiled)
     }
 
-    /// Whether it is machine code's turn in a trial.
+    /// Whether the next run of a trial is that of machine code.
     #[cold]
     fn is_turn(&self, request: &Request<'_>, compiled: &Executable) -> bool {
         let (width, threads) = (request.width as usize, request.threads as usize);

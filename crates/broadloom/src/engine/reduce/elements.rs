@@ -1,7 +1,8 @@
-//! The elements of a unit, block by block: computed into a tile that stays in cache, or where they are, if there is nothing to compute.
+//! The elements of a unit, block by block: computed into a tile that stays in cache, or read in place if there is nothing to
+//! compute.
 //!
-//! Blocks come from loop plans in order, which pack what does not follow each other in memory. A tile holds elements, or nodes that machine code has
-//! combined them to; it is combined before the next one is computed.
+//! Blocks come from loop plans in order, which pack elements that are not contiguous. A tile holds elements, or nodes to which
+//! machine code has reduced them; it is reduced before the next one is computed.
 
 use std::ops::Range;
 
@@ -20,17 +21,17 @@ use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
 
-/// Bytes that are combined from memory between two checks for cancellation, where the last-level cache is smaller or unknown.
+/// Bytes that are reduced from memory between two checks for cancellation, if the last-level cache is smaller or unknown.
 const LEAST_STRETCH: usize = 8 << 20;
 
-/// One run of a stage that reduces, or of a part of it: what its threads share.
+/// One run of a stage that reduces, or of a part of it: the state shared by its threads.
 pub struct Fold<'f> {
     pub run: &'f StageRun<'f>,
     pub space: &'f Space,
     /// The number of the first element of each result.
     pub start: u64,
     pub reductions: Reductions,
-    /// The memory of each input, and the byte from which on the space counts.
+    /// The memory of each input, and the byte that offsets of the space are relative to.
     pub inputs: &'f [(Region<'f>, isize)],
 }
 
@@ -47,25 +48,25 @@ impl<'f> Fold<'f> {
     }
 }
 
-/// What one thread computes elements with.
+/// A thread's state for computing elements.
 pub struct Elements<'f> {
     fold: &'f Fold<'f>,
     /// The tile of each output.
     tiles: SmallVec<[Buffer; 2]>,
-    /// Loops over boxes that are no whole units.
+    /// Loops over boxes that are not whole units.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
-    /// The divisions by zero that were met.
+    /// The divisions by zero so far.
     pub faults: SmallVec<[u8; 8]>,
-    /// How far the thread is.
+    /// The thread's progress.
     pub pace: Pace<'f>,
 }
 
-/// What computes the blocks of a box.
+/// The computation of the blocks of a box.
 struct BoxRun<'r, 'f> {
     fold: &'r Fold<'f>,
-    /// What computes elements; none where they are combined as they are.
+    /// The kernel that computes elements; `None` if they are reduced as they are.
     kernel: Option<&'r Executable>,
-    /// The level of the nodes that the kernel writes; none if it writes elements.
+    /// The level of the nodes that the kernel writes; `None` if it writes elements.
     level: Option<u8>,
     run: KernelRun<'r>,
     tiles: &'r mut SmallVec<[Buffer; 2]>,
@@ -82,9 +83,9 @@ impl<'f> Elements<'f> {
         Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), faults, pace }
     }
 
-    /// Has the elements of a unit taken.
+    /// Computes the elements of a unit and passes them to `take`.
     ///
-    /// Errors: also that the run was cancelled.
+    /// Errors: those of the kernel, and cancellation of the run.
     pub fn unit(&mut self, unit: &Unit, take: &mut Take<'_, '_>) -> Result<()> {
         let space = self.fold.space;
         space.boxes(unit).try_for_each(|cells| self.cells(&cells, take))
@@ -155,13 +156,13 @@ impl BoxRun<'_, '_> {
         Ok(())
     }
 
-    /// A row, part by part: nodes, and what is before and behind them, or elements.
+    /// Processes a row in parts: nodes, and the elements before and after them, or elements only.
     fn row(&mut self, block: &mut Block<'_>, row: usize, most: usize, take: &mut Take<'_, '_>) -> Result<()> {
         let (mut col, cols) = (0, block.cols());
         while col < cols {
             let at = self.first + block.first_of(row) + col;
             let Some(level) = self.level else {
-                // Parts begin at multiples of their elements, so that they begin with a row of lanes.
+                // Parts begin at multiples of their length, and so at a row of lanes.
                 let count = (most - at % most).min(cols - col);
                 self.elements(block, row, col..col + count, 0, take)?;
                 col += count;
@@ -182,7 +183,7 @@ impl BoxRun<'_, '_> {
         Ok(())
     }
 
-    /// Some columns of a row, as elements or as nodes of a level.
+    /// Processes some columns of a row, as elements or as nodes of a level.
     fn elements(
         &mut self,
         block: &mut Block<'_>,
@@ -221,7 +222,7 @@ impl BoxRun<'_, '_> {
         block.with_outputs(rows, cols, level, outputs, |block| kernel.run(block, run))
     }
 
-    /// The elements of a block where they are: in memory, or in the tiles that they are packed into.
+    /// Takes the elements of a block in place: in memory, or in the tiles that they are packed into.
     fn as_they_are(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
         let (rows, cols) = (block.rows(), block.cols());
         let outputs = &self.fold.run.prepared.stage.kernel.outputs;
@@ -229,7 +230,7 @@ impl BoxRun<'_, '_> {
         let (at, width) = (self.first + block.first_of(0), take.width());
         let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
         if self.fold.space.form != Form::Along && cols == width && rows > 1 {
-            // Rows of neighbouring results, which lie apart.
+            // Separate rows of adjacent results.
             let most = self.stretch(rows, width);
             for first in (0..rows).step_by(most) {
                 let count = most.min(rows - first);
@@ -254,8 +255,8 @@ impl BoxRun<'_, '_> {
         Ok(())
     }
 
-    /// Rows to combine between two checks for cancellation, of `rows` rows of `width` elements that are contiguous in memory. Long runs
-    /// are cut into equal stretches that are larger than the last-level cache, which are read as several streams.
+    /// The number of rows to reduce between two checks for cancellation, out of `rows` contiguous rows of `width` elements. Long
+    /// ranges are divided into equal stretches larger than the last-level cache, which are read as several streams.
     fn stretch(&self, rows: usize, width: usize) -> usize {
         let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
         let bytes = rows.saturating_mul(width).saturating_mul(size);
@@ -267,7 +268,7 @@ impl BoxRun<'_, '_> {
         self.tiles[output].as_bytes()
     }
 
-    /// Makes tiles for so many elements.
+    /// Makes tiles for this many elements.
     fn make_tiles(&mut self, count: usize) -> Result<()> {
         let reductions = &self.fold.reductions;
         let fits = |(tile, (_, dtype)): (&Buffer, &(_, DType))| tile.len() >= count * dtype.size();

@@ -1,8 +1,8 @@
-//! Reductions over some of their elements at a time, for what is larger than memory.
+//! Reductions over some of their elements at a time, for data larger than memory.
 //!
-//! A [`Folding`] holds what the elements so far are combined to, and each evaluation appends those that follow. Results are
-//! combined in blocks that depend on the shape and the first evaluation alone, so that the partial results of later ones
-//! fit on. An evaluation that fails leaves it as it was.
+//! A [`Folding`] holds the partial results of the elements so far, and each evaluation appends the next elements. Results are
+//! reduced in blocks that depend on the shape and the first evaluation alone, so that the partial results of later ones match. An
+//! evaluation that fails leaves it unchanged.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Operands};
@@ -17,23 +17,23 @@ use crate::engine::prepared::PreparedStage;
 use crate::engine::space::Form;
 use crate::engine::workers;
 
-/// What reductions have come to over their first elements.
+/// The partial results of reductions over their first elements.
 pub(crate) struct Folding {
-    /// How many elements of each result are combined.
+    /// The number of elements of each result so far.
     count: u64,
-    /// For each reduction; none before the first elements.
+    /// The blocks of each reduction; empty before the first elements.
     of: Vec<Blocks>,
 }
 
-/// What some elements of a reduction are combined to: the blocks of its results, in C order.
+/// The partial results of a reduction over some elements, as blocks of its results in C order.
 pub(crate) struct Blocks {
-    /// Neighbouring results in a block, but for the last of a row.
+    /// Number of adjacent results in a block; the last of a row may have fewer.
     width: usize,
     blocks: Vec<(usize, Partial)>,
 }
 
 impl Folding {
-    /// Nothing yet.
+    /// A folding without elements.
     pub fn new() -> Folding {
         Folding { count: 0, of: Vec::new() }
     }
@@ -43,14 +43,14 @@ impl Folding {
         self.count
     }
 
-    /// How wide the blocks of a reduction are, once that is known.
+    /// The width of the blocks of a reduction, once it is known.
     pub fn width(&self, reduction: usize) -> Option<usize> {
         self.of.get(reduction).map(|blocks| blocks.width)
     }
 
-    /// Adds what the next elements, so many, are combined to, for each reduction.
+    /// Appends the partial results of the next `count` elements, for each reduction.
     pub fn append(&mut self, count: u64, later: Vec<Blocks>) -> Result<()> {
-        // Sums are computed, whatever the application has set.
+        // Sums are computed in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         if self.of.is_empty() {
             (self.of, self.count) = (later, count);
@@ -81,8 +81,7 @@ impl Folding {
 }
 
 impl PreparedStage {
-    /// Combines elements of a stage that reduces, the first of which is number `start`; for each output its blocks, of the
-    /// width that is given for it.
+    /// Reduces elements of a stage, the first of which is number `start`; returns, for each output, its blocks of the given width.
     pub fn fold(
         &self,
         run: &PlanRun<'_>,
@@ -90,11 +89,11 @@ impl PreparedStage {
         start: u64,
         width: Option<usize>,
     ) -> Result<Vec<Blocks>> {
-        // Sums are computed, and estimates made, in floats, whatever the application has set.
+        // Sums and estimates are computed in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let space = self.space().ok_or_else(no_reduction)?;
         let (shape, axes) = (&self.stage.shape, self.stage.axes);
-        // Neighbours along the last axis are evenly spaced, whatever the layouts are.
+        // Adjacent results along the last axis are evenly spaced, whatever the layouts are.
         let row = (0..shape.rank()).rev().filter(|&axis| !axes.contains(axis)).map(|axis| shape[axis]);
         let row = { row }.find(|&extent| extent > 1).unwrap_or(1);
         let width = width.unwrap_or(match space.form {

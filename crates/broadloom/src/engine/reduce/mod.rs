@@ -1,8 +1,9 @@
-//! Running a stage that combines elements along axes.
+//! Runs a stage that reduces elements along axes.
 //!
-//! The [space](crate::engine::space) says in which units the elements are walked. The blocks of a unit are [computed](elements) to tiles that stay in cache, by
-//! whichever executor is chosen, and [taken](take) from there; where the kernel only loads, they are taken from memory. Units
-//! cut a reduction anywhere: partial results are appended in order, and the canonical order of combination does not depend on the cuts.
+//! The [space](crate::engine::space) defines the units in which the elements are visited. The blocks of a unit are
+//! [computed](elements) into tiles that stay in cache, by the chosen executor, and [reduced](take) from there; if the kernel only
+//! loads, they are reduced from memory. Units may divide a reduction anywhere: partial results are merged in order, and the
+//! canonical order does not depend on the division.
 
 mod elements;
 mod folding;
@@ -30,7 +31,7 @@ use take::{Partials, Results, Take, append};
 const FILLED: usize = 1 << 20;
 
 impl StageRun<'_> {
-    /// Reduces elements; each output is written whole, in row-major order.
+    /// Reduces elements; each output is written completely, in row-major order.
     pub(super) fn reduce(&self, space: &Space, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let (inputs, mut outputs) = operands.slices().ok_or_else(overlaps)?;
         let fold = Fold::new(self, space, 0, &inputs);
@@ -45,7 +46,7 @@ impl StageRun<'_> {
 }
 
 impl Fold<'_> {
-    /// Reduces in about so many parts.
+    /// Reduces in about `parts` parts.
     fn run(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
         let pieces = self.space.pieces();
         if parts > 1 && self.space.has_ranges(parts) {
@@ -73,7 +74,7 @@ impl Fold<'_> {
         })
     }
 
-    /// The memory of the first of some results; the rest is left.
+    /// Splits off the memory of the first results.
     fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
         let first = |(out, (reduction, dtype)): (&mut &'m mut [u8], &(Reduction, DType))| {
             let bytes = results * reduction.result(*dtype).size();
@@ -84,7 +85,7 @@ impl Fold<'_> {
         left.iter_mut().zip(&self.reductions).map(first).collect()
     }
 
-    /// Reduces pieces, whose results these are.
+    /// Reduces pieces into these results.
     fn pieces(&self, pieces: Range<usize>, mut results: Results<'_>) -> Result<()> {
         let mut elements = Elements::new(self);
         for unit in self.space.units(pieces) {
@@ -101,7 +102,7 @@ impl Fold<'_> {
         Ok(())
     }
 
-    /// Few pieces of many elements: each is cut into ranges, whose partial results are appended in their order.
+    /// Reduces few pieces of many elements: each is divided into ranges, whose partial results are merged in order.
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
         let blocks: Vec<Range<usize>> =
             (0..self.space.pieces()).map(|piece| self.space.piece(piece)).collect();
@@ -117,8 +118,8 @@ impl Fold<'_> {
         })
     }
 
-    /// Combines all elements of blocks of neighbouring results, in about so many ranges of the numbers, which threads share;
-    /// gives what each block is combined to, in their order.
+    /// Reduces all elements of blocks of adjacent results, in about this many ranges of the numbers, which threads share; returns
+    /// the partial results of each block, in order.
     fn in_blocks(
         &self,
         threads: usize,
@@ -169,7 +170,7 @@ impl Fold<'_> {
     }
 }
 
-/// How many parts so many threads share.
+/// The number of parts for this many threads.
 pub(super) fn parts(threads: usize) -> usize {
     if threads > 1 { threads * 4 } else { 1 }
 }
@@ -182,7 +183,7 @@ fn overlaps() -> Error {
     Error::new(ErrorKind::Internal, "results that are combined are no slices of their own")
 }
 
-/// Writes what no elements are combined to.
+/// Writes the result for no elements.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8], watch: Option<&Watch<'_>>) -> Result<()> {
     if out.is_empty() {
         return Ok(());

@@ -1,44 +1,45 @@
-//! What the elements of a unit are combined to, as they come from its blocks.
+//! Reduces the elements of a unit as its blocks provide them.
 //!
-//! Elements come in runs of the unit's linear index. A run that continues another is added to its partial result; one that begins elsewhere,
-//! as a row of a tile of packed inputs does, begins a partial result of its own, and these are joined in the order of their elements
-//! as soon as one ends where the next begins. Results that a run has all elements of need no partial result.
+//! Elements arrive as ranges of the unit's linear index. A range that continues another is added to its partial result. One that
+//! begins elsewhere, as a row of a tile of packed inputs does, begins a partial result of its own, and these are merged in the
+//! order of their elements as soon as one ends where the next begins. Results whose elements are all in one range need no partial
+//! result.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
 use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
 
-/// What was combined, for each output.
+/// The partial result of each output.
 pub type Partials = SmallVec<[Partial; 2]>;
 /// The memory of a range of results, for each output.
 pub type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 
-/// A stage's reductions, with the dtypes of the elements that they combine.
+/// A stage's reductions, with the dtypes of their elements.
 pub type Reductions = SmallVec<[(Reduction, DType); 2]>;
 
-/// Combines the elements of one unit.
+/// The reduction of the elements of one unit.
 pub struct Take<'t, 'm> {
     reductions: &'t Reductions,
-    /// How many results are combined together, and how many elements each has.
+    /// The number of results that are reduced together, and the number of elements of each.
     width: usize,
     count: usize,
     /// The number of the first element of each result.
     start: u64,
-    /// Runs of which some elements are combined, in order: where each ends, and its place among the partial results.
+    /// Ranges with some elements reduced, in order: the end of each, and its index among the partial results.
     open: SmallVec<[(usize, usize); 4]>,
-    /// The one that was continued last: the next one is often continued next.
+    /// The range that was continued last, which is often continued next.
     last: usize,
-    /// The partial results of runs, and the places of those that are to be used again.
+    /// The partial results of ranges, and the indices of those that are free.
     partials: SmallVec<[Partials; 1]>,
     free: SmallVec<[usize; 4]>,
-    /// Where results go that have all of their elements; none where they are given as partial results.
+    /// The memory of results that have all of their elements; `None` if partial results are returned.
     results: Option<Results<'m>>,
 }
 
 impl<'t, 'm> Take<'t, 'm> {
-    /// Takes results of a unit, `width` together, each of `count` elements, the first of which is number `start`; to this memory, if
-    /// they are to have all of their elements.
+    /// Takes results of a unit, `width` together, each of `count` elements, the first of which is number `start`; they are written
+    /// to this memory, if they will have all of their elements.
     pub fn new(
         reductions: &'t Reductions,
         width: usize,
@@ -59,28 +60,28 @@ impl<'t, 'm> Take<'t, 'm> {
         }
     }
 
-    /// How many results are combined together.
+    /// The number of results that are reduced together.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The elements of the results that are combined together.
+    /// The number of elements of the results that are reduced together.
     fn span(&self) -> usize {
         self.width * self.count
     }
 
-    /// The number of an element of the linear index.
+    /// The number of an element, from its linear index.
     pub fn number(&self, at: usize) -> u64 {
         self.start + (at % self.span() / self.width) as u64
     }
 
-    /// How many elements there are from one of the linear index to the end of its results.
+    /// The number of elements from a linear index to the end of its results.
     pub fn left(&self, at: usize) -> usize {
         self.span() - at % self.span()
     }
 
-    /// Takes elements that follow each other in the linear index, from `at` on; of each output these bytes, in memory that is
-    /// aligned to them.
+    /// Takes elements with consecutive linear indices from `at` on; `bytes` returns the elements of each output, in memory aligned
+    /// for them.
     pub fn run<'e>(&mut self, at: usize, elements: usize, bytes: impl Fn(usize) -> &'e [u8]) -> Result<()> {
         let (mut done, span) = (0, self.span());
         while done < elements {
@@ -105,8 +106,8 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Takes rows of `width` elements that may lie apart, which follow each other in the linear index from `at` on: those of one
-    /// group of results.
+    /// Takes rows of `width` elements, not necessarily contiguous, with consecutive linear indices from `at` on, of one group of
+    /// results.
     pub fn rows<'e>(&mut self, at: usize, rows: usize, row: impl Fn(usize, usize) -> &'e [u8]) -> Result<()> {
         let span = self.span();
         if rows == self.count && rows <= LANES && at.is_multiple_of(span) && self.results.is_some() {
@@ -119,7 +120,8 @@ impl<'t, 'm> Take<'t, 'm> {
         self.push(at, rows * self.width, |output, _, partial| partial.push_rows(rows, |i| row(output, i)))
     }
 
-    /// Takes nodes of this level that follow each other, of so many elements, all of one result: of each output a row for each.
+    /// Takes consecutive nodes of this level, which represent this many elements of one result: for each output, a row for each
+    /// node.
     pub fn nodes<'e>(
         &mut self,
         at: usize,
@@ -133,7 +135,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.push(at, elements, push)
     }
 
-    /// What the elements of one group of results are combined to; an error where some are missing between others.
+    /// The partial results of one group of results; an error if elements in between are missing.
     pub fn into_partials(mut self) -> Result<Partials> {
         match self.open[..] {
             [(_, place)] => Ok(self.partials.swap_remove(place)),
@@ -141,12 +143,12 @@ impl<'t, 'm> Take<'t, 'm> {
         }
     }
 
-    /// Whether results that begin here can be combined of all their elements at once.
+    /// Whether results that begin here have all of their elements in one range, so that they can be reduced at once.
     fn takes_whole(&self, at: usize) -> bool {
         self.width == 1 && self.results.is_some() && self.open.iter().all(|(next, _)| *next != at)
     }
 
-    /// Has some results written, beginning with this group.
+    /// Writes some results, beginning with this group.
     fn whole(
         &mut self,
         group: usize,
@@ -162,7 +164,7 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Adds elements of one group of results to what those before them are combined to.
+    /// Adds elements of one group of results to the partial results of the previous ones.
     fn push(
         &mut self,
         at: usize,
@@ -172,7 +174,7 @@ impl<'t, 'm> Take<'t, 'm> {
         let continues = |place: &usize| self.open.get(*place).is_some_and(|(next, _)| *next == at);
         let known = [self.last + 1, self.last].into_iter().chain(0..self.open.len()).find(continues);
         let place = match known {
-            // A run that begins a group continues nothing, even if the group before it ends there.
+            // A range that begins a group continues no other, even if the previous group ends there.
             Some(place) if !at.is_multiple_of(self.span()) => place,
             _ => {
                 let place = self.open.iter().take_while(|(next, _)| *next <= at).count();
@@ -189,7 +191,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.join(place)
     }
 
-    /// Joins a run with the one that it ends at, and writes results that have all of their elements.
+    /// Merges a range with the one that begins at its end, and writes results that have all of their elements.
     fn join(&mut self, place: usize) -> Result<()> {
         let (span, width) = (self.span(), self.width);
         let len = |partials: &Partials| partials.first().map_or(0, Partial::len) as usize;
@@ -223,7 +225,7 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// The place of partial results of a run that begins here.
+    /// Makes partial results for a range that begins here.
     fn begin(&mut self, at: usize) -> Result<usize> {
         let number = self.number(at);
         if let Some(slot) = self.free.pop() {
@@ -242,7 +244,7 @@ fn missing() -> Error {
     Error::new(ErrorKind::Internal, "elements of a reduction are missing")
 }
 
-/// Joins what follows, of each output.
+/// Merges later partial results, for each output.
 pub fn append(partials: &mut Partials, later: Partials) -> Result<()> {
     partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }

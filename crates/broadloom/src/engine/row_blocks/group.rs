@@ -1,7 +1,7 @@
-//! Which stages run block by block.
+//! Chooses the stages that run block by block.
 //!
-//! They share leading axes, along which nothing is combined, and what one of them reads of another lies in the same row. A
-//! stage that can't be among them runs before all of them, if it needs none, or after.
+//! They share leading axes, along which nothing is reduced, and each reads from the others only elements of the same row. Any other
+//! stage runs before all of them, if it needs none of them, or after.
 
 use std::fmt;
 
@@ -11,27 +11,27 @@ use smallvec::SmallVec;
 
 use crate::engine::blocks::Cut;
 
-/// The most bytes of a block of one row, where rows are long: some second-level caches, and shares of the last level.
+/// The maximum number of bytes of a one-row block, for long rows: several second-level caches, and shares of the last level.
 const LONGEST: usize = 4 * BLOCK_BYTES;
-/// Bytes that follow each other in memory, at least, of an operand whose rows lie across.
+/// Minimum number of contiguous bytes in a block for an operand whose rows are interleaved in memory.
 const RUN: usize = 256;
-/// Elements of a block of one stage, at most.
+/// Maximum number of elements of a block of one stage.
 const MOST: usize = 1 << 17;
-/// Plans of more stages run one after the other; looking for groups takes the square of their number.
+/// Plans of more stages run one stage after another, since finding groups takes quadratic time.
 const MOST_STAGES: usize = 64;
 
-/// Why stages run one after the other, though one combines what others read. The later ones say more.
+/// The reason why stages run one after another although one reads what another reduced. Later variants are more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Apart {
     /// They have no outer axes in common, or need other rows.
     Axes,
     /// One calls a host function that may fail.
     CanFail,
-    /// Too few neighbours of an operand are in a block.
+    /// A block has too few contiguous elements of an operand.
     Across,
     /// A row has too many bytes.
     Long { bytes: usize },
-    /// All rows have so few bytes.
+    /// All rows together have too few bytes.
     Short { bytes: usize },
 }
 
@@ -50,17 +50,17 @@ impl fmt::Display for Apart {
     }
 }
 
-/// Stages that run block by block, those that run before and after, and how rows are cut.
+/// Stages that run block by block, those that run before and after, and the division of the rows.
 pub struct Group {
     pub before: Vec<usize>,
     pub members: Vec<usize>,
     pub after: Vec<usize>,
     pub cut: Cut,
-    /// What members write and members alone read.
+    /// The temporaries that only members write and read.
     pub blocks: Vec<Target>,
 }
 
-/// The first group among these stages of a plan; or why there is none, where a stage reads what another combined.
+/// The first group among these stages of a plan; or, if a stage reads what another reduced, why there is none.
 pub fn find(
     plan: &Plan,
     among: &[usize],
@@ -90,7 +90,7 @@ pub fn find(
     Err(apart)
 }
 
-/// Whether a stage reads what another one combined.
+/// Whether a stage reads what another one reduced.
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
     let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
@@ -100,18 +100,18 @@ fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     })
 }
 
-/// How many leading axes a stage has before the first along which it combines; none if it combines nothing.
+/// The number of leading axes of a stage before the first one that it reduces; `None` if it reduces nothing.
 fn outer_axes(stage: &Stage) -> usize {
     stage.axes.iter().next().unwrap_or(0)
 }
 
-/// Whether the stage has these leading axes, along which nothing is combined.
+/// Whether the stage has these leading axes and reduces none of them.
 fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     let free = stage.stores() || outer_axes(stage) >= extents.len();
     free && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
-/// Whether what is read of a temporary with these leading axes lies in the same row.
+/// Whether the elements read of a temporary with these leading axes are in the same row.
 fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     let (shared, count) = (extents.len(), extents.iter().product::<usize>());
     let row = temp.elements() / count;
@@ -131,7 +131,7 @@ fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     rest.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < row)
 }
 
-/// When a stage runs.
+/// The time at which a stage runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Before,
@@ -139,17 +139,17 @@ enum When {
     After,
 }
 
-/// Stages that share axes.
+/// A set of stages that share axes, before its rows are divided.
 struct Draft<'p> {
     plan: &'p Plan,
     extents: &'p [usize],
-    /// By the stage's number.
+    /// When each stage runs, by the stage's number.
     stages: Vec<(usize, When)>,
     /// When each temporary is written.
     written: Vec<Option<When>>,
 }
 
-/// The bytes of a block: of each row, and whatever its rows.
+/// The bytes of a block: for each row, and independent of its rows.
 #[derive(Clone, Copy, Default)]
 struct Bytes {
     row: usize,
@@ -157,7 +157,7 @@ struct Bytes {
 }
 
 impl<'p> Draft<'p> {
-    /// The stages that share these axes, if one of them combines elements and one reads what another writes.
+    /// The stages that share these axes, if one of them reduces elements and one reads what another writes.
     fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize]) -> Option<Draft<'p>> {
         let mut draft = Draft { plan, extents, stages: Vec::new(), written: vec![None; plan.temps.len()] };
         let (mut combines, mut linked) = (false, false);
@@ -200,7 +200,7 @@ impl<'p> Draft<'p> {
         self.all(When::Member).map(|number| &self.plan.stages[number])
     }
 
-    /// What members read that no member writes: whose it is, its dtype and its layout.
+    /// The operands of members that no member writes, each with its source, dtype and layout.
     fn operands(&self) -> impl Iterator<Item = (Source, DType, &'p Layout)> {
         let inputs = self.members().flat_map(|stage| stage.inputs.iter().zip(&stage.kernel.inputs));
         let given = |source: Source| match source {
@@ -238,8 +238,7 @@ impl<'p> Draft<'p> {
         bytes
     }
 
-    /// How rows are cut so that a block stays in cache. `is_last` says that blocks can't be made smaller by sharing
-    /// another axis.
+    /// Divides rows into blocks that stay in cache. `is_last` is whether blocks can't be made smaller by sharing another axis.
     fn cut(&self, is_last: bool, can_fail: impl Fn(&Stage) -> bool) -> Result<Cut, Apart> {
         if self.members().any(can_fail) {
             return Err(Apart::CanFail);
@@ -276,7 +275,7 @@ impl<'p> Draft<'p> {
     }
 }
 
-/// Whether neighbours in memory are of different rows, and a block has but few of them.
+/// Whether contiguous elements belong to different rows, of which a block has only few.
 fn lies_across(layout: &Layout, dtype: DType, cut: &Cut) -> bool {
     let last = cut.extents.len() - 1;
     let step = layout.strides[last].unsigned_abs();

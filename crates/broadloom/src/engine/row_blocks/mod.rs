@@ -1,9 +1,9 @@
-//! Stages that run block by block of their rows.
+//! Runs stages block by block of their rows.
 //!
-//! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their
-//! outer axes, and a row of one depends on no other row: so all of them run for some rows before the next rows are
-//! looked at, while operands and temporaries are in cache, and memory is read and written once. Each stage is the one
-//! that would run alone, over fewer rows; an element is computed from the same elements in the same order.
+//! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their outer axes,
+//! and each row depends only on the same row of the other stages. All stages therefore run for some rows before the next rows,
+//! while operands and temporaries are in cache, and memory is read and written once. Each stage is the one that would run alone,
+//! over fewer rows; an element is computed from the same elements in the same order.
 
 mod group;
 
@@ -30,16 +30,16 @@ use crate::engine::workers;
 pub use group::Apart;
 use group::Group;
 
-/// What a plan runs in turn.
+/// A step of a plan.
 pub enum Step {
-    /// All of a stage.
+    /// One stage over all elements.
     Stage(usize),
-    /// Stages, block by block.
+    /// Several stages, block by block.
     Blocks(Box<RowBlocks>),
 }
 
 impl Step {
-    /// Its stages, in run order.
+    /// The stages of the step, in run order.
     pub fn stages(&self) -> impl Iterator<Item = usize> {
         let (stage, members) = match self {
             Step::Stage(stage) => (Some(*stage), &[][..]),
@@ -48,7 +48,7 @@ impl Step {
         stage.into_iter().chain(members.iter().map(|member| member.stage))
     }
 
-    /// The stages that run block by block.
+    /// The stages that run block by block, if the step has several.
     pub fn blocks(&self) -> Option<&RowBlocks> {
         match self {
             Step::Stage(_) => None,
@@ -57,12 +57,12 @@ impl Step {
     }
 }
 
-/// Stages that run block by block, and how they are cut.
+/// Stages that run block by block, and their division into blocks.
 pub struct RowBlocks {
-    /// In run order.
+    /// The stages in run order.
     pub members: Vec<Member>,
     pub cut: Cut,
-    /// What members write: for each its bytes in a row, an index of the shared axes.
+    /// The arrays that members write, with the bytes of a row (an index of the shared axes) for each.
     places: Vec<(Place, usize)>,
 }
 
@@ -81,10 +81,10 @@ impl fmt::Display for RowBlocks {
     }
 }
 
-/// Whose memory a member writes.
+/// The memory that a member writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A temporary that members alone read: there is one for a block.
+    /// A temporary that only members read: it has the size of a block.
     Block,
     /// The rows of a root, or of a temporary that is read later.
     Whole(Target),
@@ -92,33 +92,33 @@ enum Place {
 
 /// A stage of [`RowBlocks`].
 pub struct Member {
-    /// Its number in the plan.
+    /// The stage's number in the plan.
     pub stage: usize,
-    /// Over the rows of a block, and over the rows that are left in the last.
+    /// The stage over the rows of a block, and over the remaining rows in the last block.
     parts: [Part; 2],
     inputs: SmallVec<[Origin; 4]>,
-    /// For each output, the number of its place.
+    /// For each output, the number of its array in the row block's places.
     outputs: SmallVec<[usize; 2]>,
 }
 
-/// Where a member's input comes from.
+/// The source of a member's input.
 #[derive(Clone, Copy)]
 enum Origin {
     /// Memory of all rows, or no memory.
     Rows(Source),
-    /// What another member wrote of the block.
+    /// The rows of the block that another member wrote.
     Place(usize),
 }
 
-/// A stage over some rows, the first of which its layouts begin with.
+/// A stage over some rows, with layouts that begin at the first of these.
 struct Part {
     elements: usize,
     loops: std::result::Result<Loops, LoopPlanError>,
 }
 
 impl RowBlocks {
-    /// The steps of the first `count` stages of a plan; and why stages that combine elements, and those that read what they write, run
-    /// one after the other, if they do.
+    /// The steps of the first `count` stages of a plan; and, if stages that reduce elements and those that read their results run
+    /// one after another, why they do.
     pub fn steps(
         plan: &Plan,
         count: usize,
@@ -192,7 +192,7 @@ impl Part {
     }
 }
 
-/// What a block writes of arrays that are kept, with the numbers of the places, until a thread takes it.
+/// The memory of kept arrays that a block writes, with the numbers of the places, until a thread takes it.
 type Share<'m> = Mutex<SmallVec<[(usize, RegionMut<'m>); 2]>>;
 
 /// A run of the members, block by block.
@@ -202,20 +202,20 @@ struct BlockRun<'r> {
     members: Vec<StageRun<'r>>,
     /// The memory of each member's inputs that no member writes.
     inputs: Vec<SmallVec<[Region<'r>; 4]>>,
-    /// Cancelling, progress and failures of all members.
+    /// Cancellation, progress and failures of all members.
     outcome: Outcome<'r>,
 }
 
-/// The memory of the places: a thread's own, of the rows of the largest block, or the block's rows of an array.
+/// The memory of the places: a thread's own buffer, for the rows of the largest block, or the block's rows of an array.
 struct Places<'m> {
     own: Vec<Option<Buffer>>,
     rows: Vec<Option<RegionMut<'m>>>,
 }
 
 impl RowBlocks {
-    /// Runs the members; they are among these stages of the plan. Executors are chosen once, for all blocks. Then threads take blocks,
-    /// each of which one thread runs through all stages. What was met in a stage's divisions is looked at in the stages' order, as if
-    /// they had run one after the other.
+    /// Runs the members, which are among `stages` of the plan. Executors are chosen once, for all blocks. Then threads take blocks,
+    /// each of which one thread runs through all stages. Divisions by zero are reported in the order of the stages, as if they had
+    /// run one after another.
     pub fn run(
         &self,
         run: &PlanRun<'_>,
@@ -223,7 +223,7 @@ impl RowBlocks {
         operands: &mut Operands<'_>,
         temps: &mut Temporaries<'_>,
     ) -> Result<()> {
-        // Estimates and sums are computed in floats, whatever the application has set.
+        // Estimates and sums are computed in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let mut written = Written::new();
         for &(place, bytes) in &self.places {
@@ -374,7 +374,7 @@ impl<'m> Places<'m> {
         Ok(Places { rows: own.iter().map(|_| None).collect(), own })
     }
 
-    /// What a member has written of the block.
+    /// The rows that a member has written of the block.
     fn read(&self, place: usize) -> Region<'_> {
         match (&self.own[place], &self.rows[place]) {
             (Some(buffer), _) => buffer.as_bytes().into(),
