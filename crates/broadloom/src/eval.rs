@@ -1,6 +1,5 @@
-//! Evaluation of expressions to arrays that own contiguous data, or into the caller's memory; [`crate::engine`]
-//! does the computing. Evaluation changes no handle: no result is cached behind it, and memory that another handle
-//! holds is not written.
+//! Evaluation of expressions to arrays that own contiguous data, or into the caller's memory; [`crate::engine`] does the
+//! computation. Evaluation changes no handle: no result is cached in it, and memory that another handle holds is not written.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use crate::array::{Array, Kind, Leaf};
 use crate::engine::{self, Control, Engine, Options, Watch};
 use crate::storage::Element;
 
-/// Evaluates several arrays at once: what they have in common is computed once, in one loop where that is possible.
+/// Evaluates several arrays at once: common parts are computed once, in one loop where that is possible.
 ///
 /// # Errors
-/// As [`Array::eval`]; then there is no result for any.
+/// Those of [`Array::eval`]; there are no results then.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -34,15 +33,15 @@ pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
 /// [`eval_many`] with options.
 ///
 /// # Errors
-/// As [`Array::eval_with`]; then there is no result for any.
+/// Those of [`Array::eval_with`]; there are no results then.
 pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
     many(arrays, options, None)
 }
 
-/// [`eval_many_with`], watched: it can be cancelled, and says how far it is.
+/// [`eval_many_with`] with a control: it can be cancelled, and reports its progress.
 ///
 /// # Errors
-/// As [`Array::eval_watched`]; then there is no result for any.
+/// Those of [`Array::eval_watched`]; there are no results then.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +69,7 @@ fn many(
     options: &Options,
     control: Option<&Control<'_>>,
 ) -> Result<Vec<Array<'static>>> {
-    // Also where there is nothing to compute.
+    // A cancelled call fails even if there is nothing to compute.
     Watch::begin(control, options)?;
     let settled: SmallVec<[Option<Array<'static>>; 2]> = arrays.iter().map(|x| x.settled()).collect();
     let open: SmallVec<[&Array<'_>; 2]> =
@@ -85,12 +84,12 @@ fn many(
 }
 
 impl Array<'_> {
-    /// The values, computed: a new array that owns contiguous data. This handle stays as it is.
+    /// Computes the values: returns a new array that owns contiguous data. This handle is unchanged.
     ///
-    /// What is evaluated and owned already is not copied: the result shares its memory.
+    /// An array that is evaluated and owned already is not copied: the result shares its memory.
     ///
     /// # Errors
-    /// If memory or another limit does not suffice.
+    /// If memory or another limit is exceeded.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -108,15 +107,15 @@ impl Array<'_> {
     /// [`Array::eval`] with options.
     ///
     /// # Errors
-    /// As [`Array::eval`]; an integer divided by zero, if the options make that an error.
+    /// Those of [`Array::eval`], and an integer division by zero, if the options make that an error.
     pub fn eval_with(&self, options: &Options) -> Result<Array<'static>> {
         self.eval_controlled(options, None)
     }
 
-    /// [`Array::eval_with`], watched: it can be cancelled, and says how far it is.
+    /// [`Array::eval_with`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// As [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    /// Those of [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -143,8 +142,8 @@ impl Array<'_> {
     /// Computes into the caller's memory, in row-major order.
     ///
     /// # Errors
-    /// If `T` is not the array's dtype, or `out` has another number of elements; those of [`Array::eval`], and then
-    /// the contents of `out` are unspecified.
+    /// If `T` is not the array's dtype, or the number of elements of `out` differs; and those of [`Array::eval`], after which the
+    /// contents of `out` are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -162,15 +161,15 @@ impl Array<'_> {
     /// [`Array::eval_into`] with options.
     ///
     /// # Errors
-    /// As [`Array::eval_into`] and [`Array::eval_with`].
+    /// Those of [`Array::eval_into`] and [`Array::eval_with`].
     pub fn eval_into_with<T: Element>(&self, out: &mut [T], options: &Options) -> Result<()> {
         self.eval_into_controlled(out, options, None)
     }
 
-    /// [`Array::eval_into_with`], watched: it can be cancelled, and says how far it is.
+    /// [`Array::eval_into_with`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// As [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, and then the contents of
+    /// Those of [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the contents of
     /// `out` are unspecified.
     pub fn eval_into_watched<T: Element>(
         &self,
@@ -206,14 +205,14 @@ impl Array<'_> {
         }
     }
 
-    /// Computes into an array of the same shape and dtype, and into its memory if nobody else holds that.
+    /// Computes into an array of the same shape and dtype, and into its memory if no other handle holds that.
     ///
-    /// Where another handle holds the memory (an expression built with `out` is one), or `out` has none, it gets a
-    /// fresh one: no other handle sees a change.
+    /// If another handle holds the memory (such as an expression built with `out`), or `out` has none, it gets new memory: no other
+    /// handle sees a change.
     ///
     /// # Errors
-    /// If dtypes or shapes differ, or `out` has several indices for one element; those of [`Array::eval`], and then
-    /// the values of `out` are unspecified.
+    /// If dtypes or shapes differ, or `out` has several indices for one element; and those of [`Array::eval`], after which the
+    /// values of `out` are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -234,16 +233,16 @@ impl Array<'_> {
     /// [`Array::eval_into_array`] with options.
     ///
     /// # Errors
-    /// As [`Array::eval_into_array`] and [`Array::eval_with`].
+    /// Those of [`Array::eval_into_array`] and [`Array::eval_with`].
     pub fn eval_into_array_with(&self, out: &mut Array<'static>, options: &Options) -> Result<()> {
         self.eval_into_array_controlled(out, options, None)
     }
 
-    /// [`Array::eval_into_array_with`], watched: it can be cancelled, and says how far it is.
+    /// [`Array::eval_into_array_with`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// As [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, and then the values
-    /// of `out` are unspecified.
+    /// Those of [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the values of
+    /// `out` are unspecified.
     pub fn eval_into_array_watched(
         &self,
         out: &mut Array<'static>,
@@ -283,7 +282,7 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// The array itself, if it owns contiguous data.
+    /// The array itself, if it already owns contiguous data.
     pub(crate) fn settled(&self) -> Option<Array<'static>> {
         let leaf = self.in_memory().filter(|leaf| leaf.layout.is_contiguous())?;
         Some(Array::data(leaf.storage.owned()?, leaf.layout.clone()))

@@ -1,6 +1,6 @@
-//! Explains the evaluation of arrays, under names that their owner gives them.
+//! Explains the evaluation of arrays, with names that the application provides.
 //!
-//! Names are no part of an expression, so that plans and caches don't depend on them: they are given to what was explained.
+//! Names are not part of an expression, so that plans and caches don't depend on them: they are added to the explanation.
 
 use broadloom_core::Result;
 
@@ -9,10 +9,10 @@ use crate::engine::{Detail, Engine, Options};
 use crate::explain::Explanation;
 use crate::lower::{Lowered, Place};
 
-/// How [`eval_many_with`](crate::eval_many_with) would evaluate arrays: all of them in one explanation, and one picture; with
-/// the CLIF and the disassembly of each kernel, if `code` is asked for.
+/// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, all of them in one explanation and one
+/// picture; `code` adds the CLIF and the disassembly of each kernel.
 ///
-/// An array that owns its values in order is shared by an evaluation, not computed; the explanation says so.
+/// An array that already owns its values in order is shared by an evaluation, not computed; the explanation notes that.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -30,7 +30,7 @@ use crate::lower::{Lowered, Place};
 /// ```
 ///
 /// # Errors
-/// As [`eval_many_with`](crate::eval_many_with), though nothing is computed.
+/// Those of [`eval_many_with`](crate::eval_many_with), though nothing is computed.
 pub fn explain_many(arrays: &[&Array<'_>], options: &Options, code: bool) -> Result<Explanation> {
     let detail = if code { Detail::Code } else { Detail::Plan };
     let (settled, numbers): (Vec<usize>, Vec<usize>) =
@@ -41,27 +41,27 @@ pub fn explain_many(arrays: &[&Array<'_>], options: &Options, code: bool) -> Res
 }
 
 impl Array<'_> {
-    /// How the expression would be evaluated, as text to read; its form may change in any version.
+    /// A description of the expression's evaluation, as text for people; its form may change in any version.
     ///
     /// # Errors
-    /// As [`Array::eval`], though nothing is computed.
+    /// Those of [`Array::eval`], though nothing is computed.
     pub fn explain(&self) -> Result<String> {
         self.explain_with(&Options::default(), false)
     }
 
-    /// [`Array::explain`] with options; with the CLIF and the disassembly of each kernel too, if `code` is asked for.
+    /// [`Array::explain`] with options; `code` adds the CLIF and the disassembly of each kernel.
     ///
     /// # Errors
-    /// As [`Array::eval_with`], though nothing is computed.
+    /// Those of [`Array::eval_with`], though nothing is computed.
     pub fn explain_with(&self, options: &Options, code: bool) -> Result<String> {
         self.explanation(options, code).map(|explanation| explanation.to_string())
     }
 
-    /// How the expression would be evaluated, as a page with the graph drawn, its kernels and their code:
+    /// A description of the expression's evaluation, as a page with the graph drawn, its kernels and their code:
     /// [`Explanation::to_html`].
     ///
     /// # Errors
-    /// As [`Array::eval`], though nothing is computed.
+    /// Those of [`Array::eval`], though nothing is computed.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -74,22 +74,22 @@ impl Array<'_> {
         Ok(self.explanation(&Options::default(), true)?.to_html("broadloom"))
     }
 
-    /// How the expression would be evaluated, to be shown as text or as a page; with the CLIF and the disassembly of
-    /// each kernel, if `code` is asked for.
+    /// A description of the expression's evaluation, which can be shown as text or as a page; `code` adds the CLIF and the
+    /// disassembly of each kernel.
     ///
     /// # Errors
-    /// As [`Array::eval_with`], though nothing is computed.
+    /// Those of [`Array::eval_with`], though nothing is computed.
     pub fn explanation(&self, options: &Options, code: bool) -> Result<Explanation> {
         explain_many(&[self], options, code)
     }
 }
 
 impl Explanation {
-    /// The explanation with names of inputs, which are numbered otherwise: each array gives its name to the memory that it
-    /// is, is a view of, or is computed from alone.
+    /// Adds names for inputs, which are otherwise numbered: each array gives its name to its memory, or to the only memory that it
+    /// is a view of or computed from.
     ///
-    /// Names are looked up by memory, so the arrays must still be those that were explained; of two names for one memory the
-    /// first counts, and names of other arrays are not used. A name changes nothing else: no plan depends on it.
+    /// Names are looked up by memory, so the arrays must still be those that were explained. If one memory has two names the first
+    /// counts, and names of other arrays are ignored. Names have no effect on plans.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -109,7 +109,7 @@ impl Explanation {
     ) -> Explanation {
         self.inputs.resize(self.places.len().max(self.inputs.len()), String::new());
         for (name, array) in names {
-            // What has no values has no memory to give a name to.
+            // An array without values has no memory to name.
             let Ok(lowered) = Lowered::new(&[array], Options::default().size_limits()) else { continue };
             let [data] = lowered.slots() else { continue };
             let slot = self.places.iter().position(|known| *known == Place::of(data));
@@ -120,7 +120,7 @@ impl Explanation {
         self
     }
 
-    /// The explanation with names of the results, in the order of the arrays that are explained.
+    /// Adds names for the results, in the order of the explained arrays.
     #[must_use]
     pub fn with_results<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Explanation {
         self.outputs = names.into_iter().map(str::to_owned).collect();

@@ -1,8 +1,8 @@
 //! Builds typed nodes: functions of operands, conversions, views.
 //!
-//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, a number
-//! becomes a constant of such a dtype, or a number again where it meets numbers only. What is built of nodes later takes
-//! their types over. Building and folding take bounded stack however deep an expression is.
+//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, and a number
+//! becomes a constant of such a dtype, or stays a number if all operands are numbers. Later stages take the types over. Building
+//! and folding take bounded stack however deep an expression is.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
 
-/// Whether it is a product of floats, or the negative of one: what contracts where it is added.
+/// Whether it is a product of floats, or the negative of one, which is contracted when it is added.
 pub(crate) fn is_product(array: &Array<'_>) -> bool {
     array.0.dtype.is_float() && contract::is_product(array, |x| &x.0.kind, is_two)
 }
 
-/// Whether it is the number 2, of a dtype.
+/// Whether it is the number 2 with a dtype.
 pub(crate) fn is_two(array: &Array<'_>) -> bool {
     matches!(array.leaf(), Some(Leaf::Const(value) | Leaf::Rounded(value, _)) if value.class() == Class::Two)
 }
 
-/// An operand of a sum that nobody wrote: a product stays one even where products are contracted.
+/// An operand of a sum that the user did not write: a product as operand is not contracted, even if products are.
 pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     if is_product(x) { apply(Op::Positive, smallvec![x.into()]) } else { Ok(x.clone()) }
 }
 
-/// The op of these operands, promoted and broadcast.
+/// Applies an op to these operands, after promotion and broadcasting.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Numbers are rounded and folded, whatever the application has set.
+    // Numbers are rounded and folded in the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let signature = signature(op, &operands)?;
     let numbers_only = operands.iter().all(|x| x.number().is_some());
@@ -56,8 +56,8 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
     Ok((0..operands.len()).map(|i| signature.operand(op, i)).collect())
 }
 
-/// The types of an op's application. Numbers that meet no array are typed as 0-d arrays of their types, where they have
-/// types and the op takes them.
+/// The types of an op's application. If all operands are numbers, they are typed as 0-d arrays of their types, if they have types
+/// and the op takes them.
 fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
     let own = own_dtype(op, operands);
     let alone = Shape::scalar();
@@ -71,9 +71,9 @@ fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
     Ok(signature)
 }
 
-/// A host function of these operands, which have its dtypes, broadcast.
+/// Calls a host function with these operands, which must have its dtypes, after broadcasting.
 pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Numbers are rounded, whatever the application has set.
+    // Numbers are rounded in the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let (shape, dims) = infer::call(function.declaration(), &known)?;
@@ -96,7 +96,7 @@ fn typed_operands<'a>(
     typed.collect()
 }
 
-/// The number that the op gives for numbers; not where a division by zero may have to fail the evaluation.
+/// The number that the op computes from numbers; `None` if a division by zero may have to fail the evaluation.
 fn fold_numbers<'a>(
     op: Op,
     operands: &[Operand<'a>],
@@ -126,7 +126,7 @@ pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
     Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }
 
-/// A 0-d array of one value, which an approximate op may have given for numbers.
+/// A 0-d array of one value, which may be the result of an approximate op on numbers.
 fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
     match by {
         Some(op) => Array::of(Kind::Leaf(Leaf::Rounded(value, op)), value.dtype, Shape::scalar()),
@@ -134,7 +134,7 @@ fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
     }
 }
 
-/// The array converted to a dtype; the array itself if it has it, and is no number.
+/// The array converted to a dtype; the array itself if it has that dtype and is not a number.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.leaf() {
         Some(Leaf::Number(x)) => {
@@ -157,8 +157,7 @@ pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     }
 }
 
-/// The literal as the dtype itself where it fits, and else as astype converts it: a float saturates, an integer
-/// wraps.
+/// The literal as an element of the dtype if it fits, and otherwise converted as astype does: a float saturates, an integer wraps.
 fn cast_literal(x: Literal, dtype: DType) -> Scalar {
     x.to_dtype(dtype).unwrap_or_else(|_| match x {
         Literal::Bool(x) => fold::cast(Scalar::of(x), dtype),
@@ -169,7 +168,7 @@ fn cast_literal(x: Literal, dtype: DType) -> Scalar {
     })
 }
 
-/// The array with a dtype of its own: a number gets the one that it has alone.
+/// The array with a dtype of its own: a number takes its default dtype.
 ///
 /// Errors: a literal that its default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
@@ -179,7 +178,7 @@ pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
     }
 }
 
-/// The elements along axes, combined to one; they have a dtype that the reduction takes.
+/// The reduction of elements along axes; their dtype must be one that the reduction takes.
 pub(crate) fn reduce<'a>(
     reduction: Reduction,
     arg: &Array<'a>,
@@ -192,7 +191,7 @@ pub(crate) fn reduce<'a>(
     Ok(Array::with_dims(Kind::Reduce { arg, reduction, axes, keep_dims }, dtype, shape, dims.map(Arc::new)))
 }
 
-/// Along an axis, each element combined with those before it; they have a dtype that the scan takes.
+/// The scan of elements along an axis; their dtype must be one that the scan takes.
 pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     let (shape, dims) = infer::scan(scan, &arg.known(), axis, initial)?;
@@ -200,7 +199,7 @@ pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) 
     Ok(Array::with_dims(Kind::Scan { arg, scan, axis, initial }, dtype, shape, dims.map(Arc::new)))
 }
 
-/// How many elements along axes there are, as a number of this dtype: a constant, where extents are known.
+/// The number of elements along axes, as a number of this dtype: a constant if the extents are known.
 pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     if arg.0.dims.is_none() {
         let _ieee = FloatEnv::ieee();
@@ -209,7 +208,7 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
-/// The numbers of int64 from 0 on, in no memory.
+/// The int64 numbers from 0 on, without memory.
 pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
     Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
@@ -243,7 +242,7 @@ pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
     number.map_or_else(|| numbers(1).and_then(|zero| view(&zero, View::Reshape(Shape::scalar()))), Ok)
 }
 
-/// The same elements under another shape.
+/// Applies a view.
 pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     if let Some(dims) = &arg.0.dims {
         return symbolic_view(arg, view, dims);
@@ -258,7 +257,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     {
         return Ok(Array::data(data.storage.clone(), layout));
     }
-    // Every element is the same one.
+    // All elements are the same, so views of the broadcast can be merged.
     if let Kind::View { arg: inner, view: outer } = &arg.0.kind
         && inner.0.shape.rank() == 0
         && matches!(**outer, View::BroadcastTo(_))
@@ -270,9 +269,9 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     Ok(Array::of(Kind::View { arg, view: Arc::new(view) }, dtype, shape))
 }
 
-/// A view of what has dynamic dimensions.
+/// A view of an array with dynamic dimensions.
 ///
-/// Errors: any but a permutation of known axes, since what it is depends on the extents.
+/// Errors: any view but a permutation of known axes, since its result depends on the extents.
 #[cold]
 fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'a>> {
     let View::Permute(axes) = &view else {

@@ -1,4 +1,4 @@
-//! The element-wise functions, with the names of the Python Array API standard; each is a method of [`Array`] too.
+//! The element-wise functions, with the names of the Python Array API standard; each is also a method of [`Array`].
 //!
 //! They take arrays and numbers ([`IntoArray`]) and are generated from the op table,
 //! [`broadloom_core::for_each_op!`], so that a new row needs no code here. A function panics at the caller's
@@ -16,9 +16,9 @@
 //!
 //! # Powers, exponentials and logarithms
 //!
-//! A float result is off by less than one unit in the last place; `docs/accuracy.md` has the errors that were measured.
-//! By definition x to the power of 1 is x, of 2 is x·x, of −1 is 1/x and of 0 is 1, also of NaN. Rust has no operator for
-//! powers: `^` is [`bitwise_xor`].
+//! A float result is off by less than one unit in the last place; `docs/accuracy.md` has the measured errors. By definition x to
+//! the power of 1 is x, of 2 is x·x, of −1 is 1/x and of 0 is 1, also for NaN. Rust has no operator for powers: `^` is
+//! [`bitwise_xor`].
 //!
 //! ```
 //! use broadloom::functions::{hypot, logaddexp, pow};
@@ -41,7 +41,7 @@
 //!
 //! # Angles and hyperbolic functions
 //!
-//! Angles are in radians, and may be as large as a float: they are reduced by as many digits of π as that takes.
+//! Angles are in radians, and may be any float: they are reduced with as many digits of π as necessary.
 //!
 //! ```
 //! use broadloom::functions::atan2;
@@ -59,8 +59,8 @@
 //!
 //! # Integers
 //!
-//! pow takes integers and stays with them; of the others named above the standard leaves it open, so that integers are an
-//! error, or float64 under [`Promotion::NumPy`](crate::Promotion::NumPy).
+//! pow accepts integers and returns integers. For the other functions above the standard does not define integers, which are an
+//! error, or converted to float64 under [`Promotion::NumPy`](crate::Promotion::NumPy).
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -89,7 +89,7 @@ use crate::expr;
 use crate::operand::IntoArray;
 use crate::operators::located;
 
-/// What a row of the op table says of a function: its meaning, the dtypes, the digits.
+/// The documentation of a function, from its row of the op table: its meaning, dtypes and accuracy.
 macro_rules! about {
     ($operands:ident $class:ident $laws:tt $doc:literal) => {
         concat!($doc, "\n\n", about!(@takes $class $laws), about!(@digits $operands $laws))
@@ -113,7 +113,7 @@ macro_rules! about {
     (@digits $operands:ident [$law:ident $(, $($laws:tt)*)?]) => { about!(@digits $operands [$($($laws)*)?]) };
 }
 
-/// A row of the op table as a method, a free function and their `try_` twins.
+/// Generates a method, a free function and their `try_` twins from a row of the op table.
 macro_rules! function {
     ($arity:ident $class:ident [internal] $op:ident $name:literal $doc:literal) => {};
     ($arity:ident $class:ident [commutative, internal] $op:ident $name:literal $doc:literal) => {};
@@ -216,7 +216,7 @@ macro_rules! function {
 
         function!(three $class $laws $op [<$name>] [<try_ $name>] $doc);
     } };
-    // No method: the condition is not the array that the call is about; and `where` is a word of Rust's.
+    // There is no method: the condition is not the main operand of the call, and `where` is a Rust keyword.
     (choice $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         function!(three $class $laws $op [<$name _>] [<try_ $name>] $doc);
     } };
@@ -257,10 +257,10 @@ macro_rules! functions {
 broadloom_core::for_each_op!(functions);
 
 impl<'a> Array<'a> {
-    /// The elements converted to a dtype; the array itself if it has it.
+    /// The elements converted to a dtype; the array itself if it already has that dtype.
     ///
-    /// A float becomes an integer by truncation, what is out of range the nearest limit, NaN 0; an integer wraps to a
-    /// narrower one and is rounded to the nearest float; anything but zero is true.
+    /// A float is truncated to an integer, with values out of range saturated and NaN as 0; an integer wraps to a narrower one and
+    /// is rounded to the nearest float; any value except zero is true.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -273,11 +273,10 @@ impl<'a> Array<'a> {
         expr::cast(self.clone(), dtype)
     }
 
-    /// The function that an op stands for, for those who know the function at run time only.
+    /// Applies an op, for callers that know the function at run time only.
     ///
     /// # Errors
-    /// As the function's own `try_` twin; for another number of operands than it takes; for an op that is not a
-    /// user's.
+    /// Those of the function's own `try_` twin; for a wrong number of operands; for an op that users can't name.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -295,8 +294,8 @@ impl<'a> Array<'a> {
         expr::apply(op, operands.iter().map(|x| x.into()).collect())
     }
 
-    /// The dtypes that an op converts its operands to, for those who know the values of numbers later: what stands for such
-    /// a number has to be of this dtype.
+    /// The dtypes that an op converts its operands to, for callers that know the values of numbers later: an input that replaces
+    /// such a number must have this dtype.
     ///
     /// # Errors
     /// Those of [`Array::apply`].
@@ -319,12 +318,12 @@ impl<'a> Array<'a> {
         expr::operand_dtypes(op, operands.iter().map(|x| x.into()).collect())
     }
 
-    /// A host function, of operands that have exactly the dtypes that it was declared with; their shapes
-    /// broadcast, and numbers become elements of those dtypes.
+    /// Calls a host function with operands that have exactly the dtypes of its declaration; their shapes broadcast, and numbers
+    /// become elements of those dtypes.
     ///
     /// # Errors
-    /// For another number of operands than it takes, another dtype (the message names the cast to write), shapes that do
-    /// not broadcast, and a number that the dtype can't hold.
+    /// For a wrong number of operands, a wrong dtype (the message names the cast to write), shapes that do not broadcast, and a
+    /// number that the dtype can't hold.
     ///
     /// ```
     /// use broadloom::HostFunction;

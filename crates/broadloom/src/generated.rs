@@ -1,9 +1,8 @@
-//! Arrays that are computed from the indices of their elements, and take no memory: ranges, even spacings, diagonals and
-//! indices.
+//! Arrays that are computed from the indices of their elements, without memory: ranges, even spacings, diagonals and indices.
 //!
-//! Each is ordinary arithmetic on one leaf, the numbers from 0 on, so that it is fused with what reads it. An element is a
-//! function of its index alone, computed in float64 or int64 and converted once: no error adds up along a range, and any
-//! part of it, on any executor, has the same bits as the whole.
+//! Each is ordinary arithmetic on one leaf, the numbers from 0 on, so that it is fused with its readers. An element is a function
+//! of its index alone, computed in float64 or int64 and converted once: errors do not accumulate along a range, and any part of it,
+//! on any executor, has the same bits as the whole.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
@@ -18,11 +17,11 @@ use crate::storage::Element;
 use crate::views::resolve_axis;
 
 impl<'a> Array<'a> {
-    /// `start`, `start + step`, … up to and without `stop`, of the dtype of the Rust values; they take no memory.
+    /// The values `start`, `start + step`, … before `stop`, of the dtype of the Rust values; they take no memory.
     ///
-    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, of
-    /// floats in float64 and then rounded to the dtype. As in the standard, rounding may give floats one element
-    /// more or less than expected: [`Array::linspace`] states the number.
+    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, for floats computed
+    /// in float64 and rounded to the dtype. As in the standard, rounding may give floats one element more or less than expected:
+    /// [`Array::linspace`] takes the number of elements instead.
     ///
     /// # Errors
     /// For bool, a step of 0, a bound that is not finite, or more elements than can be counted.
@@ -82,7 +81,8 @@ impl<'a> Array<'a> {
         Ok(expr::cast(binary(Op::Equal, expr::numbers(cols)?, diagonal)?, dtype))
     }
 
-    /// The index of each element along an axis, as int64: an array of the same shape, which takes no memory and reads none.
+    /// The index of each element along an axis, as int64: an array of the same shape, without memory and without reading the
+    /// elements.
     ///
     /// The array may be an [`Array::input`] with dynamic dimensions: its extents are known when the kernel runs.
     ///
@@ -109,9 +109,9 @@ impl<'a> Array<'a> {
     }
 }
 
-/// Why bounds and a step make no range.
+/// The reason why bounds and a step do not define a range.
 pub(crate) enum NoRange {
-    /// What is wrong with their values.
+    /// The values are invalid, for this reason.
     Bounds(&'static str),
     Error(Error),
 }
@@ -122,7 +122,7 @@ impl From<Error> for NoRange {
     }
 }
 
-/// Start, stop and step, of one dtype.
+/// The range of a start, a stop and a step of one dtype.
 pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, NoRange> {
     let dtype = bounds[0].dtype;
     let numbers = match dtype.kind() {
@@ -134,9 +134,9 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             if step == 0 {
                 return Err(NoRange::Bounds("the step is 0"));
             }
-            // The quotient rounded up; far from i128's limits, as the operands have 64 bits.
+            // The quotient, rounded up; far from i128's limits, as the operands have 64 bits.
             let len = ((stop - start + step - step.signum()) / step).max(0);
-            // Modulo 2^64, which is exact for whatever the dtype holds.
+            // Modulo 2^64, which is exact for all values of the dtype.
             integers(start as i64, step as i64, usize::try_from(len).unwrap_or(usize::MAX))?
         }
         DTypeKind::Float => {
@@ -149,14 +149,14 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             if !len.is_finite() || !step.is_finite() {
                 return Err(NoRange::Bounds("not finite"));
             }
-            // Saturates, and then there are too many.
+            // The conversion saturates, and then there are too many elements.
             floats(start, step, len.max(0.0) as usize)?
         }
     };
     Ok(expr::cast(numbers, dtype))
 }
 
-/// Even spacing between two floats of one dtype; `endpoint` is whether the last of several elements is `stop`.
+/// Evenly spaced floats of one dtype; `endpoint` is whether the last of several elements is `stop`.
 pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bool) -> Result<Array<'a>> {
     let dtype = start.dtype;
     let _ieee = FloatEnv::ieee();
@@ -179,7 +179,7 @@ pub(crate) fn of_slice<'a>(slice: Slice) -> Result<Array<'a>> {
     integers(slice.start as i64, slice.step as i64, slice.len)
 }
 
-/// `start + i·step` in int64, which wraps.
+/// The values `start + i·step` in int64, which wraps.
 fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
     let mut numbers = expr::numbers(len)?;
     if step != 1 {
@@ -191,13 +191,13 @@ fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
     Ok(numbers)
 }
 
-/// `start + i·step` in float64.
+/// The values `start + i·step` in float64.
 fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
     let mut numbers = expr::cast(expr::numbers(len)?, DType::Float64);
     if step != 1.0 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }
-    // With a negative step the first product is −0, which 0 is added to.
+    // With a negative step the first product is −0; adding 0 makes it +0.
     if start != 0.0 || step.is_sign_negative() {
         numbers = binary(Op::Add, expr::uncontracted(&numbers)?, expr::constant(Scalar::of(start)))?;
     }
@@ -215,7 +215,7 @@ fn integer(x: Scalar) -> i128 {
     }
 }
 
-/// The value in float64, exactly.
+/// The value converted to float64, which is exact.
 fn real(x: Scalar) -> f64 {
     f64::from_bits(fold::cast(x, DType::Float64).bits)
 }

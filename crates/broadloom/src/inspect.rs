@@ -1,6 +1,6 @@
 //! The typed graph behind arrays, for tools that work on expressions.
 //!
-//! A [`TypedGraph`] is what an evaluation begins with, before any rewriting, conversions and broadcasts written out.
+//! A [`TypedGraph`] is the first stage of an evaluation, before rewriting, with explicit conversions and broadcasts.
 
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_core::rewrite::{self, Rules};
@@ -14,7 +14,7 @@ use crate::lower::Lowered;
 /// The graph behind arrays.
 #[derive(Debug)]
 pub struct TypedGraph<'a> {
-    /// The nodes, operands before what uses them.
+    /// The nodes, operands first.
     pub graph: Graph,
     /// The node of each array, in the order given.
     pub roots: Vec<NodeId>,
@@ -23,9 +23,8 @@ pub struct TypedGraph<'a> {
 }
 
 impl TypedGraph<'_> {
-    /// The CLIF of the kernels that the graph becomes, for x86-64 with AVX and FMA, every operand contiguous but for
-    /// those that are one value for a whole row: the same text on every machine. [`Array::explain_with`] has the code of
-    /// the target.
+    /// The CLIF of the graph's kernels for x86-64 with AVX and FMA, with every operand contiguous or uniform over a row: the same
+    /// text on every machine. [`Array::explain_with`] shows the code of the target.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if this build has no compiler for x86-64.

@@ -1,6 +1,5 @@
-//! Conversions from and to arrays and views of the `ndarray` crate, without a copy where that is possible (feature
-//! `ndarray`). A layout reaches only elements of the memory that it came with. `docs/ndarray.md` shows `ndarray`'s
-//! idioms beside ours.
+//! Conversions from and to arrays and views of the `ndarray` crate, without a copy where that is possible (feature `ndarray`). A
+//! layout reaches only elements of the memory that it came with. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};
@@ -14,10 +13,10 @@ use crate::kernel::{In, Out};
 use crate::operand::IntoArray;
 use crate::storage::{Element, Storage};
 
-/// `ndarray` arrays as lazy ones: `a.lazy()`, of arrays, shared arrays and views of any dimension (feature `ndarray`).
+/// `ndarray` arrays as lazy ones: `a.lazy()`, for arrays, shared arrays and views of any dimension (feature `ndarray`).
 ///
-/// The elements are borrowed, whatever the strides: nothing is copied before it is computed with. A view that is a
-/// temporary may be used: what is borrowed is what it views.
+/// The elements are borrowed, whatever the strides: nothing is copied before the computation. The view may be a temporary, since
+/// its elements are borrowed and not the view.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -58,7 +57,7 @@ impl<'a, T: Element, D: Dimension> Lazy<'a> for ArrayView<'a, T, D> {
 /// [`Lazy::lazy`] as a function: `lazy(&a) + 1` (feature `ndarray`).
 ///
 /// # Panics
-/// As the method.
+/// As for the method.
 pub fn lazy<'a>(x: impl Lazy<'a>) -> Array<'a> {
     x.lazy()
 }
@@ -75,13 +74,13 @@ impl<'a, T: Element, D: Dimension> IntoArray<'a> for ArrayView<'a, T, D> {
     }
 }
 
-/// Lazy values written where `ndarray` wants them, as its own `assign` (feature `ndarray`).
+/// Writes lazy values into `ndarray` memory, like its own `assign` (feature `ndarray`).
 pub trait AssignLazy {
-    /// Computes the values into the elements, which may have any strides; they are broadcast to its shape.
+    /// Computes the values into the elements, which may have any strides; the values are broadcast to their shape.
     ///
     /// # Errors
-    /// If the dtypes differ, or the shape does not broadcast to that of the elements; those of [`Array::eval`], and
-    /// then the elements are unspecified.
+    /// If the dtypes differ, or the shape does not broadcast to that of the elements; and those of [`Array::eval`], after which the
+    /// elements are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -100,7 +99,7 @@ pub trait AssignLazy {
     /// [`AssignLazy::assign_lazy`] with options.
     ///
     /// # Errors
-    /// As [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
+    /// Those of [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
     fn assign_lazy_with(&mut self, values: &Array<'_>, options: &Options) -> Result<()>;
 }
 
@@ -124,7 +123,7 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
             let (out, layout) = engine::output(&mut view)?;
             return Engine::global().eval_into(&values, out, layout, options, None);
         }
-        // Bool, whose bytes are not all elements; and strides that are not known to keep elements apart.
+        // Bool, since not every byte is one; and strides that may reach an element twice.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;
         self.assign(&computed);
         Ok(())
@@ -132,7 +131,7 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
 }
 
 impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
-    /// Takes over the array's memory, whatever its strides; nothing is copied.
+    /// Takes ownership of the array's memory, whatever its strides; nothing is copied.
     ///
     /// # Panics
     /// For more than 64 axes, or an empty array with extents near 2^60.
@@ -146,16 +145,15 @@ impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
 }
 
 impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
-    /// Borrows the elements, in any order of the axes and any direction along them, with whatever lies between them. (A
-    /// view that has been made, by unsafe code, to reach an element by two indices is copied, unless it repeats all
-    /// elements along an axis.)
+    /// Borrows the elements, with any order of the axes, any direction along them, and any gaps. (A view that reaches an element by
+    /// two indices, which only unsafe code can make, is copied, unless it repeats all elements along an axis.)
     ///
     /// # Panics
     /// For more than 64 axes, or extents near 2^60.
     fn from(x: ArrayView<'a, T, D>) -> Array<'a> {
         let shape = Shape::new(x.shape()).unwrap_or_else(|e| panic!("{e}"));
         let strides: Strides = x.strides().into();
-        // The first element stands behind those that a negative stride leads back to.
+        // The first element comes after those that a negative stride leads back to.
         let offset = shape.iter().zip(&strides).map(|(&n, &s)| (n as isize - 1).max(0) * (-s).max(0)).sum();
         let storage = match x.to_slice_memory_order() {
             Some(data) => Storage::borrow(data),
@@ -201,10 +199,10 @@ impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> 
 }
 
 impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>> for Out<'a> {
-    /// The elements, of any strides, as an output of a run; of bool there is none, since not every byte is one.
+    /// The elements, of any strides, as an output of a run; not for bool, since not every byte is one.
     ///
     /// # Panics
-    /// For a view that has been made, by unsafe code, to reach an element by two indices.
+    /// For a view that reaches an element by two indices, which only unsafe code can make.
     fn from(x: ArrayViewMut<'a, T, D>) -> Out<'a> {
         match ViewMut::of_ndarray(x) {
             Some(Ok(view)) => Out::raw(T::DTYPE, view),
@@ -214,17 +212,16 @@ impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>
     }
 }
 
-/// The layout; of no elements, one that leads nowhere.
+/// The layout; without elements, one with the offset 0.
 fn settled(layout: Layout) -> Layout {
     if layout.shape.elements() == 0 { Layout::contiguous(layout.shape) } else { layout }
 }
 
 impl Array<'_> {
-    /// The values as an `ndarray` array; evaluates what is not yet evaluated, straight into the new array's memory
-    /// (feature `ndarray`).
+    /// The values as an `ndarray` array; an unevaluated array is computed directly into the new array's memory (feature `ndarray`).
     ///
     /// # Errors
-    /// If `T` is not the array's dtype; those of [`Array::eval`].
+    /// If `T` is not the array's dtype; and those of [`Array::eval`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -246,13 +243,14 @@ impl Array<'_> {
         filled(self.shape(), data)
     }
 
-    /// [`Array::to_ndarray`] of an array that is not needed any more: evaluated values move, without a copy, where this
-    /// handle alone holds them and their memory came from a vector or from `ndarray`, without gaps (feature `ndarray`).
+    /// [`Array::to_ndarray`] of an array that is not needed any more: evaluated values are moved, without a copy, if only this
+    /// handle holds them and their memory came from a vector or from `ndarray`, without gaps (feature `ndarray`).
     ///
-    /// Results of [`Array::eval`] lie in memory of the engine's and are copied: leave the evaluation to this function.
+    /// Results of [`Array::eval`] are in memory of the engine and are copied; to avoid that, call this function on the unevaluated
+    /// array.
     ///
     /// # Errors
-    /// As [`Array::to_ndarray`].
+    /// Those of [`Array::to_ndarray`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -281,8 +279,8 @@ impl Array<'_> {
     }
 }
 
-/// The axes from the outermost in memory to the innermost, if the layout has all `len` elements, none between them and
-/// none backwards.
+/// The axes from the outermost in memory to the innermost, if the layout has all `len` elements, without gaps and without negative
+/// strides.
 fn memory_order(layout: &Layout, len: usize) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = (0..layout.shape.rank()).collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis]));
@@ -305,7 +303,7 @@ fn filled<T>(shape: &[usize], data: Vec<T>) -> Result<ArrayD<T>> {
 impl<T: Element, D: Dimension> TryFrom<Array<'_>> for ndarray::Array<T, D> {
     type Error = Error;
 
-    /// [`Array::into_ndarray`] with the number of dimensions that is asked for.
+    /// Converts by [`Array::into_ndarray`], to the requested number of dimensions.
     fn try_from(x: Array<'_>) -> Result<ndarray::Array<T, D>> {
         if let Some(rank) = D::NDIM
             && rank != x.rank()

@@ -1,4 +1,4 @@
-//! Arrays from iterators: of elements by collecting them, of arrays by adding or multiplying them.
+//! Arrays from iterators: elements are collected, arrays are added or multiplied.
 
 use std::iter::{Product, Sum};
 
@@ -28,7 +28,7 @@ macro_rules! folds {
         #[doc = concat!("The arrays ", $word, " in their order, as the operator does it; of none, the number ", $identity, ".")]
         ///
         /// # Panics
-        /// As the operator.
+        /// With the error of the operator.
         ///
         /// ```
         /// use broadloom::prelude::*;
@@ -54,7 +54,7 @@ macro_rules! folds {
         #[doc = concat!("The arrays ", $word, " in their order, as the operator does it; of none, the number ", $identity, ".")]
         ///
         /// # Panics
-        /// As the operator.
+        /// With the error of the operator.
         impl<'s, 'a: 's> $trait<&'s Array<'a>> for Array<'a> {
             #[track_caller]
             fn $method<I: Iterator<Item = &'s Array<'a>>>(arrays: I) -> Array<'a> {

@@ -41,7 +41,8 @@ const INTERPRETED: f64 = 0.06;
 const PASS: f64 = 0.03;
 /// Nanoseconds per step and 256 elements of the interpreter.
 const DISPATCH: f64 = 4.0;
-/// Nanoseconds per element that machine code takes to call a host function for a block of elements: 3 to 6 were measured.
+/// Nanoseconds that machine code takes to call a host function, for at least [`HOST_LANES`] elements at a time: 3 to 6 were
+/// measured.
 const CALL: f64 = 4.0;
 const HOST_LANES: u32 = 4;
 /// Nanoseconds per element of float16 arithmetic in the interpreter: its loops convert by integer arithmetic at the target's width,

@@ -84,8 +84,8 @@ pub struct Options {
     /// The maximum number of nodes of all roots together: operations, conversions, views, arrays and literals, each counted once
     /// however often it is used. 2^28 by default, and never more.
     pub max_nodes: usize,
-    /// The maximum number of operations, conversions and views on the longest path from a root to an input. Since nothing recurses
-    /// along an expression, it is needed less than `max_nodes`, and is the same by default.
+    /// The maximum number of operations, conversions and views on the longest path from a root to an input. It bounds nothing that
+    /// `max_nodes` does not, since nothing recurses along an expression, and is the same by default.
     pub max_depth: usize,
     /// The maximum rank of any root, input or view; 64 by default, and never more.
     pub max_rank: usize,

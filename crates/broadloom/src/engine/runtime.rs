@@ -1,8 +1,8 @@
-//! The state that all runs of an engine share: compiled kernels, the compiler, the target, and how one run is asked for.
+//! The state that all runs of an engine share: compiled kernels, the compiler, the target, and the requests of runs.
 //!
-//! The width of vectors that a call asks for is clamped here, once, to what the target has ([`Runtime::request`]): costs,
-//! states and keys of caches see the clamped one only. A compiler that is refused, or that can't be made, is not asked again;
-//! a kernel that several threads want at the same time is compiled by one of them.
+//! The requested vector width is clamped here, once, to that of the target ([`Runtime::request`]): costs, states and cache keys use
+//! the clamped one only. If executable memory is refused, or the compiler can't be made, it is not tried again. A kernel that
+//! several threads want at the same time is compiled by one of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,28 +17,28 @@ use crate::engine::in_flight::{InFlight, Meanwhile};
 use crate::engine::options::{Limits, Options, Profiling};
 use crate::jit;
 
-/// A kernel that is ready to run, by whichever executor.
+/// A prepared kernel of either executor.
 pub type Executable = Arc<dyn ExecutableKernel>;
 
-/// How the inputs of a kernel are accessed.
+/// The accesses of a kernel's inputs.
 pub type Accesses = SmallVec<[Access; 8]>;
 
-/// See the module's head.
+/// The compiler, the cache of compiled kernels, and the pool of an engine.
 pub struct Runtime {
     pub kernels: Cache<KernelKey, Executable>,
     compiler: OnceLock<std::result::Result<Box<dyn KernelExecutor>, String>>,
     refused: OnceLock<String>,
-    /// What is being compiled; none where the compiler does not take the kernel.
+    /// The kernels being compiled; the value is `None` if the compiler does not accept the kernel.
     compiling: InFlight<KernelKey, Option<Executable>>,
-    /// How many kernels were compiled.
+    /// The number of compiled kernels.
     pub compilations: AtomicU64,
     pub profiling: Profiling,
-    /// The widest vectors of the CPU that is compiled for.
+    /// The widest vectors of the target CPU.
     target: VectorWidth,
 }
 
-/// A compiled kernel's identity: its content, how its inputs are accessed, the width of vectors that it was compiled for,
-/// and what its outputs are for. The target is the same for all.
+/// The identity of a compiled kernel: its content, the accesses of its inputs, the vector width that it was compiled for, and the
+/// purpose of its outputs. The target is the same for all.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KernelKey {
     pub kernel: Arc<Kernel>,
@@ -47,21 +47,21 @@ pub struct KernelKey {
     pub purpose: Purpose,
 }
 
-/// Evaluations whose times can be compared.
+/// The thread mode: only times within one mode can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadMode {
-    /// On as many threads as there are.
+    /// As many threads as there are.
     Many,
-    /// On one, as the caller asks.
+    /// One thread, as requested by the caller.
     One,
 }
 
-/// How a run is asked for.
+/// The request of a run: its options and thread mode.
 #[derive(Clone, Copy)]
 pub struct Request<'r> {
     pub runtime: &'r Runtime,
     pub options: &'r Options,
-    /// The widest vectors that a run may have: no wider than the target's.
+    /// The widest vectors that a run may use: no wider than the target's.
     pub width: VectorWidth,
     pub threads: ThreadMode,
 }
@@ -79,7 +79,7 @@ impl Runtime {
         }
     }
 
-    /// What is asked for, on this target.
+    /// The request of these options, on this target.
     #[inline]
     pub fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         let width = options.vector_width.map_or(self.target, |asked| asked.min(self.target));
@@ -87,19 +87,19 @@ impl Runtime {
         Request { runtime: self, options, width, threads }
     }
 
-    /// Why vectors are not as wide as is asked for, if it is the target that lacks them.
+    /// The reason why vectors are narrower than requested, if the target lacks them.
     pub fn narrowed(&self, options: &Options) -> Option<String> {
         options.vector_width.and_then(|asked| asked.missing_on(self.target))
     }
 
-    /// Why nothing can be compiled, if that is known already.
+    /// The reason why nothing can be compiled, if it is already known.
     pub fn known_no_compiler(&self) -> Option<&str> {
         let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
         self.refused.get().or_else(compiler).map(String::as_str)
     }
 
-    /// Why nothing can be compiled, if that is so, found out before anything is: that there is a compiler does not say
-    /// whether its code may be executed.
+    /// The reason why nothing can be compiled, if there is one, determined before the first compilation by executing some code: a
+    /// compiler may exist although its code may not be executed.
     pub fn probe(&self) -> Option<&str> {
         if self.refused.get().is_none()
             && self.kernels.len() == 0
@@ -112,7 +112,7 @@ impl Runtime {
         self.no_compiler()
     }
 
-    /// Why nothing can be compiled, if that is so.
+    /// The reason why nothing can be compiled, if there is one.
     pub fn no_compiler(&self) -> Option<&str> {
         self.refused.get().map(String::as_str).or_else(|| self.compiler().err())
     }
@@ -123,7 +123,7 @@ impl Runtime {
         self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
     }
 
-    /// A kernel's machine code, if it is kept or another thread is making it and is waited for; else it is compiled here.
+    /// A kernel's machine code: the one that is kept, or that another thread is making if this one waits; else it is compiled here.
     pub fn compile(
         &self,
         key: KernelKey,
@@ -145,14 +145,14 @@ impl Runtime {
         })
     }
 
-    /// Compiles a kernel. `None` where executable memory is refused, now and from then on, and for a kernel that is too
-    /// much for the compiler.
+    /// Compiles a kernel. `None` if executable memory is refused, now and from then on, and for a kernel that is too large for the
+    /// compiler.
     fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Executable>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
         match compiler.prepare(&key.kernel, functions, &key.access, key.width, key.purpose) {
             Ok(compiled) => {
                 self.compilations.fetch_add(1, Ordering::Relaxed);
-                // Code takes whole pages, and what is kept beside it about as much again.
+                // Code takes whole pages, and the data kept with it about as much again.
                 let weight = compiled.code_size().next_multiple_of(4096) * 2;
                 self.kernels.insert(key, compiled.clone(), weight);
                 Ok(Some(compiled))
@@ -161,18 +161,18 @@ impl Runtime {
                 let _ = self.refused.set(e.to_string());
                 Ok(None)
             }
-            // This kernel is too much for the compiler; others are not.
+            // This kernel is too large for the compiler; others may not be.
             Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
             Err(e) => Err(e),
         }
     }
 }
 
-/// What comes of asking for machine code.
+/// The result of a request for machine code.
 pub enum Compilation {
     Code(Executable),
-    /// The compiler does not take the kernel, or there is none.
+    /// The compiler does not accept the kernel, or there is none.
     Refused,
-    /// Another thread compiles it, and is not waited for.
+    /// Another thread is compiling it, and this one does not wait.
     Elsewhere,
 }

@@ -1,8 +1,8 @@
-//! How a stage is walked that combines each element along an axis with those before it.
+//! The loops of a stage that scans: each element along an axis is accumulated with the previous ones.
 //!
-//! Elements are stored where the results go, tile by tile, and each tile is scanned in place while it is in cache: some whole runs
-//! along the axis, or the next rows of a long one. A run is scanned by one thread; where there are fewer of them than threads, all elements are stored
-//! first, by all threads. The bits depend on the elements alone.
+//! Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in cache: some complete
+//! runs along the axis, or the next rows of a long run. A run is scanned by one thread; if there are fewer runs than threads, all
+//! threads first store all elements. The bits depend on the elements alone.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -17,34 +17,34 @@ use crate::engine::blocks::Cut;
 use crate::engine::outcome::Pace;
 use crate::engine::stored::stored;
 
-/// Nanoseconds to scan an element, about.
+/// Approximate nanoseconds to scan an element.
 const SCAN: f64 = 2.0;
 /// Bytes of a tile: within a second-level cache.
 const TILE: usize = 128 << 10;
 /// Bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
 pub const STRETCH: usize = 1 << 20;
 
-/// How a stage that scans is walked.
+/// The loops of a stage that scans.
 pub struct Scanned {
-    /// The loops of all elements, which go behind the initial ones.
+    /// The loops that store all elements, after the initial ones.
     pub plan: LoopPlan,
     /// None where a row is too long for tiles, where an input is packed, and where there are no elements.
     pub tiles: Option<Tiles>,
     scan: Scan,
     dtype: DType,
-    /// Elements that are scanned beside each other.
+    /// The number of elements in a row: they are scanned independently.
     width: usize,
-    /// How many runs there are.
+    /// The number of runs.
     pub count: usize,
     /// Bytes of the initial elements of a run, and of the whole run.
     front: usize,
     bytes: usize,
 }
 
-/// Stores the elements of a block, which go to this memory.
+/// A function that stores the elements of a block in this memory.
 pub type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
 
-/// What a thread takes at a time: runs, and the memory of their results. Its number is that of its block, if it is one.
+/// The unit that a thread takes: runs, with the memory of their results. Its number is that of its block, if it is one.
 pub struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
@@ -53,10 +53,10 @@ pub struct Share<'m> {
 
 /// The tiles of a scan.
 pub struct Tiles {
-    /// Cuts the axes before the scanned one into blocks of whole runs, or each run into blocks of its rows.
+    /// The division of the axes before the scanned one into blocks of complete runs, or of each run into blocks of its rows.
     pub cut: Cut,
     is_along: bool,
-    /// The loops of a block, and of the last one along the last axis that is cut.
+    /// The loops of a block, and of the last block along the last divided axis.
     pub plans: [LoopPlan; 2],
 }
 
@@ -73,13 +73,13 @@ impl Tiles {
         if shape.elements() == 0 || row > STRETCH || plan.operands().iter().any(is_packed) {
             return None;
         }
-        // Without axes before it, the run is the only one.
+        // Without axes before the scanned one, there is only one run.
         let is_along = run > TILE || axis == 0;
         let (extents, bytes) = if is_along { (&shape[..=axis], row) } else { (&shape[..axis], run) };
         let cut = Cut::new(extents, (TILE / bytes).max(1), bytes);
         let plan = |rows: usize| {
             let part = cut.part(stage, rows).ok()?;
-            // The rows of a long run are given without the initial ones.
+            // The rows of a long run are given without the initial elements.
             let offset = if is_along { 0 } else { outputs.offset };
             let output = Layout { shape: part.shape.clone(), offset, ..outputs.clone() };
             stored(&part, &[output]).ok()
@@ -90,13 +90,13 @@ impl Tiles {
 }
 
 impl Scanned {
-    /// How a stage is walked; none if it scans nothing.
+    /// The loops of a stage; `None` if it scans nothing.
     pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
         let (scan, axis) = stage.scan()?;
         let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
         let width: usize = shape[axis + 1..].iter().product();
         let front = if stage.initial { width } else { 0 };
-        // Those of the results, from behind the initial elements of the first run on.
+        // The layout of the results, beginning after the initial elements of the first run.
         let results = Layout::contiguous(stage.output_shape());
         let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
         let of = |plan: LoopPlan| Scanned {
@@ -117,12 +117,12 @@ impl Scanned {
         self.count == 0 || self.bytes == 0
     }
 
-    /// The nanoseconds, about, that scanning takes in addition to storing.
+    /// Approximate nanoseconds that scanning takes in addition to storing.
     pub fn time(&self) -> f64 {
         SCAN * self.plan.elements() as f64
     }
 
-    /// Writes initial elements.
+    /// Writes the initial elements.
     pub fn fill(&self, out: &mut [u8]) {
         let (item, first) = (self.dtype.size(), self.scan.initial(self.dtype).bits.to_le_bytes());
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
@@ -153,9 +153,9 @@ impl Scanned {
         shares
     }
 
-    /// Scans runs, whose elements `store` stores, unless they are there.
+    /// Scans runs, after `store` has stored their elements, unless these are stored already.
     ///
-    /// Errors: those of `store`, and that the run was cancelled.
+    /// Errors: those of `store`, and cancellation of the run.
     pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
         let Share { number: block, runs, memory: out } = share;
         let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
@@ -180,7 +180,7 @@ impl Scanned {
                 if let Some((store, tiles)) = tiles.filter(|(_, tiles)| tiles.is_along) {
                     store(tiles, number * tiles.cut.per_index() + i, stretch)?;
                 }
-                // The elements were counted when they were stored.
+                // The elements were already counted when they were stored.
                 pace.again(stretch.len())?;
                 state.push_in_place(stretch);
             }
@@ -188,7 +188,7 @@ impl Scanned {
         Ok(())
     }
 
-    /// Scans a run of long rows in place: some columns of all rows, and then those beside them.
+    /// Scans a run of long rows in place: some columns of all rows, and then the next columns.
     fn scan_strips(&self, elements: &mut [u8], state: &mut ScanState, pace: &mut Pace<'_>) -> Result<()> {
         let row = self.width * self.dtype.size();
         for from in (0..row).step_by(STRETCH) {

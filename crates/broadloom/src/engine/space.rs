@@ -1,9 +1,9 @@
-//! The index space of a reduction: which dimensions are kept and which are reduced, in which order they are walked, and what
-//! units threads share.
+//! The index space of a reduction: the kept and reduced dimensions, the order in which they are visited, and the units that threads
+//! share.
 //!
-//! The elements that are combined to one result are numbered in C order of the reduced axes, whatever the order in memory. A unit is a
-//! range of results, or a range of the numbers of some; it is walked as boxes, by loop plans in order, whose linear index is that of the unit's
-//! elements.
+//! The elements of one result are numbered in C order of the reduced axes, whatever the order in memory. A unit is a range of
+//! results, or a range of the numbers of some results. It is visited as boxes, by loop plans in order, whose linear index is that
+//! of the unit's elements.
 
 use std::ops::Range;
 
@@ -17,18 +17,18 @@ use smallvec::SmallVec;
 
 use crate::engine::cost;
 
-/// Bytes of the elements that are computed before they are combined, of the widest output: they stay in a first-level cache.
+/// Bytes of the widest output's elements that are computed before they are reduced: they stay in a first-level cache.
 const TILE_BYTES: usize = 16 << 10;
-/// Results that are reduced together across rows of memory: of the bytes of as many neighbours in each row.
+/// Results that are reduced together across rows of memory, in bytes of contiguous elements of each row.
 const ACROSS_BYTES: usize = 4096;
-/// The same where elements are computed first.
+/// The number of results that are reduced together across rows if elements are computed first.
 const ACROSS_COMPUTED: usize = 64;
 /// Reductions of at most this many elements run on the calling thread.
 const SHORT: usize = 1 << 12;
-/// Elements of a part of a long reduction are a multiple of this, so that few parts begin within a subtree.
+/// The number of elements in a part of a long reduction is a multiple of this, so that few parts begin within a subtree.
 pub const PART: usize = 1 << 14;
 
-/// A dimension: its extent, and the distance of neighbours for each input, in elements.
+/// A dimension: its extent, and the distance of consecutive elements for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Dim {
     extent: usize,
@@ -37,17 +37,17 @@ struct Dim {
 
 type Dims = SmallVec<[Dim; 4]>;
 
-/// How the elements of results lie.
+/// The order of a reduction's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Those of one result follow each other.
+    /// The elements of one result are consecutive.
     Along,
-    /// So many neighbouring results follow each other, for each number.
+    /// For each number, the elements of `width` adjacent results are consecutive.
     Across { width: usize },
 }
 
 impl Form {
-    /// Results that are combined together.
+    /// The number of results that are reduced together.
     pub fn width(self) -> usize {
         match self {
             Form::Along => 1,
@@ -56,51 +56,51 @@ impl Form {
     }
 }
 
-/// What one thread reduces at a time: all elements of some results, or some of the elements of [so many](Form::width) neighbouring results at
-/// most.
+/// The unit that one thread reduces: all elements of some results, or some elements of at most [`width`](Form::width) adjacent
+/// results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// In C order.
+    /// The results, in C order.
     pub results: Range<usize>,
     pub numbers: Range<usize>,
 }
 
 /// A box of a unit.
 pub struct Cells {
-    /// Where each input begins, in elements.
+    /// The offset of the box in each input, in elements.
     starts: SmallVec<[isize; 4]>,
-    /// The extents of the last dimensions that are walked, outermost first.
+    /// The extents of the last dimensions that are visited, outermost first.
     pub extents: SmallVec<[usize; 6]>,
-    /// The linear index of its first element in the unit's results, of which each has all of its elements.
+    /// The linear index of its first element among the unit's results, counting all elements of each result.
     pub first: usize,
 }
 
-/// How a stage that reduces is walked.
+/// The index space of a stage that reduces.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// The dimensions of the results, outermost first; at least one.
     kept: Dims,
     /// The dimensions that are reduced, outermost first; at least one.
     reduced: Dims,
-    /// Where each input begins, in elements.
+    /// The offset of the first element in each input, in elements.
     offsets: SmallVec<[isize; 4]>,
     /// Bytes of an element of each input, and whether it is generated.
     inputs: SmallVec<[(usize, bool); 4]>,
-    /// How many results there are.
+    /// The number of results.
     pub results: usize,
-    /// How many elements are combined to one.
+    /// The number of elements that are reduced to one result.
     pub count: usize,
-    /// The elements that are computed at a time, about.
+    /// The approximate number of elements that are computed at a time.
     pub tile: usize,
     pub form: Form,
-    /// The loops of a unit with all results, or across as many as are reduced together.
+    /// The loops of a unit of all results, or across as many as are reduced together.
     whole: std::result::Result<LoopPlan, LoopPlanError>,
-    /// Whether the kernel computes nothing.
+    /// Whether the kernel only loads its inputs.
     pub is_bare: bool,
 }
 
 impl Space {
-    /// The same, so many results of which are combined together, or each by itself.
+    /// The space with `width` results reduced together, or each result by itself.
     pub fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
         space.form = if width == 1 { Form::Along } else { Form::Across { width } };
@@ -108,7 +108,7 @@ impl Space {
         space
     }
 
-    /// How a stage that reduces is walked.
+    /// The index space of a stage that reduces.
     pub fn new(stage: &Stage) -> Space {
         let axes = stage.axes;
         let dim = |axis: usize| Dim {
@@ -139,7 +139,7 @@ impl Space {
             reduced,
             offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
             inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source == Source::Index)).collect(),
-            // Between two tiles a run can be cancelled.
+            // A run can be cancelled between two tiles.
             tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
             form: Form::Along,
             whole: Err(LoopPlanError::TooLarge),
@@ -153,7 +153,7 @@ impl Space {
     }
 
     fn inner(&self) -> (&Dim, &Dim) {
-        // There is one of each at least.
+        // There is at least one of each.
         (&self.kept[self.kept.len() - 1], &self.reduced[self.reduced.len() - 1])
     }
 
@@ -177,7 +177,8 @@ impl Space {
         }
     }
 
-    /// The dimensions that a unit walks: those of the results too, or across the reduced ones and some neighbouring results.
+    /// The dimensions that a unit visits: including those of the results, or, across rows, the reduced ones and some adjacent
+    /// results.
     fn walked(&self) -> SmallVec<[&Dim; 6]> {
         let (outer, inner) = match self.form {
             Form::Along => (&self.kept[..], &[][..]),
@@ -186,7 +187,7 @@ impl Space {
         outer.iter().chain(&self.reduced).chain(inner).collect()
     }
 
-    /// The extents of a whole unit.
+    /// The extents of a complete unit.
     fn extents(&self) -> SmallVec<[usize; 6]> {
         let mut extents: SmallVec<[usize; 6]> = self.walked().iter().map(|dim| dim.extent).collect();
         if let (Form::Across { width }, Some(last)) = (self.form, extents.last_mut()) {
@@ -195,7 +196,7 @@ impl Space {
         extents
     }
 
-    /// The loops over a box of these extents of the last dimensions that are walked, relative to its first element.
+    /// The loops over a box with these extents of the last dimensions, relative to its first element.
     pub fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
         let walked = self.walked();
         let walked = &walked[walked.len() - extents.len()..];
@@ -209,7 +210,7 @@ impl Space {
             .zip(&strides)
             .map(|(&(item, is_generated), strides)| OperandLayout { item, offset: 0, strides, is_generated });
         let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
-        // Across, a block has all of the results that are combined together.
+        // Across rows, a block has all of the results that are reduced together.
         match (self.form, plan.mode()) {
             (Form::Across { .. }, LoopMode::Tiled) => LoopPlan::in_rows(extents, layouts, LoopPlan::MIN_ROW),
             _ => Ok(plan),
@@ -221,24 +222,24 @@ impl Space {
         self.whole.as_ref().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
     }
 
-    /// The loops over a box, if they are those of a whole unit.
+    /// The loops over a box, if they are those of a complete unit.
     pub fn whole_of(&self, cells: &Cells) -> Option<&LoopPlan> {
         self.whole.as_ref().ok().filter(|_| cells.extents == self.extents())
     }
 
-    /// Where each input begins in a box, in bytes.
+    /// The offset of a box in each input, in bytes.
     pub fn starts_of(&self, cells: &Cells) -> impl Iterator<Item = isize> {
         cells.starts.iter().zip(&self.inputs).map(|(&start, &(item, _))| start * item as isize)
     }
 
-    /// Whether the kernel computes nothing, so that elements are combined where they are: in memory, or in the tiles that they are
+    /// Whether the kernel only loads its inputs, so that elements are reduced in place: in memory, or in the tiles that they are
     /// packed into.
     pub fn takes_inputs(&self) -> bool {
         let is_each = |plan: &LoopPlan| plan.accesses().all(|access| access != Access::Splat);
         self.is_bare && self.whole.as_ref().is_ok_and(is_each)
     }
 
-    /// Where the elements of an input begin and end that are all elements of all results one after the other, if they are.
+    /// The range of an input that consists of all elements of all results in order, if they are contiguous.
     pub fn neighbours(&self, input: usize) -> Option<Range<usize>> {
         let plan = self.whole.as_ref().ok().filter(|plan| plan.is_linear() && self.form == Form::Along)?;
         let start = usize::try_from(self.offsets[input]).ok()?;
@@ -246,12 +247,12 @@ impl Space {
             .then(|| start..start + self.results * self.count)
     }
 
-    /// Whether there are a few elements, and nothing is computed of them.
+    /// Whether there are only a few elements, and they are not computed.
     fn is_short(&self) -> bool {
         self.is_bare && (1..=SHORT).contains(&(self.results * self.count))
     }
 
-    /// Whether the elements of each result are long runs that machine code may combine before it writes them.
+    /// Whether the elements of each result are long contiguous ranges, which machine code may reduce before it writes them.
     pub fn has_long_runs(&self) -> bool {
         let follows = |plan: &LoopPlan| !plan.operands().iter().any(|operand| operand.class().is_tiled());
         let longest = |plan: &LoopPlan| plan.rows_and_cols().1.min(self.count) >= self.tile / 2;
@@ -263,7 +264,8 @@ impl Space {
                 .is_ok_and(|plan| plan.mode() == LoopMode::Direct && follows(plan) && longest(plan))
     }
 
-    /// How many pieces the results are cut into, each [so many](Form::width) neighbours along the last kept dimension.
+    /// The number of pieces that the results are divided into, each with [`width`](Form::width) adjacent results along the last
+    /// kept dimension.
     pub fn pieces(&self) -> usize {
         let inner = self.inner().0.extent;
         self.results / inner.max(1) * inner.div_ceil(self.form.width())
@@ -277,7 +279,7 @@ impl Space {
         row * inner + block * width..row * inner + inner.min((block + 1) * width)
     }
 
-    /// Whether so many parts have ranges of the elements of a result; else each has results of its own.
+    /// Whether this many parts are ranges of the elements of a result; otherwise each part has results of its own.
     pub fn has_ranges(&self, parts: usize) -> bool {
         self.pieces() < parts && self.count >= 2 * PART
     }
@@ -342,7 +344,7 @@ impl Space {
         })
     }
 
-    /// Goes to an index of some dimensions, numbered in C order.
+    /// Advances the offsets to an index of some dimensions, numbered in C order.
     fn go_to<'d>(
         &self,
         starts: &mut [isize],
@@ -357,19 +359,19 @@ impl Space {
     }
 }
 
-/// A reduction of a few elements that are neighbours, as they are in memory.
+/// A reduction of a few contiguous elements, read in place.
 pub struct ShortReduction {
     reduction: Reduction,
     dtype: DType,
-    /// The elements of a result.
+    /// The number of elements of a result.
     count: usize,
     input: usize,
-    /// Where all of them are in its memory.
+    /// The range of all elements in the input's memory.
     bytes: Range<usize>,
 }
 
 impl ShortReduction {
-    /// What a stage does that is walked so, if that is nothing else: for each output its reduction.
+    /// The short reductions of a stage, one for each output, if it consists of such reductions only.
     pub fn all(stage: &Stage, space: &Space) -> Option<SmallVec<[ShortReduction; 1]>> {
         let of = |(output, reduction): (&KernelOutput, Reduction)| {
             let input = output.value.index();
@@ -381,9 +383,9 @@ impl ShortReduction {
         if space.is_short() { all.collect() } else { None }
     }
 
-    /// Runs those of a stage.
+    /// Runs the short reductions of a stage.
     ///
-    /// PERF: the usual short call, without a thought of tiles and threads.
+    /// PERF: the usual short call, without tiles or threads.
     #[inline]
     pub fn run(all: &[ShortReduction], operands: &mut Operands<'_>) -> Result<()> {
         let _ieee = FloatEnv::ieee();
@@ -397,7 +399,7 @@ impl ShortReduction {
     }
 }
 
-/// The dimensions, neighbours joined wherever all inputs step from one row to the next as inside of one; at least one.
+/// The dimensions, joined wherever the step of every input from row to row continues its step within a row; at least one.
 fn collapsed(dims: Dims, inputs: usize) -> Dims {
     let mut out = Dims::new();
     for dim in dims {

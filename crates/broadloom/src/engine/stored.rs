@@ -1,12 +1,12 @@
-//! The loops over the elements that a stage computes.
+//! The loops that store the elements of a stage.
 
 use broadloom_core::fuse::{Source, Stage};
 use broadloom_core::{DType, Layout};
 use broadloom_ir::loop_plan::{LoopPlan, LoopPlanError, OperandLayout};
 use smallvec::SmallVec;
 
-/// The loops over the elements that a stage computes, where inputs are in memory or generated as their layouts say, and outputs
-/// are laid out so.
+/// The loops that store the elements of a stage, with inputs in memory or generated according to their layouts, and outputs with
+/// these layouts.
 pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
@@ -29,7 +29,7 @@ pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan
     LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
 }
 
-/// The layouts of a stage's outputs where all are contiguous over its elements.
+/// The layouts of a stage's outputs, if all are contiguous over its elements.
 pub fn contiguous(stage: &Stage) -> SmallVec<[Layout; 2]> {
     stage.outputs.iter().map(|_| Layout::contiguous(stage.shape.clone())).collect()
 }

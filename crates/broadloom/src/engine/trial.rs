@@ -1,10 +1,10 @@
-//! A trial run of both executors, where estimates are too close to choose by.
+//! A trial run of both executors, used when the estimates are too close.
 //!
-//! It takes a few runs of each, in turns, and compares the shortest. It decides speed, never bits.
+//! It times a few runs of each, alternately, and compares the shortest. It affects speed, never bits.
 
 use std::time::Duration;
 
-/// Runs of each executor; the first warms up and does not count.
+/// Number of runs of each executor; the first warms up and does not count.
 const RUNS: u8 = 4;
 
 /// The shortest runs of a trial, in nanoseconds.
@@ -14,11 +14,11 @@ pub struct Measured {
     pub compiled: f64,
 }
 
-/// What has been measured of one stage, by the interpreter and by machine code.
+/// The measurements of one stage, for the interpreter and for machine code.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     runs: [u8; 2],
-    /// The shortest, in nanoseconds.
+    /// The shortest run of each, in nanoseconds.
     best: [f64; 2],
 }
 
@@ -29,18 +29,18 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Whether machine code is to run next; none once both have.
+    /// Whether machine code is to run next; `None` once the trial is over.
     pub fn turn(&self) -> Option<bool> {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }
 
-    /// The shortest runs, once both have had theirs.
+    /// The shortest run of each, once both have had all their runs.
     pub fn result(&self) -> Option<Measured> {
         let [interpreted, compiled] = self.best;
         self.turn().is_none().then_some(Measured { interpreted, compiled })
     }
 
-    /// Notes a run.
+    /// Records a run.
     pub fn note(&mut self, jit: bool, time: Duration) {
         let who = usize::from(jit);
         if self.runs[who] >= RUNS {
@@ -64,13 +64,13 @@ mod tests {
         while let Some(jit) = trial.turn() {
             turns.push(jit);
             assert_eq!(trial.result(), None);
-            // The second run of each is the shortest but for the first.
+            // The second run of each is the shortest, except for the first.
             let time = [1, 20, 30, 40][turns.iter().filter(|t| **t == jit).count() - 1];
             trial.note(jit, Duration::from_nanos(if jit { time } else { 2 * time }));
         }
         assert_eq!(turns, [true, false, true, false, true, false, true, false]);
         assert_eq!(trial.result(), Some(Measured { interpreted: 40.0, compiled: 20.0 }));
-        // It is over.
+        // The trial is over, so the run is ignored.
         trial.note(true, Duration::from_nanos(5));
         assert_eq!(trial.result(), Some(Measured { interpreted: 40.0, compiled: 20.0 }));
     }

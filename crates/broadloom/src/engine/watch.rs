@@ -1,8 +1,8 @@
 //! Progress, cancellation and time limits of a run.
 //!
-//! Everything that can run long goes through [`Watch::check`] at intervals of bounded time: between the parts of a stage, between
-//! tiles and stretches of a reduction, while another thread makes what this one waits for. A time limit is a cancellation with
-//! another cause. Nothing is held or borrowed while a function of the caller's runs.
+//! Everything that can run long calls [`Watch::check`] at intervals of bounded time: between the parts of a stage, between tiles
+//! and stretches of a reduction, and while it waits for another thread. A time limit is a cancellation with another cause. No lock
+//! or borrow is held while a function of the caller's runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::ThreadId;
@@ -12,11 +12,10 @@ use broadloom_core::{Error, ErrorKind, Result};
 
 use crate::engine::options::Options;
 
-/// How a run of a kernel, or an evaluation of arrays, can be watched and stopped.
+/// The means to watch and stop a run of a kernel, or an evaluation of arrays.
 ///
-/// It goes to [`Kernel::run_with`](crate::Kernel::run_with) and [`Call::run_with`](crate::Call::run_with), to
-/// [`Array::eval_watched`](crate::Array::eval_watched) and its like, and to
-/// [`eval_many_watched`](crate::eval_many_watched).
+/// It is an argument of [`Kernel::run_with`](crate::Kernel::run_with) and [`Call::run_with`](crate::Call::run_with), of
+/// [`Array::eval_watched`](crate::Array::eval_watched) and its variants, and of [`eval_many_watched`](crate::eval_many_watched).
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
@@ -35,18 +34,18 @@ use crate::engine::options::Options;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct Control<'c> {
-    /// Once it is true, the run ends with an error of kind [`Cancelled`](ErrorKind::Cancelled). It is looked at before
-    /// anything is planned, while another thread compiles what this one waits for, and before each chunk: of 131 072 elements at
-    /// most, and of fewer (down to 256) where functions are computed. A run without `progress` and without host functions that is
-    /// estimated to take less than 10 ms on one thread is one chunk. Any thread may set it, and a signal handler.
+    /// Once it is true, the run ends with an error of kind [`Cancelled`](ErrorKind::Cancelled). It is checked before anything is
+    /// planned, while another thread compiles a kernel that this one waits for, and before each chunk: of at most 131 072 elements,
+    /// and of fewer (down to 256) if functions are computed. A run without `progress` and without host functions that is estimated
+    /// to take less than 10 ms on one thread is one chunk. Any thread may set it, and so may a signal handler.
     pub cancel: Option<&'c AtomicBool>,
-    /// Called after each chunk, from the thread that computed it: on several threads at once, and not in order. The
-    /// floating-point environment is the IEEE default. A panic of it ends the run, as soon as the chunks that have begun
-    /// are done, and goes on in the thread that runs or evaluates.
+    /// Called after each chunk, on the thread that computed it: on several threads at once, and in any order. The floating-point
+    /// environment is the IEEE default. A panic in it ends the run, as soon as the chunks that have begun are done, and is resumed
+    /// on the calling thread.
     pub progress: Option<&'c (dyn Fn(Progress) + Sync)>,
-    /// Asks whether to go on: called where `cancel` is looked at, but by the thread alone that runs or evaluates, and every 50 ms at
-    /// most. Once it is false, the run ends as by `cancel`. It is for applications that have to look for themselves, such as the
-    /// interpreter of a language for its signals.
+    /// Returns whether to continue. It is called where `cancel` is checked, but only on the calling thread, and at most every 50
+    /// ms. Once it returns false, the run ends as by `cancel`. It is for applications that have to poll, such as the interpreter of
+    /// a language for its signals.
     pub poll: Option<&'c (dyn Fn() -> bool + Sync)>,
 }
 
@@ -62,7 +61,7 @@ impl Control<'_> {
         self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
-    /// Whether to go on, of a call that has not begun.
+    /// Checks whether a call that has not begun is cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         match self.is_cancelled() {
             true => Err(Error::new(ErrorKind::Cancelled, "the run was cancelled before it began")),
@@ -71,50 +70,49 @@ impl Control<'_> {
     }
 }
 
-/// How far a run is: in elements of all of its loops together.
+/// The progress of a run, in elements of all of its loops together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Elements that are computed.
+    /// Number of elements computed so far.
     pub done: usize,
-    /// Elements to compute.
+    /// Number of elements to compute.
     pub total: usize,
 }
 
-/// The elements that a plan reads and computes, and an estimate of the time.
+/// The work of a plan: the elements that it reads and computes, and an estimate of the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Elements of all loops, those that are reduced included.
+    /// Elements of all loops, including those that are reduced.
     pub elements: usize,
-    /// The nanoseconds that they take on one thread, estimated rather too high than too low; infinite with host functions, of
-    /// which nothing is known.
+    /// A high estimate of the nanoseconds on one thread; infinite with host functions, whose cost is unknown.
     pub time: f64,
 }
 
 impl Work {
-    /// Both together.
+    /// The sum of both.
     pub fn and(self, other: Work) -> Work {
         Work { elements: self.elements.saturating_add(other.elements), time: self.time + other.time }
     }
 }
 
-/// Nanoseconds of estimated work from which on a run is watched.
+/// Runs of at least this many estimated nanoseconds are watched.
 const LONG: f64 = 10e6;
-/// A run is watched too if its estimate is at least its time limit over this.
+/// A run is also watched if its estimate is at least its time limit divided by this.
 const MARGIN: f64 = 16.0;
-/// How often [`Control::poll`] is called at most.
+/// The minimum time between two calls of [`Control::poll`].
 const POLL: Duration = Duration::from_millis(50);
 
-/// A call that is watched.
+/// The watch of a call: its control, its time limit, and its progress.
 pub(crate) struct Watch<'w> {
     control: Control<'w>,
     began: Instant,
     limit: Option<Duration>,
-    /// The thread that runs or evaluates.
+    /// The calling thread.
     caller: ThreadId,
-    /// When it polled last, in nanoseconds from the beginning.
+    /// The time of the last poll, in nanoseconds from the beginning.
     polled: AtomicU64,
-    /// Whether the poll has said no.
+    /// Whether the poll has returned false.
     refused: AtomicBool,
     done: AtomicUsize,
     /// Elements of all loops; 0 before they are planned.
@@ -122,9 +120,9 @@ pub(crate) struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// The watch of a call that begins now; none without a control and a time limit.
+    /// The watch of a call that begins now; `None` without a control and a time limit.
     ///
-    /// Errors: that the call was cancelled already.
+    /// Errors: the call was already cancelled.
     pub fn begin(control: Option<&Control<'w>>, options: &Options) -> Result<Option<Watch<'w>>> {
         if control.is_none() && options.max_time.is_none() {
             return Ok(None);
@@ -142,7 +140,7 @@ impl<'w> Watch<'w> {
         watch.check().map(|()| Some(watch))
     }
 
-    /// The watch of a call, once its work is known; none where that ends before anyone would stop it.
+    /// The watch of a call, once its work is known; `None` if the call ends before it could be stopped.
     ///
     /// Errors: those of [`Watch::check`].
     pub fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
@@ -152,7 +150,7 @@ impl<'w> Watch<'w> {
         Ok(is_long(Some(&watch.control), watch.limit, work).then_some(watch))
     }
 
-    /// Whether to go on.
+    /// Returns an error if the call is cancelled or its time limit exceeded.
     pub fn check(&self) -> Result<()> {
         let control = &self.control;
         if control.is_cancelled() || self.refused.load(Ordering::Relaxed) {
@@ -179,7 +177,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Asks the caller, on its thread, if it was not asked just now.
+    /// Polls, if this is the calling thread and the last poll is long enough ago.
     fn poll(&self, poll: &(dyn Fn() -> bool + Sync), now: Duration) -> bool {
         let now = now.as_nanos() as u64;
         let is_due = now.saturating_sub(self.polled.load(Ordering::Relaxed)) >= POLL.as_nanos() as u64;
@@ -199,7 +197,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Notes that elements are done.
+    /// Counts elements as done.
     pub(super) fn done(&self, elements: usize) {
         if elements == 0 {
             return;
@@ -229,7 +227,7 @@ mod tests {
         let work = |time| Work { elements: 1, time };
         let (flag, told) = (Control::default(), Control { progress: Some(&|_| ()), ..Control::default() });
         let second = Some(Duration::from_secs(1));
-        // Without a control and a limit nothing can stop a run.
+        // Without a control and a limit, nothing can stop a run.
         assert!(!is_long(None, None, work(f64::INFINITY)));
         assert!(!is_long(Some(&flag), None, work(9e6)) && is_long(Some(&flag), None, work(11e6)));
         assert!(is_long(Some(&told), None, work(1.0)) && is_long(Some(&flag), None, work(f64::INFINITY)));

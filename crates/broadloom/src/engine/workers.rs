@@ -1,9 +1,9 @@
-//! The threads that share the work of a stage with the caller's.
+//! The threads that share the work of a stage with the calling thread.
 //!
-//! They are the process's own, started when work is first worth sharing, and asleep between evaluations. The caller works
-//! too, and waits for those alone that have begun a chunk of its evaluation; meanwhile it runs nothing else: no job of a rayon
-//! pool, nor a chunk of another evaluation, since its stack may hold a lock that such a job asks for. Where threads are
-//! refused, or stayed behind in the process that this one was forked from, the caller works alone.
+//! They belong to the process, are started when work is first worth sharing, and sleep between evaluations. The calling thread
+//! works as well, and waits only for threads that have begun a chunk of its evaluation. While it waits it runs no other work: no
+//! job of a rayon pool, nor a chunk of another evaluation, since its stack may hold a lock that such a job needs. If threads are
+//! refused, or were left behind in the process that this one was forked from, the caller works alone.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,27 +18,27 @@ use broadloom_mem::{SharedJob, lend};
 use crate::engine::cost;
 use crate::engine::options::Options;
 
-/// The most threads of an evaluation, the caller's included.
+/// Maximum number of threads of an evaluation, including the caller's.
 const MOST: usize = 256;
-/// Bytes of address space that must be available when a thread is started. It takes 2 MiB for its stack and, with glibc, 64 MiB
-/// for a heap of its own; if these were the last, an allocation that can't fail would end the process, as the one of the stack for
-/// signals, with which std begins each thread.
+/// Bytes of address space that must be available when a thread is started. It takes 2 MiB for its stack and, with glibc, 64 MiB for
+/// a heap of its own. If nothing remained, an allocation that can't fail would end the process, such as that of the signal stack
+/// with which std begins each thread.
 const HEADROOM: usize = 96 << 20;
-/// For how long no other thread is started after one was refused.
+/// The time after a refusal during which no other thread is started.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// How often a thread that has nothing to do looks again before it sleeps: some 20 µs, in which the next evaluation of a series
-/// begins. Measured beside rayon's scope on two processors, 60 µs to 1 ms of work: no slower with any pause between two
-/// evaluations, while 32 lost to it after a pause of 20 µs.
+/// The number of times that an idle thread yields before it sleeps: some 20 µs, in which the next evaluation of a series begins.
+/// Compared with rayon's scope on two processors, 60 µs to 1 ms of work: no slower with any pause between two evaluations, while 32
+/// was slower after a pause of 20 µs.
 const YIELDS: usize = 64;
-/// How long the caller waits for the others before it looks for something else.
+/// The time that the caller waits for the others before it calls `meanwhile`.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// How many sleeping threads each that has found work wakes in turn: all of them soon, none by a long queue.
+/// The number of sleeping threads that each thread with work wakes: all are woken soon, without a long sequence on one thread.
 const WAKES: usize = 2;
 
 /// The process's threads for evaluations.
 static WORKERS: Workers = Workers::new();
 
-/// How many threads are to share work of so many nanoseconds; those that are missing are started.
+/// The number of threads that are to share work of this many nanoseconds; missing threads are started.
 pub fn threads(options: &Options, time: f64) -> usize {
     let useful = cost::threads(time, MOST);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
@@ -47,22 +47,22 @@ pub fn threads(options: &Options, time: f64) -> usize {
     1 + WORKERS.ensure(limit(options).min(useful) - 1)
 }
 
-/// Runs `work` on this thread and on up to `threads` - 1 others at the same time, which come as they find time, or not at all. While
-/// this thread has nothing to do but to wait for the others, it calls `meanwhile` now and then.
+/// Runs `work` on this thread and concurrently on up to `threads` - 1 others, as far as they are free. While this thread only waits
+/// for the others, it calls `meanwhile` from time to time.
 ///
-/// Errors: the process was forked by `work`, while others had begun.
+/// Errors: the process was forked by `work`, after other threads had begun.
 pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
     let done = lend(work, |job| {
         let posted = WORKERS.post(job, threads - 1);
         work();
         drop(posted);
-        // That the process was forked is said in the end.
+        // A fork is reported at the end.
         let _ = meanwhile.map(|meanwhile| job.wait(PATIENCE, meanwhile));
     });
     done.map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }
 
-/// The most threads that the caller allows: by option, by the rayon pool that it is called in, or as many as there are
+/// The maximum number of threads that the caller allows: by option, by the rayon pool that it is called in, or the number of
 /// processors.
 fn limit(options: &Options) -> usize {
     let given = options
@@ -71,9 +71,9 @@ fn limit(options: &Options) -> usize {
     given.unwrap_or_else(default_threads).clamp(1, MOST)
 }
 
-/// What rayon would have: `RAYON_NUM_THREADS`, or as many threads as there are processors.
+/// The number that rayon would use: `RAYON_NUM_THREADS`, or the number of processors.
 fn default_threads() -> usize {
-    // PERF: asking the system takes longer than a short evaluation.
+    // PERF: a system call takes longer than a short evaluation.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let known = KNOWN.load(Ordering::Relaxed);
     if known > 0 {
@@ -85,33 +85,33 @@ fn default_threads() -> usize {
     threads
 }
 
-/// See the module's head.
+/// The threads of the process with the queue of jobs that they share.
 struct Workers {
-    /// The process whose threads they are; 0 before the first is started.
+    /// The process that the threads belong to; 0 before the first is started.
     process: AtomicU32,
-    /// How many there are.
+    /// The number of threads.
     started: AtomicUsize,
-    /// When a thread was refused last. The lock is held while threads are started.
+    /// The time of the last refusal. The lock is held while threads are started.
     refused: Mutex<Option<Instant>>,
     queue: Mutex<Queue>,
-    /// How many more threads the queue's jobs take: read without the lock.
+    /// The number of threads that the queue's jobs can still take; read without the lock.
     wanted: AtomicUsize,
     wake: Condvar,
 }
 
 struct Queue {
     jobs: VecDeque<Posted>,
-    /// How many threads sleep.
+    /// The number of sleeping threads.
     asleep: usize,
 }
 
-/// A job that takes some more threads.
+/// A job that can take some more threads.
 struct Posted {
     job: Arc<SharedJob>,
     seats: usize,
 }
 
-/// A job in the queue, which leaves it when the caller is done.
+/// A guard for a job in the queue, which is removed when the caller is done.
 struct InQueue<'w> {
     workers: &'w Workers,
     job: &'w Arc<SharedJob>,
@@ -129,14 +129,14 @@ impl Workers {
         }
     }
 
-    /// Whether the threads are this process's: in a forked child there are none, and a lock may be held for good.
+    /// Whether the threads belong to this process: in a forked child there are none, and a lock may be held forever.
     fn are_ours(&self) -> bool {
         let process = std::process::id();
         let first = self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
         first.map_or_else(|owner| owner == process, |_| true)
     }
 
-    /// Sees to it that there are so many threads, if the system lets them be; how many of them there are.
+    /// Starts threads until there are this many, if the system permits; returns how many of the wanted ones there are.
     fn ensure(&'static self, wanted: usize) -> usize {
         if !self.are_ours() {
             return 0;
@@ -164,16 +164,16 @@ impl Workers {
         }
     }
 
-    /// What each of the threads does.
+    /// The main loop of each thread.
     fn serve(&self) {
         loop {
             let job = self.next();
-            // What an evaluation's own closure lets out: neither the thread nor the process ends by it.
+            // A panic that an evaluation's closure lets through ends neither the thread nor the process.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
         }
     }
 
-    /// The next job that takes another thread.
+    /// Waits for the next job that can take another thread.
     fn next(&self) -> Arc<SharedJob> {
         for _ in 0..YIELDS {
             if self.wanted.load(Ordering::Relaxed) > 0 {
@@ -193,7 +193,7 @@ impl Workers {
         }
     }
 
-    /// Offers a job to so many threads, as long as the guard lives.
+    /// Offers a job to `seats` threads, as long as the guard lives.
     fn post<'w>(&'w self, job: &'w Arc<SharedJob>, seats: usize) -> InQueue<'w> {
         let mut queue = self.lock();
         queue.jobs.push_back(Posted { job: job.clone(), seats });
@@ -201,7 +201,7 @@ impl Workers {
         InQueue { workers: self, job }
     }
 
-    /// Wakes some of the threads that sleep, if there is something for them to do.
+    /// Wakes some of the sleeping threads, if there is work for them.
     fn changed(&self, queue: MutexGuard<'_, Queue>) {
         let wanted = queue.seats();
         self.wanted.store(wanted, Ordering::Relaxed);
@@ -220,7 +220,7 @@ impl Queue {
         self.jobs.iter().map(|posted| posted.seats).sum()
     }
 
-    /// Takes a seat of the job that waits longest.
+    /// Takes a seat of the job that has waited longest.
     fn take(&mut self) -> Option<Arc<SharedJob>> {
         let first = self.jobs.front_mut()?;
         first.seats -= 1;
@@ -233,7 +233,7 @@ impl Queue {
 
 impl Drop for InQueue<'_> {
     fn drop(&mut self) {
-        // In a child that was forked meanwhile the lock may be held for good, and the queue serves nobody.
+        // In a child that was forked in the meantime the lock may be held forever, and no thread serves the queue.
         if self.workers.are_ours() {
             let mut queue = self.workers.lock();
             queue.jobs.retain(|posted| !Arc::ptr_eq(&posted.job, self.job));

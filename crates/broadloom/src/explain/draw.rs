@@ -1,7 +1,7 @@
-//! The graph as an image: nodes in boxes with their types, a colour and a frame for each kernel.
+//! Draws the graph as an image: nodes in boxes with their types, with a colour and a frame for each kernel.
 //!
-//! Each node that a result needs is drawn once, in the kernel that computes it first. A graph of too many nodes is drawn
-//! as its kernels, and one of too many kernels not at all.
+//! Each node that a result needs is drawn once, in the first kernel that computes it. A graph of too many nodes is drawn as its
+//! kernels, and one of too many kernels is not drawn.
 
 use std::fmt::Write;
 
@@ -15,16 +15,16 @@ use rustc_hash::FxHashMap;
 use crate::explain::explanation::{Explanation, bytes};
 use crate::explain::layers::{self, HEIGHT, Item, Places, Point};
 
-/// The most boxes of a picture.
+/// Maximum number of boxes in a picture.
 const MAX_BOXES: usize = 250;
-/// The most characters of a line in a box.
+/// Maximum number of characters of a line in a box.
 const MAX_CHARS: usize = 34;
-/// Width of a character of 13 px, in a font whose characters are of one width.
+/// Width of a character of 13 px in a monospaced font.
 const CHAR: f64 = 7.9;
-/// Colours, in turn.
+/// Number of colours, used in turn.
 const COLOURS: usize = 8;
 
-/// What the page and the picture have in common: classes `k0` … `k7` are the colours of kernels.
+/// The style sheet of the page and the picture: classes `k0` … `k7` are the colours of kernels.
 pub const STYLE: &str = include_str!("graph.css");
 
 /// A box with two lines.
@@ -52,7 +52,7 @@ impl Explanation {
     }
 }
 
-/// Draws the graph, or the kernels, or says that it is too large.
+/// Draws the graph, or the kernels, or a note that it is too large.
 pub fn picture(e: &Explanation) -> Markup {
     let nodes = e.live().iter().filter(|live| **live).count();
     if nodes == 0 {
@@ -66,7 +66,7 @@ pub fn picture(e: &Explanation) -> Markup {
     render(&drawing)
 }
 
-/// Every live node, with what it is computed from.
+/// A drawing of every live node with its operands.
 fn graph(e: &Explanation) -> Drawing {
     let live = e.live();
     let kernel_of = assign(e, &live);
@@ -128,7 +128,7 @@ fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
             }
         }
     }
-    // Readers come after what they read: views, inputs and constants go to the first of theirs.
+    // Readers come after their operands: views, inputs and constants belong to the first of their readers.
     for id in e.graph.ids().rev().filter(|id| live[id.index()]) {
         let own = kernel_of[id.index()].min(last);
         kernel_of[id.index()] = own;
@@ -138,7 +138,7 @@ fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
             }
         }
     }
-    // Edges go down, whatever a view was pushed through.
+    // Edges go down, even if rewriting has moved a view.
     for id in e.graph.ids().filter(|id| live[id.index()]) {
         let below = e.graph.node(id).kind.operands().map(|a| kernel_of[a.index()]).max().unwrap_or(0);
         kernel_of[id.index()] = kernel_of[id.index()].max(below);
@@ -146,7 +146,7 @@ fn assign(e: &Explanation, live: &[bool]) -> Vec<usize> {
     kernel_of
 }
 
-/// A box per kernel, with the inputs and temporaries between them.
+/// A drawing with a box per kernel, and the inputs and temporaries between them.
 fn kernels(e: &Explanation) -> Drawing {
     let mut drawing = Drawing { boxes: Vec::new(), edges: Vec::new(), frames: Vec::new() };
     let (mut inputs, mut temps): (FxHashMap<u32, usize>, FxHashMap<u32, usize>) = Default::default();
@@ -205,7 +205,7 @@ fn render(drawing: &Drawing) -> Markup {
         .collect();
     let places = layers::place(&items, &drawing.edges);
     let frames = around(drawing, &items, &places);
-    // A frame's title may be wider than what is in it.
+    // A frame's title may be wider than its contents.
     let width = frames.iter().map(|(_, at, size)| at.0 + size.0 + 12.0).fold(places.width, f64::max);
     let view = format!("0 0 {width:.0} {:.0}", places.height);
     html! {
@@ -232,7 +232,7 @@ fn render(drawing: &Drawing) -> Markup {
     }
 }
 
-/// The place and size of the frame of each kernel that is drawn with one.
+/// The position and size of the frame of each kernel that is drawn with one.
 fn around(drawing: &Drawing, items: &[Item], places: &Places) -> Vec<(usize, Point, Point)> {
     let mut frames = Vec::new();
     for (i, name) in drawing.frames.iter().enumerate() {
@@ -256,7 +256,7 @@ fn colour(kernel: usize) -> String {
     format!("k{}", kernel % COLOURS)
 }
 
-/// From the lower edge of a box through all points to the upper edge of another, upright at each.
+/// A curve from the lower edge of a box through all points to the upper edge of another, vertical at each.
 fn curve(route: &[Point]) -> String {
     let mut d = String::new();
     let last = route.len().saturating_sub(1);

@@ -1,7 +1,7 @@
-//! The data of an explanation, from which its text and its page are made.
+//! The data of an explanation, from which its text and its page are generated.
 //!
-//! An [`Explanation`] is the same on one machine for one state of the engine: it has no addresses, no measured times, and
-//! one order.
+//! An [`Explanation`] is reproducible on one machine for one state of the engine: it has no addresses and no measured times, and
+//! its order is fixed.
 
 use broadloom_core::fuse::{Decision, Source, Stage, Target};
 use broadloom_core::graph::{Graph, NodeId};
@@ -14,11 +14,11 @@ use broadloom_ir::{VectorWidth, printable};
 use crate::lower::Place;
 use broadloom_mem::Listing;
 
-/// How expressions would be evaluated: the typed graph, what rewriting made of it, the kernels and why it was cut into
-/// these, who would run each and why, what they move and compute; on request their code.
+/// A description of an evaluation: the typed graph, the rewritten graph, the kernels and the reasons for their division, the
+/// executor of each and the reason, their traffic and operations; on request their code.
 ///
-/// Its `Display` is text to read; its form may change in any version. [`Explanation::to_html`] is a page of the same.
-/// Both are the same for the same expressions, options and state of the engine's caches.
+/// Its `Display` is text for people, whose form may change in any version. [`Explanation::to_html`] is a page with the same
+/// contents. Both are the same for the same expressions, options and state of the engine's caches.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -33,46 +33,46 @@ use broadloom_mem::Listing;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// Before rewriting.
+    /// The graph before rewriting.
     pub(crate) typed: (Graph, Vec<NodeId>),
-    /// After it. Rules leave nodes behind that no root needs.
+    /// The graph after rewriting. It may contain nodes that no root needs any more.
     pub(crate) graph: Graph,
     pub(crate) roots: Vec<NodeId>,
     pub(crate) firings: Vec<Firing>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) temps: Vec<(DType, Shape)>,
     pub(crate) stages: Vec<Step>,
-    /// Which stages run block by block, or why they don't.
+    /// The stages that run block by block, or the reason why none do.
     pub(crate) blocks: Vec<String>,
-    /// What is explained, in a line; empty for arrays.
+    /// The subject of the explanation, in a line; empty for arrays.
     pub(crate) about: String,
-    /// The names of inputs, by slot, and of results, by number; empty where they have none.
+    /// The names of inputs, by slot, and of results, by number; empty if they have none.
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
-    /// What tells the memory of each slot apart, where it has some: [`Explanation::with_inputs`] finds it by that.
+    /// The identity of each slot's memory, if it has some, by which [`Explanation::with_inputs`] finds it.
     pub(crate) places: Vec<Place>,
-    /// The number of each root among the arrays that are explained.
+    /// The number of each root among the explained arrays.
     pub(crate) numbers: Vec<usize>,
     /// The numbers of arrays that own their values already.
     pub(crate) settled: Vec<usize>,
 }
 
-/// A stage, and what would run it.
+/// A stage, with its chosen executor.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub stage: Stage,
-    /// The node behind each instruction.
+    /// The node of each instruction.
     pub nodes: Vec<NodeId>,
-    /// What the plan of its loops makes of each input.
+    /// The access class of each input in the plan of its loops.
     pub access: Vec<AccessClass>,
     /// Bytes read and written.
     pub read: usize,
     pub written: usize,
-    /// How it combines its elements, if it does, a line each.
+    /// The ways in which it reduces elements, one line each; empty if it does not.
     pub combining: Vec<String>,
     /// Its chosen executor; `None` for a stage without elements.
     pub run: Option<Run>,
-    /// Its code, or why there is none, if it was asked for.
+    /// Its code, or the reason why there is none, if code was requested.
     pub code: Option<Result<Listing, String>>,
 }
 
@@ -81,27 +81,27 @@ pub(crate) struct Step {
 pub(crate) struct Run {
     pub jit: bool,
     pub why: String,
-    /// How wide the vectors of its machine code are, and why no wider.
+    /// The vector width of its machine code, and the reason why it is not wider.
     pub width: VectorWidth,
     pub narrowed: Option<String>,
     pub threads: usize,
-    /// Estimated nanoseconds on one thread, of either, and to compile.
+    /// Estimated nanoseconds of each executor on one thread, and of compiling.
     pub interpreted: f64,
     pub compiled: f64,
     pub compile: f64,
     /// Whether it uses non-temporal stores.
     pub streams: bool,
-    /// Whether nothing is computed: elements are combined where they are in memory.
+    /// Whether elements are reduced where they are in memory, without a kernel.
     pub folds: bool,
 }
 
 impl Explanation {
-    /// How many kernels there are.
+    /// The number of kernels.
     pub fn kernels(&self) -> usize {
         self.stages.len()
     }
 
-    /// How many bytes the kernels read and write, temporaries included, at least: an element that serves several is
+    /// The minimum number of bytes that the kernels read and write, including temporaries: an element that is used several times is
     /// counted once.
     pub fn bytes(&self) -> u64 {
         self.stages
@@ -109,13 +109,13 @@ impl Explanation {
             .fold(0, |sum: u64, s| sum.saturating_add((s.read as u64).saturating_add(s.written as u64)))
     }
 
-    /// How many operations and conversions on elements the kernels do, and how many elements are combined with others; those
-    /// that serve a row, or all, are counted once for it.
+    /// The number of operations and conversions on elements in the kernels, and of elements reduced or scanned; those that are
+    /// uniform over a row, or over everything, are counted once for it.
     pub fn operations(&self) -> u64 {
         self.stages.iter().fold(0, |sum: u64, s| sum.saturating_add(s.operations()))
     }
 
-    /// Which nodes after rewriting the roots need.
+    /// For each node after rewriting, whether the roots need it.
     pub(super) fn live(&self) -> Vec<bool> {
         let mut live = vec![false; self.graph.nodes().len()];
         self.roots.iter().for_each(|r| live[r.index()] = true);
@@ -146,7 +146,7 @@ impl Explanation {
         name_or(self.outputs.get(number), format_args!("result {number}"))
     }
 
-    /// A line for stages that run block by block, and for each array that owns its values already.
+    /// A line about stages that run block by block, and one for each array that owns its values already.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let shared = |&number: &usize| {
             format!("{} is in memory already: it is shared, and nothing runs for it", self.result(number))
@@ -155,7 +155,7 @@ impl Explanation {
     }
 }
 
-/// The name, in one line; without one, the other words.
+/// The name, in one line; if there is none, the alternative.
 pub(super) fn name_or(name: Option<&String>, words: impl std::fmt::Display) -> String {
     match name {
         Some(name) if !name.is_empty() => printable(name).into_owned(),
@@ -164,13 +164,13 @@ pub(super) fn name_or(name: Option<&String>, words: impl std::fmt::Display) -> S
 }
 
 impl Step {
-    /// Instructions that are computed once for the call, once for each row, and for each element.
+    /// The numbers of instructions that are computed once per call, once per row, and once per element.
     pub(super) fn instructions(&self) -> [usize; 3] {
         let kernel = &self.stage.kernel;
         let depths = kernel.depths(|input| self.access.get(input) == Some(&AccessClass::Uniform));
         let mut counts = [0; 3];
         let of_body = &depths[kernel.values() - kernel.body.len()..];
-        // The canonical NaN is part of the operation that it is put after.
+        // The canonical NaN is part of the operation before it.
         let written = |inst: &Inst| !matches!(inst.code, Code::Apply(Op::CanonicalNan, _));
         for (depth, _) in of_body.iter().zip(&kernel.body).filter(|(_, inst)| written(inst)) {
             counts[match depth {
@@ -193,12 +193,12 @@ impl Step {
         call.saturating_add(row.saturating_mul(rows)).saturating_add(element.saturating_mul(elements))
     }
 
-    /// What each element is combined with others for: so many results.
+    /// The number of outputs that are reduced or scanned.
     pub(super) fn combinations(&self) -> usize {
         if self.stage.stores() { 0 } else { self.stage.outputs.len() }
     }
 
-    /// The index space, and the shape that its elements are combined to.
+    /// The index space, and the shape that its elements are reduced to.
     pub(super) fn space(&self) -> String {
         match self.stage.stores() {
             true => self.stage.shape.to_string(),
@@ -215,14 +215,14 @@ impl Step {
         }
     }
 
-    /// The vectors of its machine code, if that runs it.
+    /// The vectors of its machine code, if machine code runs it.
     pub(super) fn vectors(&self) -> Option<String> {
         let run = self.run.as_ref().filter(|run| run.jit)?;
         Some(vectors(run.width, run.narrowed.as_deref()))
     }
 }
 
-/// How wide vectors are, and why no wider.
+/// A vector width, and the reason why it is not wider.
 pub(super) fn vectors(width: VectorWidth, narrowed: Option<&str>) -> String {
     match narrowed {
         Some(why) => format!("vectors of {width} bits, no wider: {why}"),
@@ -230,12 +230,12 @@ pub(super) fn vectors(width: VectorWidth, narrowed: Option<&str>) -> String {
     }
 }
 
-/// Bytes in words, in powers of 1000.
+/// A number of bytes as text, in powers of 1000.
 pub(super) fn bytes(n: u64) -> String {
     scaled(n, "B", &["kB", "MB", "GB", "TB", "PB", "EB"])
 }
 
-/// A count in words.
+/// A count as text.
 pub(super) fn count(n: u64) -> String {
     scaled(n, "", &["thousand", "million", "billion", "trillion", "quadrillion", "quintillion"])
 }
@@ -255,7 +255,7 @@ fn scaled(n: u64, unit: &str, larger: &[&str]) -> String {
     }
 }
 
-/// Nanoseconds in words.
+/// Nanoseconds as text.
 pub(super) fn time(ns: f64) -> String {
     match ns {
         ns if ns < 999.5 => format!("{ns:.0} ns"),

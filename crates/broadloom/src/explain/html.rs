@@ -1,7 +1,7 @@
 //! An explanation as a page.
 //!
-//! The page is one file of HTML that is well-formed XML too. It has no scripts and nothing from elsewhere, and every
-//! text is escaped by the macro that it goes through, since names come from anywhere.
+//! The page is one file of HTML that is also well-formed XML. It has no scripts and no external resources, and the macro escapes
+//! all text, since names may come from untrusted sources.
 
 use broadloom_core::fuse::Decision;
 use broadloom_mem::FloatEnv;
@@ -12,15 +12,15 @@ use crate::explain::explanation::{Explanation, Run, Step, bytes, count, time, ve
 use crate::explain::text::{plural, results};
 use broadloom_mem::Listing;
 
-/// The most lines of a graph that a page lists.
+/// Maximum number of lines that a page lists of a graph.
 const MAX_LINES: usize = 5000;
 
 impl Explanation {
-    /// The page: one file that needs no other, without scripts, light or dark as the reader's system is.
+    /// A page in one file without external resources or scripts, light or dark according to the reader's system.
     ///
-    /// Titles, names and values are escaped, wherever they come from. Graphs of hundreds of nodes are drawn as kernels.
+    /// All titles, names and values are escaped. Graphs of hundreds of nodes are drawn as kernels.
     pub fn to_html(&self, title: &str) -> String {
-        // Places and figures are computed in floats, whatever the application has set.
+        // Positions and figures are computed with floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         page(self, title)
     }
@@ -43,7 +43,7 @@ fn page(e: &Explanation, title: &str) -> String {
         (DOCTYPE)
         html lang="en" {
             head {
-                // Written so that a reader of XML takes it too.
+                // Written such that an XML parser accepts it as well.
                 (PreEscaped("<meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
                 title { (title) }
                 style { (PreEscaped(include_str!("page.css"))) }
@@ -88,7 +88,7 @@ fn fired(e: &Explanation) -> String {
     }
 }
 
-/// Lines under a summary that opens them; the summary alone if there are none.
+/// Lines under a summary that expands them; the summary alone if there are none.
 fn listing(summary: &str, lines: &[String], open: bool) -> Markup {
     let shown = &lines[..lines.len().min(MAX_LINES)];
     html! {
@@ -187,7 +187,7 @@ fn machine_code(code: &Listing) -> String {
     format!("Machine code: {} bytes with constants, blocks of {} elements, {vectors}", code.bytes, code.lanes)
 }
 
-/// A row with a bar as long as the time is, of the longest of the three.
+/// A row with a bar whose length is the time, relative to the longest of the three.
 fn bar(what: &str, ns: f64, run: &Run) -> Markup {
     let longest = run.interpreted.max(run.compiled).max(run.compile);
     let width = format!("width:{:.1}%", (ns / longest * 100.0).clamp(0.5, 100.0));

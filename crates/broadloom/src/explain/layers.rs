@@ -1,26 +1,25 @@
-//! Where to draw the nodes of a graph: in layers, as Sugiyama, Tagawa and Toda describe it.
+//! Places the nodes of a graph in layers, with the method of Sugiyama, Tagawa and Toda.
 //!
-//! Boxes come in an order in which operands are first, each in a band, with edges that go down; bands lie below each
-//! other, and boxes of a layer never overlap. The same input gives the same picture, and time and memory are bounded by
-//! boxes × layers.
+//! Boxes are given with operands first, each in a band, and edges go down; bands are below each other, and boxes of a layer never
+//! overlap. The same input gives the same picture, and time and memory are bounded by boxes × layers.
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
     pub width: f64,
-    /// Bands are numbered from the top.
+    /// The band, numbered from the top.
     pub band: usize,
-    /// Above everything in its band that is not loose, side by side.
+    /// Whether it is placed above all boxes of its band that are not loose, next to other loose ones.
     pub loose: bool,
 }
 
 /// A point of the picture, from the upper left corner.
 pub type Point = (f64, f64);
 
-/// The picture.
+/// The positions of a picture.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// The middle of each box.
+    /// The centre of each box.
     pub boxes: Vec<Point>,
     /// The points that each edge goes through, from box to box.
     pub routes: Vec<Vec<Point>>,
@@ -28,19 +27,19 @@ pub struct Places {
     pub height: f64,
 }
 
-/// Of a box.
+/// The height of a box.
 pub const HEIGHT: f64 = 40.0;
-/// From layer to layer, and from band to band beyond that.
+/// The distance between layers, and the additional one between bands.
 const STEP: f64 = 74.0;
 const BAND: f64 = 34.0;
-/// Between neighbours of a layer.
+/// The gap between adjacent boxes of a layer.
 const GAP: f64 = 16.0;
-/// Around everything.
+/// The margin of the picture.
 const MARGIN: f64 = 28.0;
-/// How often orders and places are improved; beyond, little changes.
+/// Number of iterations that improve orders and positions; more change little.
 const ROUNDS: usize = 12;
 
-/// A box, or the place where a long edge crosses a layer.
+/// A box, or the position where a long edge crosses a layer.
 struct Spot {
     layer: usize,
     width: f64,
@@ -73,7 +72,7 @@ pub fn place(items: &[Item], edges: &[(usize, usize)]) -> Places {
     }
 }
 
-/// The layer of each box, as low as its operands allow, and the height at which each layer begins.
+/// The layer of each box, as low as its operands allow, and the vertical position of each layer.
 fn layers(items: &[Item], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<f64>) {
     let mut operands: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
     edges.iter().for_each(|&(from, to)| operands[to].push(from));
@@ -94,7 +93,7 @@ fn layers(items: &[Item], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<f64>) {
         }
         top += if first == 0 { 0.0 } else { BAND };
         for n in first..=last {
-            // The box of a band begins below what is loose in it.
+            // The box of a band begins below its loose boxes.
             top += if n == below { BAND } else { 0.0 };
             tops.push(top);
             top += STEP;
@@ -103,7 +102,7 @@ fn layers(items: &[Item], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<f64>) {
     (layer, tops)
 }
 
-/// Gives long edges a spot in each layer that they cross, shared by the edges of one box; and neighbours to all.
+/// Adds a spot for long edges in each layer that they cross, shared by the edges of one box, and links all adjacent spots.
 fn thread(spots: &mut Vec<Spot>, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut threads: Vec<Vec<usize>> = vec![Vec::new(); spots.len()];
     let mut routes = Vec::with_capacity(edges.len());
@@ -130,7 +129,7 @@ fn thread(spots: &mut Vec<Spot>, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     routes
 }
 
-/// Orders each layer by where its neighbours are, so that few edges cross.
+/// Orders each layer by the positions of the linked spots, so that few edges cross.
 fn order(spots: &[Spot], rows: &mut [Vec<usize>]) {
     let mut at: Vec<f64> = vec![0.0; spots.len()];
     let number = |row: &[usize], at: &mut Vec<f64>| {
@@ -147,7 +146,7 @@ fn order(spots: &[Spot], rows: &mut [Vec<usize>]) {
                 mean(near.iter().map(|&j| at[j])).unwrap_or(at[i])
             };
             let mut sorted: Vec<(f64, usize)> = row.iter().map(|&i| (key(i), i)).collect();
-            // Stable: what is even stays in its order.
+            // The sort is stable: equal ones keep their order.
             sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
             row.iter_mut().zip(sorted).for_each(|(to, (_, i))| *to = i);
             number(row, &mut at);
@@ -155,7 +154,7 @@ fn order(spots: &[Spot], rows: &mut [Vec<usize>]) {
     }
 }
 
-/// Moves the boxes of each layer to their neighbours, as near as the order and the gaps allow.
+/// Moves the boxes of each layer towards their linked spots, as near as the order and the gaps allow.
 fn settle(spots: &mut [Spot], rows: &[Vec<usize>]) {
     for row in rows {
         let mut x = 0.0;
@@ -172,7 +171,7 @@ fn settle(spots: &mut [Spot], rows: &[Vec<usize>]) {
             let wanted: Vec<f64> = row
                 .iter()
                 .map(|&i| {
-                    // The layer that was moved before counts for more.
+                    // The layer that was moved previously counts more.
                     let (up, below) = (spots[i].up.iter(), spots[i].down.iter());
                     let near = |j: &usize| spots[*j].x;
                     let (first, second) = match down {
@@ -192,14 +191,14 @@ fn settle(spots: &mut [Spot], rows: &[Vec<usize>]) {
     }
 }
 
-/// The places nearest to the wanted ones, in the sum of squares, that keep the order and the gaps: by pooling
-/// neighbours that want to pass each other.
+/// The positions nearest to the wanted ones (least squares) that keep the order and the gaps, found by pooling adjacent ones whose
+/// wanted positions conflict.
 fn apart(wanted: &[f64], widths: &[f64]) -> Vec<f64> {
     let mut offset = vec![0.0; wanted.len()];
     for i in 1..wanted.len() {
         offset[i] = offset[i - 1] + (widths[i - 1] + widths[i]) / 2.0 + GAP;
     }
-    // Blocks of the mean of what their members want, and how many they are.
+    // Blocks, each with the mean of its members' wanted positions and the number of members.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     for (want, offset) in wanted.iter().zip(&offset) {
         let mut block = (want - offset, 1);

@@ -1,6 +1,6 @@
 //! An explanation as text.
 //!
-//! A line is about one node, one rule or one stage, and stages are numbered as everywhere.
+//! Each line is about one node, one rule or one stage, and stages are numbered as everywhere else.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::explain::explanation::{Explanation, Step, bytes, count, name_or, time
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Figures are scaled in floats, whatever the application has set.
+        // Figures are scaled with floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
@@ -71,7 +71,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// The lines of a graph's nodes that are wanted, inputs with their names.
+    /// The lines of the wanted nodes of a graph; inputs have their names.
     pub(super) fn lines(&self, graph: &Graph, wanted: impl Fn(NodeId) -> bool) -> Vec<String> {
         let text = graph.to_string();
         let lines = text.lines().zip(graph.ids()).filter(|(_, id)| wanted(*id));
@@ -85,7 +85,7 @@ impl Explanation {
         lines.map(named).collect()
     }
 
-    /// The rules that fired, a line each.
+    /// The rules that were applied, one line each.
     pub(super) fn rules(&self) -> impl Iterator<Item = String> {
         self.firings
             .iter()
@@ -124,7 +124,7 @@ impl Explanation {
         )
     }
 
-    /// What an input reads: whose memory, how it lies, how it is accessed.
+    /// The source of an input: its memory, its layout and its access.
     pub(super) fn input(&self, step: &Step, j: usize) -> [String; 3] {
         let input = &step.stage.inputs[j];
         let class = match step.access.get(j) {

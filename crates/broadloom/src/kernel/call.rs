@@ -1,7 +1,7 @@
-//! A kernel bound to layouts: what is left is memory.
+//! A kernel bound to layouts, to be run on memory.
 //!
-//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first
-//! store; nothing is planned in a run, and nothing allocated in a short one.
+//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first store; a run
+//! plans nothing, and a short one allocates nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::kernel::memory::{Form, In, Out};
 use crate::kernel::port::Port;
 use crate::kernel::specialisation::{Specialisation, count};
 
-/// A kernel for inputs of known shapes and strides: what [`Kernel::bind`] gives, to be run many times.
+/// A kernel for inputs of known shapes and strides: the result of [`Kernel::bind`], to be run many times.
 ///
 /// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. A run costs some tens of
 /// nanoseconds more than its work.
@@ -45,11 +45,11 @@ pub struct Call {
 }
 
 impl Kernel {
-    /// Binds the extents, inputs and outputs being row-major: what is left for [`Call::run`] is memory.
+    /// Binds the extents, with row-major inputs and outputs, so that [`Call::run`] only needs memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is not given,
-    /// or given twice with two extents.
+    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is missing, or given twice
+    /// with two extents.
     pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
         let mut binding = Binding::default();
         for (name, extent) in extents {
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(Call { kernel: self.clone(), bound: self.specialised(layouts)? })
     }
 
-    /// Binds the layouts of these inputs, of which neither memory nor values count.
+    /// Binds the layouts of these inputs; their memory and values are not used.
     ///
     /// # Errors
     /// Those of [`Kernel::run`] for the inputs.
@@ -88,21 +88,20 @@ impl Kernel {
 }
 
 impl Call {
-    /// Runs the kernel: one operand per input and output, each with the dtype and layout that it is bound to.
+    /// Runs the kernel, with one operand per input and output, each with the dtype and layout that it is bound to.
     ///
     /// # Errors
-    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that
-    /// don't fit, before anything is written; those of [`Array::eval`](crate::Array::eval), and then the outputs are
-    /// unspecified.
+    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match,
+    /// before anything is written; and those of [`Array::eval`](crate::Array::eval), after which the outputs are unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
         self.bound.run(&self.kernel.0.options, inputs, outputs, None)
     }
 
-    /// [`Call::run`], watched.
+    /// [`Call::run`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`Call::run`]; [`ErrorKind::Cancelled`], and then the outputs are unspecified.
+    /// Those of [`Call::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
     pub fn run_with<'o>(
         &self,
         inputs: &[In<'_>],
@@ -112,10 +111,10 @@ impl Call {
         self.bound.run(&self.kernel.0.options, inputs, outputs, Some(control))
     }
 
-    /// Computes these rows of the outputs (indices of their first axis), on this thread: for an application that shares
-    /// the work among threads of its own. Inputs are given whole; outputs are the memory of these rows alone.
+    /// Computes these rows of the outputs (indices of their first axis), on this thread: for an application that divides the work
+    /// among its own threads. Inputs are given completely; outputs are the memory of these rows alone.
     ///
-    /// Rows that are as many as in an earlier run cost no planning.
+    /// A number of rows that an earlier run had needs no planning.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -135,8 +134,8 @@ impl Call {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Call::run`]; [`ErrorKind::Shape`] for rows that are not there, for outputs without a common first
-    /// axis, and for a kernel with views or reductions in it.
+    /// Those of [`Call::run`]; [`ErrorKind::Shape`] for rows that do not exist, for outputs without a common first axis, and for a
+    /// kernel with views or reductions.
     pub fn run_range<'o>(
         &self,
         rows: Range<usize>,
@@ -160,7 +159,7 @@ impl Call {
             wanted.check(i, given)?;
             let mut layout = wanted.layout.clone();
             let mut region = given.region;
-            // Where `...` is no axes at all, the first axis is the one behind it.
+            // If `...` has no axes, the first axis is the next one.
             let first = port.dims.iter().find(|dim| has_rest || **dim != Dim::Rest);
             if layout.shape.rank() == of.rank() && first == Some(&axis) {
                 let step = layout.strides[0];
@@ -169,11 +168,11 @@ impl Call {
                     false => layout.shape[0] - rows.end,
                 };
                 let left_out = layout.shape[0] - rows.len();
-                // The same layout for rows from any start: one plan serves them all.
+                // The layout is the same for rows from any start, so that one plan serves them all.
                 region = region.skip(rows_before * step.unsigned_abs() * given.dtype.size());
                 let mut extents: SmallVec<[usize; 4]> = layout.shape[..].into();
                 extents[0] = rows.len();
-                // Of no rows, it means nothing.
+                // Without rows the offset is unspecified.
                 let offset = (layout.offset + left_out as isize * step.min(0)).max(0) as usize;
                 layout = Form { offset, shape: &extents, strides: Some(&layout.strides) }.layout()?;
             }
@@ -192,20 +191,20 @@ impl Call {
         part.run(&kernel.alone, &given, outputs, None)
     }
 
-    /// Compiles now what the first runs would have to wait for, whatever it costs.
+    /// Compiles the machine code that the first runs would otherwise wait for, whatever it costs.
     ///
-    /// Machine code is made for the kernel, not for the extents: other calls of the same kernel find it. Operands whose
-    /// elements don't follow each other may need other code, which their first run compiles.
+    /// Machine code is made for the kernel, not for the extents: other calls of the same kernel use it. Operands that are not
+    /// contiguous may need other code, which their first run compiles.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the compiler fails. Where machine code is not available, or not wanted
-    /// ([`Options::executor`](crate::Options::executor)), nothing happens.
+    /// [`ErrorKind::Internal`] if the compiler fails. If machine code is not available, or not wanted
+    /// ([`Options::executor`](crate::Options::executor)), nothing is done.
     pub fn compile(&self) -> Result<()> {
         self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))
     }
 
-    /// How long a run takes on one thread, estimated rather too high than too low; [`Duration::MAX`] for kernels with host functions, of
-    /// which nothing is known.
+    /// A high estimate of the time of a run on one thread; [`Duration::MAX`] for kernels with host functions, whose cost is
+    /// unknown.
     ///
     /// ```
     /// use std::time::Duration;
@@ -238,14 +237,14 @@ impl Call {
         self.bound.layouts().map(|layout| &layout.shape[..])
     }
 
-    /// Who would run each of the kernel's loops now, in their order: under [`Executor::Auto`] that changes as a kernel
-    /// is run, since machine code has to pay for being compiled.
+    /// The executor that would run each of the kernel's loops now, in order. Under [`Executor::Auto`] it changes as a kernel is
+    /// run, since machine code has to pay for its compilation.
     pub fn executors(&self) -> Vec<Executor> {
         self.bound.executors(&self.kernel.0.options)
     }
 
-    /// How wide the vectors of each loop's machine code are, in the order of [`Call::executors`]; `None` for a loop that the
-    /// interpreter would run.
+    /// The vector width of each loop's machine code, in the order of [`Call::executors`]; `None` for a loop that the interpreter
+    /// would run.
     pub fn vector_widths(&self) -> Vec<Option<VectorWidth>> {
         self.bound.vector_widths(&self.kernel.0.options)
     }

@@ -1,7 +1,7 @@
 //! Explains what a run of a kernel would do.
 //!
-//! An [`Explanation`] of a kernel runs nothing and binds nothing for good: what runs have shown is looked at, not
-//! changed.
+//! An [`Explanation`] of a kernel runs nothing and binds nothing permanently: it reads the measurements of previous runs without
+//! changing them.
 
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
@@ -10,15 +10,15 @@ use super::{Call, Kernel};
 use crate::engine::{Asked, Detail, Engine};
 use crate::explain::Explanation;
 
-/// The extent that a dynamic dimension is explained with.
+/// The extent that is assumed for a dynamic dimension.
 const EXTENT: usize = 1000;
 
 impl Kernel {
-    /// How the kernel would run, as text to read; its form may change in any version. Dynamic dimensions are taken as
-    /// 1000, and dynamic ranks as none: [`Call::explanation`] has others.
+    /// A description of the kernel's run, as text for people; its form may change in any version. Dynamic dimensions are taken as
+    /// 1000, and dynamic ranks as no axes; [`Call::explanation`] uses actual extents.
     ///
     /// # Errors
-    /// Those of [`Kernel::bind`]: such extents may be more than the options allow.
+    /// Those of [`Kernel::bind`]: such extents may exceed the options' limits.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -51,11 +51,11 @@ impl Kernel {
 }
 
 impl Call {
-    /// How a run would go, to be shown as text or as a page; with the CLIF and the disassembly of each of its loops, if
-    /// `code` is asked for.
+    /// A description of a run, which can be shown as text or as a page; `code` adds the CLIF and the disassembly of each of its
+    /// loops.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where memory is refused.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory is refused.
     pub fn explanation(&self, code: bool) -> Result<Explanation> {
         let inner = &self.kernel.0;
         let (template, options) = (&inner.template, &inner.options);

@@ -1,9 +1,8 @@
 //! The identity of kernels across processes.
 //!
-//! An id is a hash of the kernel's content, of which the expressions are written as the text of their
-//! [`Structure`](broadloom_core::structure::Structure). Equal ids mean equal results for equal
-//! inputs, where a host function's name stands for one function; nothing of the target, the process or the order of
-//! building goes into it.
+//! An id is a hash of the kernel's content, in which expressions are written as the text of their
+//! [`Structure`](broadloom_core::structure::Structure). Equal ids mean equal results for equal inputs, provided that a host
+//! function's name identifies one function. The target, the process and the order of building have no effect on it.
 
 use std::fmt;
 
@@ -15,9 +14,9 @@ use crate::lower::Template;
 
 /// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
 ///
-/// It is the same on every machine and in every process of one version of broadloom, and excludes what a kernel is run on:
-/// an application may keep it, compare it, and cache by it. Of a host function it has the name and the dtypes: whoever gives one
-/// name to two functions can't tell their kernels apart by it.
+/// It is the same on every machine and in every process of one version of broadloom, and does not depend on the memory that a
+/// kernel is run on: an application may store it, compare it, and use it as a cache key. It contains the name and the dtypes of a
+/// host function: two functions of the same name can't be distinguished by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId([u8; 32]);
 

@@ -1,7 +1,7 @@
 //! The memory that a kernel is run on.
 //!
-//! [`In`] and [`Out`] are slices, with shapes and strides or without, evaluated arrays, or memory at pointers. Nothing
-//! is checked here but what a type can say; a run checks before its first store.
+//! [`In`] and [`Out`] are slices, with or without shapes and strides, evaluated arrays, or memory at pointers. Apart from types
+//! nothing is checked here; a run checks everything before its first store.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
@@ -13,8 +13,8 @@ use crate::storage::Element;
 
 /// An input of a run.
 ///
-/// From a slice: its elements in row-major order, whose shape follows from the kernel's dims as long as no more than
-/// one dimension is dynamic. [`In::shaped`] says the shape, [`In::view`] the strides too.
+/// From a slice: its elements in row-major order, with a shape that follows from the kernel's dims if at most one dimension is
+/// dynamic. [`In::shaped`] specifies the shape, [`In::view`] the strides as well.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -42,16 +42,16 @@ pub struct In<'a> {
 /// A shape, and strides in elements unless the order is row-major.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form<'a> {
-    /// The element at index 0 … 0.
+    /// The position of the element at index 0 … 0.
     pub offset: usize,
     pub shape: &'a [usize],
     pub strides: Option<&'a [isize]>,
 }
 
 impl Form<'_> {
-    /// The form as a layout; strides that lead nowhere, of extents of 1 and of nothing, are as of row-major order.
+    /// The form as a layout; strides that have no effect, of extents of 1 or without elements, are those of row-major order.
     ///
-    /// Errors: `Shape` for a rank and a number of strides that differ; `Limit` for a shape beyond what memory can hold.
+    /// Errors: `Shape` if the rank and the number of strides differ; `Limit` for a shape larger than the address space.
     pub fn layout(&self) -> Result<Layout> {
         let shape = Shape::new(self.shape)?;
         if let Some(strides) = self.strides
@@ -74,13 +74,13 @@ impl Form<'_> {
         Ok(layout)
     }
 
-    /// Whether the layout, which was made of a form, is this form's.
+    /// Whether the layout, which was made from a form, is this form's.
     pub fn is(&self, layout: &Layout) -> bool {
         let Layout { shape, strides, offset } = layout;
         if *self.shape != shape[..] {
             return false;
         }
-        // PERF: no layout is made where the strides are those that it was bound to.
+        // PERF: no layout is made if the strides are those of the binding.
         self.strides.is_some_and(|own| *own == strides[..]) && isize::try_from(self.offset) == Ok(*offset)
             || self.layout().is_ok_and(|own| own == *layout)
     }
@@ -88,19 +88,19 @@ impl Form<'_> {
 
 /// The layout of a shape with strides, from an offset on, all in elements.
 ///
-/// Errors: those of [`Form::layout`]; `Memory` for an offset beyond the addresses.
+/// Errors: those of [`Form::layout`]; `Memory` for an offset beyond the address space.
 pub(crate) fn layout_of(shape: &[usize], strides: &[isize], offset: usize) -> Result<Layout> {
     Form { offset, shape, strides: Some(strides) }.layout()
 }
 
-/// Why a layout can't be of some memory.
+/// The error that a layout leaves its memory.
 pub(super) fn outside() -> Error {
     Error::new(ErrorKind::Memory, "reaches outside of its memory")
 }
 
-/// An output of a run: where the elements go.
+/// An output of a run: the memory for its elements.
 ///
-/// From a slice: in row-major order. [`Out::shaped`] says which shape is meant, [`Out::view`] the strides too.
+/// From a slice: in row-major order. [`Out::shaped`] specifies the shape, [`Out::view`] the strides as well.
 #[derive(Debug)]
 pub struct Out<'a> {
     pub(super) dtype: DType,
@@ -111,11 +111,11 @@ pub struct Out<'a> {
 pub(super) enum Place<'a> {
     /// All of these bytes, in row-major order.
     Bytes(&'a mut [u8]),
-    /// Those bytes that the form reaches.
+    /// The bytes that the form reaches.
     Formed(&'a mut [u8], Form<'a>),
     /// Memory that inputs may overlap.
     Raw(Box<ViewMut<'a>>),
-    /// As bytes, but none is written that is no bool.
+    /// Bools, written as bytes that are made valid bools.
     Bools(&'a mut [bool]),
 }
 
@@ -158,7 +158,7 @@ impl<'a> In<'a> {
         In { form: Some(Form { offset, shape, strides: Some(strides) }), ..In::from(data) }
     }
 
-    /// The elements of an array in memory, as they lie there; `None` for one that is not evaluated.
+    /// The elements of an evaluated array without a copy; `None` if it is not evaluated.
     pub fn of(array: &'a Array<'_>) -> Option<In<'a>> {
         let leaf = array.in_memory()?;
         let Layout { shape, strides, offset } = &leaf.layout;
@@ -166,7 +166,7 @@ impl<'a> In<'a> {
         Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })
     }
 
-    /// Memory of any kind: index 0 … 0 at `offset`, in elements as the strides are. The region may overlap an output
+    /// Memory of any kind: index 0 … 0 is at `offset`, and offset and strides are in elements. The region may overlap an output
     /// that is [`Out::raw`].
     pub fn raw(
         dtype: DType,
@@ -178,7 +178,7 @@ impl<'a> In<'a> {
         In { dtype, region, form: Some(Form { offset, shape, strides: Some(strides) }) }
     }
 
-    /// The elements of some bytes in row-major order, as of a slice.
+    /// Elements given as bytes, in row-major order, like a slice.
     pub fn bytes(dtype: DType, bytes: &'a [u8]) -> In<'a> {
         In { dtype, region: bytes.into(), form: None }
     }
@@ -209,7 +209,7 @@ impl<'a, T: Element> From<&'a mut Vec<T>> for Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// A bool output as bytes, which become 0 or 1; a slice of bool is an output too, by [`From`].
+    /// A bool output as bytes, which become 0 or 1. A slice of bool can be an output as well, by [`From`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -227,7 +227,7 @@ impl<'a> Out<'a> {
         Out { dtype: DType::Bool, place: Place::Bytes(bytes) }
     }
 
-    /// The elements of a slice in row-major order, and the shape that they are to have.
+    /// The elements of a slice in row-major order under a shape.
     pub fn shaped<T: Elem<Store = T>>(data: &'a mut [T], shape: &'a [usize]) -> Out<'a> {
         let form = Form { offset: 0, shape, strides: None };
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
@@ -245,26 +245,26 @@ impl<'a> Out<'a> {
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
     }
 
-    /// Memory of any kind, which may be that of inputs: exactly the same elements in the same order, or others too,
-    /// and then the results are computed aside and copied.
+    /// Memory of any kind, which may be that of inputs: if it has exactly the same elements in the same order, they are overwritten
+    /// in place; otherwise the results are computed into temporaries and copied.
     pub fn raw(dtype: DType, view: ViewMut<'a>) -> Out<'a> {
         Out { dtype, place: Place::Raw(Box::new(view)) }
     }
 
-    /// The elements of some bytes in row-major order, as of a slice; of bool they become 0 or 1.
+    /// Elements given as bytes, in row-major order, like a slice; bytes of bool become 0 or 1.
     pub fn bytes(dtype: DType, bytes: &'a mut [u8]) -> Out<'a> {
         Out { dtype, place: Place::Bytes(bytes) }
     }
 
     /// The memory as a view of this shape.
     ///
-    /// Errors: `Shape` for another shape; `Memory` for a layout that leaves its memory or meets an element twice.
+    /// Errors: `Shape` for another shape; `Memory` for a layout that leaves its memory or reaches an element twice.
     pub(super) fn view_of(place: Place<'a>, dtype: DType, shape: &Shape) -> Result<Box<ViewMut<'a>>> {
         match place {
             Place::Bytes(bytes) => view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new),
             Place::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
             Place::Raw(view) => Ok(view),
-            // They have become bytes before.
+            // They were converted to bytes before.
             Place::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
         }
     }

@@ -1,8 +1,8 @@
-//! Kernels: compile once, run many times on other memory.
+//! Kernels: compiled once, run many times on different memory.
 //!
-//! A [`Kernel`] is built of expressions of inputs that have no values yet ([`Array::input`]), or of arrays that stand
-//! for inputs, and runs on the caller's memory. It keeps no input alive; what it computes depends on expressions,
-//! options and memory alone; and everything is checked before the first store.
+//! A [`Kernel`] is built from expressions of inputs that have no values yet ([`Array::input`]), or of arrays that represent inputs,
+//! and runs on the caller's memory. It keeps no input alive, its results depend on expressions, options and memory alone, and
+//! everything is checked before the first store.
 //!
 //! ```text
 //! Kernel ─▶ layouts of the inputs ─▶ Specialisation (cached) ─▶ Call ─▶ run on memory
@@ -36,10 +36,10 @@ pub use port::Port;
 
 use specialisation::{Specialisation, count, named};
 
-/// A compiled expression, with named inputs whose extents are numbers, or symbols that each run binds.
+/// A compiled expression with named inputs, whose extents are numbers, or symbols bound by each run.
 ///
-/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It holds no input alive; literals
-/// keep the values that they had. The options that it is built with are part of it.
+/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It keeps no input alive; literals keep the
+/// values that they had. The options that it is built with are part of it.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -56,7 +56,7 @@ use specialisation::{Specialisation, count, named};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Evaluated arrays may stand for inputs too: then these are memory of the same shape.
+/// Evaluated arrays may represent inputs as well: they are then memory of the same shape.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -80,19 +80,19 @@ struct Inner {
     options: Options,
     /// The options of a run on one thread.
     alone: Options,
-    /// The only specialisation, where no dimension is dynamic.
+    /// The only specialisation, if no dimension is dynamic.
     fixed: Option<Arc<Specialisation>>,
-    /// The specialisations, by the layouts of the inputs.
+    /// The specialisations by layouts of the inputs.
     specialisations: Cache<Box<[Layout]>, Arc<Specialisation>>,
     id: OnceLock<KernelId>,
 }
 
-/// How many specialisations a kernel keeps at most; on overflow the older half is evicted.
+/// Maximum number of specialisations that a kernel keeps; on overflow the older half is evicted.
 const SPECIALISATIONS: usize = 64;
 
 impl Kernel {
-    /// A kernel of expressions of these inputs: each an [`Array::input`], or an evaluated array; the expressions must
-    /// use no other.
+    /// A kernel of expressions of these inputs, each of which is an [`Array::input`] or an evaluated array; the expressions may use
+    /// no others.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] for an input that is not evaluated, an array that is not among the inputs, or two that are
