@@ -68,7 +68,7 @@ impl<'a> Array<'a> {
     /// The elements' bytes in row-major order; evaluates what is not yet evaluated.
     ///
     /// # Errors
-    /// Those of [`Array::eval`], and if memory for the bytes is refused.
+    /// The errors of [`Array::eval`], and if memory for the bytes is refused.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let len = self.len() * self.dtype().size();
         let mut bytes = Vec::new();
@@ -102,7 +102,7 @@ impl<'a> Array<'a> {
     /// [`Array::eval_into_bytes`] with options.
     ///
     /// # Errors
-    /// Those of [`Array::eval_into_bytes`] and [`Array::eval_with`].
+    /// The errors of [`Array::eval_into_bytes`] and [`Array::eval_with`].
     pub fn eval_into_bytes_with(&self, out: &mut [u8], options: &Options) -> Result<()> {
         let (size, dtype) = (self.dtype().size(), self.dtype());
         if !out.len().is_multiple_of(size) || out.len() / size != self.len() {

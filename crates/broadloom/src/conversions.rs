@@ -107,7 +107,7 @@ impl Array<'_> {
     /// holds them, they are in row-major order, and their memory came from a vector.
     ///
     /// # Errors
-    /// Those of [`Array::to_vec`].
+    /// The errors of [`Array::to_vec`].
     ///
     /// ```
     /// use broadloom::prelude::*;

@@ -46,7 +46,7 @@ impl fmt::Display for Array<'_> {
 /// It must return the values of the chunk's only result.
 ///
 /// # Errors
-/// Those of [`Chunks::new`], except that there is no limit; and those of `evaluate`.
+/// The errors of [`Chunks::new`], except that there is no limit; and those of `evaluate`.
 ///
 /// ```
 /// use broadloom::prelude::*;

@@ -14,7 +14,7 @@ use crate::storage::Element;
 /// Evaluates several arrays at once: common parts are computed once, in one loop where that is possible.
 ///
 /// # Errors
-/// Those of [`Array::eval`]; there are no results then.
+/// The errors of [`Array::eval`]; there are no results then.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -33,7 +33,7 @@ pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
 /// [`eval_many`] with options.
 ///
 /// # Errors
-/// Those of [`Array::eval_with`]; there are no results then.
+/// The errors of [`Array::eval_with`]; there are no results then.
 pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
     many(arrays, options, None)
 }
@@ -41,7 +41,7 @@ pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Ar
 /// [`eval_many_with`] with a control: it can be cancelled, and reports its progress.
 ///
 /// # Errors
-/// Those of [`Array::eval_watched`]; there are no results then.
+/// The errors of [`Array::eval_watched`]; there are no results then.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -107,7 +107,7 @@ impl Array<'_> {
     /// [`Array::eval`] with options.
     ///
     /// # Errors
-    /// Those of [`Array::eval`], and an integer division by zero, if the options make that an error.
+    /// The errors of [`Array::eval`], and an integer division by zero, if the options make that an error.
     pub fn eval_with(&self, options: &Options) -> Result<Array<'static>> {
         self.eval_controlled(options, None)
     }
@@ -115,7 +115,7 @@ impl Array<'_> {
     /// [`Array::eval_with`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    /// The errors of [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,7 +161,7 @@ impl Array<'_> {
     /// [`Array::eval_into`] with options.
     ///
     /// # Errors
-    /// Those of [`Array::eval_into`] and [`Array::eval_with`].
+    /// The errors of [`Array::eval_into`] and [`Array::eval_with`].
     pub fn eval_into_with<T: Element>(&self, out: &mut [T], options: &Options) -> Result<()> {
         self.eval_into_controlled(out, options, None)
     }
@@ -169,7 +169,7 @@ impl Array<'_> {
     /// [`Array::eval_into_with`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the contents of
+    /// The errors of [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the contents of
     /// `out` are unspecified.
     pub fn eval_into_watched<T: Element>(
         &self,
@@ -233,7 +233,7 @@ impl Array<'_> {
     /// [`Array::eval_into_array`] with options.
     ///
     /// # Errors
-    /// Those of [`Array::eval_into_array`] and [`Array::eval_with`].
+    /// The errors of [`Array::eval_into_array`] and [`Array::eval_with`].
     pub fn eval_into_array_with(&self, out: &mut Array<'static>, options: &Options) -> Result<()> {
         self.eval_into_array_controlled(out, options, None)
     }
@@ -241,7 +241,7 @@ impl Array<'_> {
     /// [`Array::eval_into_array_with`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the values of
+    /// The errors of [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the values of
     /// `out` are unspecified.
     pub fn eval_into_array_watched(
         &self,

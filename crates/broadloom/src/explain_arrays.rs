@@ -30,7 +30,7 @@ use crate::lower::{Lowered, Place};
 /// ```
 ///
 /// # Errors
-/// Those of [`eval_many_with`](crate::eval_many_with), though nothing is computed.
+/// The errors of [`eval_many_with`](crate::eval_many_with), though nothing is computed.
 pub fn explain_many(arrays: &[&Array<'_>], options: &Options, code: bool) -> Result<Explanation> {
     let detail = if code { Detail::Code } else { Detail::Plan };
     let (settled, numbers): (Vec<usize>, Vec<usize>) =
@@ -44,7 +44,7 @@ impl Array<'_> {
     /// A description of the expression's evaluation, as text for people; its form may change in any version.
     ///
     /// # Errors
-    /// Those of [`Array::eval`], though nothing is computed.
+    /// The errors of [`Array::eval`], though nothing is computed.
     pub fn explain(&self) -> Result<String> {
         self.explain_with(&Options::default(), false)
     }
@@ -52,7 +52,7 @@ impl Array<'_> {
     /// [`Array::explain`] with options; `code` adds the CLIF and the disassembly of each kernel.
     ///
     /// # Errors
-    /// Those of [`Array::eval_with`], though nothing is computed.
+    /// The errors of [`Array::eval_with`], though nothing is computed.
     pub fn explain_with(&self, options: &Options, code: bool) -> Result<String> {
         self.explanation(options, code).map(|explanation| explanation.to_string())
     }
@@ -61,7 +61,7 @@ impl Array<'_> {
     /// [`Explanation::to_html`].
     ///
     /// # Errors
-    /// Those of [`Array::eval`], though nothing is computed.
+    /// The errors of [`Array::eval`], though nothing is computed.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -78,7 +78,7 @@ impl Array<'_> {
     /// disassembly of each kernel.
     ///
     /// # Errors
-    /// Those of [`Array::eval_with`], though nothing is computed.
+    /// The errors of [`Array::eval_with`], though nothing is computed.
     pub fn explanation(&self, options: &Options, code: bool) -> Result<Explanation> {
         explain_many(&[self], options, code)
     }

@@ -276,7 +276,7 @@ impl<'a> Array<'a> {
     /// Applies an op, for callers that know the function at run time only.
     ///
     /// # Errors
-    /// Those of the function's own `try_` twin; for a wrong number of operands; for an op that users can't name.
+    /// The errors of the function's own `try_` twin; for a wrong number of operands; for an op that users can't name.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -298,7 +298,7 @@ impl<'a> Array<'a> {
     /// such a number must have this dtype.
     ///
     /// # Errors
-    /// Those of [`Array::apply`].
+    /// The errors of [`Array::apply`].
     ///
     /// ```
     /// use broadloom::prelude::*;

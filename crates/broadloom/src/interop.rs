@@ -99,7 +99,7 @@ pub trait AssignLazy {
     /// [`AssignLazy::assign_lazy`] with options.
     ///
     /// # Errors
-    /// Those of [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
+    /// The errors of [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
     fn assign_lazy_with(&mut self, values: &Array<'_>, options: &Options) -> Result<()>;
 }
 
@@ -212,7 +212,7 @@ impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>
     }
 }
 
-/// The layout; without elements, one with the offset 0.
+/// The layout; without elements, the contiguous one.
 fn settled(layout: Layout) -> Layout {
     if layout.shape.elements() == 0 { Layout::contiguous(layout.shape) } else { layout }
 }
@@ -250,7 +250,7 @@ impl Array<'_> {
     /// array.
     ///
     /// # Errors
-    /// Those of [`Array::to_ndarray`].
+    /// The errors of [`Array::to_ndarray`].
     ///
     /// ```
     /// use broadloom::prelude::*;

@@ -1,4 +1,4 @@
-//! The leaves of expressions, for applications: whose memory they read, and which inputs of kernels they depend on.
+//! The leaves of expressions: the memory that they read, and the kernel inputs that they depend on.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::array::{Array, Leaf};
 use crate::lower::visit_leaves;
 
 impl<'a> Array<'a> {
-    /// Visits the owners of the lent memory that the expression reads, so that an application can check, before an evaluation,
-    /// that each still has the memory that it lent. An owner that lent several arrays is visited for each of them.
+    /// Visits the owners of the shared memory that the expression reads, so that an application can check, before an evaluation,
+    /// that the memory is still valid. An owner is visited once for each of its arrays.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -34,7 +34,7 @@ impl<'a> Array<'a> {
         });
     }
 
-    /// The names of the inputs of kernels that expressions depend on, each once.
+    /// The names of the kernel inputs that expressions depend on, each once.
     ///
     /// ```
     /// use broadloom::prelude::*;

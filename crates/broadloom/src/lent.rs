@@ -1,7 +1,9 @@
-//! Memory that another language's arrays share with ours: arrays over it, results into it, and results that it takes over.
+//! Memory that another language's arrays share with ours: arrays over it, results written to it, and results that it takes
+//! ownership of.
 //!
-//! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two
-//! evaluations; so it is a slice only where neighbours are combined, and a handle over it means the values at the time of an evaluation.
+//! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two evaluations. It is
+//! therefore used as a slice only while contiguous elements are reduced, and a handle over it means the values at the time of an
+//! evaluation.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,14 +17,14 @@ use crate::kernel::layout_of;
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
-    /// An array over memory that `owner` keeps alive and may write to: index 0 … 0 is the element at `offset`, and `strides` has
-    /// the elements from one index to the next along each axis.
+    /// An array over memory that `owner` keeps alive and may write to: index 0 … 0 is the element at `offset`, and `strides` is the
+    /// distance in elements of consecutive indices along each axis.
     ///
-    /// Nothing is copied. The elements are read when a value is computed, at each evaluation anew: this is the exception to what
-    /// a handle means, for whom it is made.
+    /// Nothing is copied. The elements are read at each evaluation, so that the handle, unlike others, does not keep the values
+    /// that it had when it was made.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for another number of strides than axes; [`ErrorKind::Memory`] if an index leads out of the
+    /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index leads outside of the
     /// region, or the region is misaligned for the dtype.
     ///
     /// ```
@@ -58,9 +60,9 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::lent(dtype, region, owner), layout))
     }
 
-    /// An array of unspecified values in memory of the engine's pool, for someone to write results into.
+    /// An array of unspecified values in memory of the engine's pool, to write results into.
     ///
-    /// When the last handle is dropped, the memory goes back to the pool.
+    /// The memory returns to the pool when the last handle is dropped.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if memory is refused.
@@ -79,7 +81,7 @@ impl<'a> Array<'a> {
         Ok(Array::data(storage, Layout::contiguous(shape)))
     }
 
-    /// The elements' bytes for writing, if they lie in memory in row-major order without gaps, and no other handle holds that
+    /// The elements' bytes for writing, if they are in memory, contiguous in row-major order, and no other handle holds that
     /// memory.
     pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut Arc::get_mut(&mut self.0)?.kind {
@@ -96,8 +98,8 @@ impl<'a> Array<'a> {
     /// Computes into memory at a pointer, which has the array's shape and may be that of its inputs.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; those of [`Array::eval`] and
-    /// [`ErrorKind::Cancelled`], and then the elements are unspecified.
+    /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; and those of [`Array::eval`] and
+    /// [`ErrorKind::Cancelled`], after which the elements are unspecified.
     pub fn eval_into_view(
         &self,
         mut out: ViewMut<'_>,

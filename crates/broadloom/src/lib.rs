@@ -1,8 +1,8 @@
-//! Lazy arrays: an expression is typed when it is written, and run as one fused loop when its values are asked for.
+//! Lazy arrays: an expression is typed when it is written, and runs as one fused loop when its values are requested.
 //!
-//! An [`Array`] is a handle of an expression over vectors, slices and numbers. An expression that exists is well
-//! typed, and it stands for the values that its operands had when it was built. Nothing here recurses along an
-//! expression, so that chains of a million nodes need no more stack than one.
+//! An [`Array`] is a handle of an expression over vectors, slices and numbers. Every expression is well typed, and means the values
+//! that its operands had when it was built. Nothing recurses along an expression, so that a chain of a million nodes needs no more
+//! stack than one node.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -23,10 +23,10 @@
 //!
 //! # Dtypes
 //!
-//! Two arrays of different dtypes meet as the [Python Array API standard] promotes them; what it leaves undefined
-//! is an error that names the cast to write, unless [`with_promotion`] says otherwise. A Rust number (or an
-//! [`Array::scalar`]) takes the dtype of the arrays that it meets, and must fit it; where only numbers meet, as the choices of
-//! [`where_`](functions::where_) may, they have their Rust types.
+//! Arrays of different dtypes are promoted as the [Python Array API standard] defines; undefined combinations are an error that
+//! names the cast to write, unless [`with_promotion`] selects other rules. A Rust number (or an [`Array::scalar`]) takes the dtype
+//! of the arrays that it is combined with, and must fit it. If all operands are numbers, as the choices of
+//! [`where_`](functions::where_) may be, they have their Rust types.
 //!
 //! [Python Array API standard]: https://data-apis.org/array-api/latest/
 //!
@@ -42,8 +42,8 @@
 //!
 //! # Shapes and views
 //!
-//! Shapes broadcast as NumPy's. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no element:
-//! of arrays in memory they are strides, of expressions they are pushed down to the inputs.
+//! Shapes broadcast as in NumPy. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no elements: for
+//! arrays in memory they are strides, in expressions they are pushed down to the inputs.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -56,8 +56,8 @@
 //!
 //! # Reductions
 //!
-//! [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others combine the elements along axes ([`Over`]), all of
-//! them with `()`. They are lazy, and what they combine is computed in their loop and never stored. Sums are added
+//! [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others reduce the elements along axes ([`Over`]), or
+//! all elements with `()`. They are lazy, and their operands are computed in the same loop and never stored. Sums are added
 //! pairwise, in an order that depends on the number of elements alone: the bits are the same for every layout, executor and number
 //! of threads, and the error grows with the logarithm of that number.
 //!
@@ -72,7 +72,7 @@
 //! let softmax = &e / e.sum(rows)?;
 //! assert_eq!(softmax.argmax(-1)?.to_vec::<i64>()?, [2, 2]);
 //!
-//! // The mean of what is above 2: there is no `compress`.
+//! // The mean of the elements above 2: a function like `compress` is not needed.
 //! let above = x.greater(2);
 //! let mean = where_(&above, &x, 0).sum(())? / above.count_nonzero(())?.astype(DType::Float32);
 //! assert_eq!(mean.item::<f32>()?, 5.25);
@@ -81,9 +81,9 @@
 //!
 //! # Results
 //!
-//! [`Array::eval`] gives a new array, [`Array::to_vec`] a vector, [`Array::eval_into`] writes a slice; [`eval_many`]
-//! computes several results in one pass. The handle stays lazy: what was computed is what these return. Of the same
-//! expression over other data, the second evaluation plans and compiles nothing.
+//! [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, and [`Array::eval_into`] writes to a slice; [`eval_many`]
+//! computes several results in one pass. The handle stays lazy: the values are only in these results. A second evaluation of the
+//! same expression over other data plans and compiles nothing.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -101,8 +101,8 @@
 //!
 //! # Kernels
 //!
-//! Where the memory changes and the expression stays, build a [`Kernel`] of inputs that have no values
-//! ([`Array::input`]), or of a text, and run it.
+//! If the memory changes and the expression stays the same, build a [`Kernel`] from inputs that have no values ([`Array::input`]),
+//! or from a text, and run it.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -120,15 +120,15 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # What would happen
+//! # Explanations
 //!
-//! [`Array::explain`], [`explain_many`] and [`Kernel::explain`] say what is fused, which executor runs it and why;
-//! [`Array::explain_html`] draws it.
+//! [`Array::explain`], [`explain_many`] and [`Kernel::explain`] describe what is fused, and which executor runs it and why;
+//! [`Array::explain_html`] draws the graph.
 //!
-//! # Further
+//! # Further reading
 //!
-//! [`text`] is the language, [`HostFunction`] calls a function of yours inside the loop, [`Options`] has the limits for
-//! expressions of strangers, [`Engine`] the caches.
+//! [`text`] describes the text language, [`HostFunction`] calls your own functions inside of the loop, [`Options`] has the limits
+//! for untrusted expressions, and [`Engine`] the caches.
 #![forbid(unsafe_code)]
 
 mod access;

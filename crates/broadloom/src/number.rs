@@ -1,15 +1,15 @@
-//! How numbers are written: as NumPy writes them.
+//! Formats numbers as NumPy does.
 //!
-//! A [`Column`] writes the elements that are shown to one width. The digits of a float are the shortest that give it
-//! back, cut to 8 after the point. Source: NumPy 2.4's `arrayprint.py`, default options.
+//! A [`Column`] formats the shown elements to one width. The digits of a float are the shortest that convert back to it, limited to
+//! 8 after the point. Source: NumPy 2.4's `arrayprint.py`, default options.
 
 use broadloom_core::{DType, Kind, Scalar};
 use broadloom_math::{Elem, f16};
 
-/// The most digits after the point.
+/// Maximum number of digits after the point.
 const PRECISION: usize = 8;
 
-/// One way to write all elements of an array.
+/// The common format of all elements of an array.
 pub(crate) enum Column {
     /// Bools and integers, right-aligned.
     Width(usize),
@@ -29,7 +29,7 @@ impl Column {
         }
     }
 
-    /// One element.
+    /// Formats one element.
     pub(crate) fn write(&self, x: Scalar) -> String {
         let value = as_f64(x);
         match *self {
@@ -47,7 +47,7 @@ impl Column {
             Column::Exponent(left, digits, width) => {
                 let (mut int, mut fraction, mut exponent) = scientific(x);
                 if fraction.len() < digits {
-                    // Further digits are the value's own, not zeros: of 0.1 in float16, 9.9976e-02.
+                    // Further digits are those of the exact value, not zeros: for 0.1 in float16, 9.9976e-02.
                     let (mantissa, e) = split_exponent(&format!("{value:.digits$e}"));
                     let at = sign_len(&mantissa) + 1;
                     (int, fraction, exponent) = (mantissa[..at].into(), mantissa[at..].into(), e);
@@ -59,7 +59,7 @@ impl Column {
     }
 }
 
-/// A 0-d array as Python's `str` shows its element.
+/// A 0-d array in the format of Python's `str`.
 pub(crate) fn alone(x: Scalar) -> String {
     if let Some(x) = x.get::<bool>() {
         return if x { "True" } else { "False" }.into();
@@ -92,7 +92,7 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     let (low, high) = nonzero.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
     let exponents = high > 0.0
         && (high >= 10f64.powi(decimals(dtype)) || low < least(dtype) || ratio(dtype, high, low) > 1000.0);
-    // Characters before the point, after it, and of the exponent.
+    // Numbers of characters before the point, after it, and of the exponent.
     let (mut left, mut right, mut exponent) = (0, 0, 0);
     for x in finite {
         let (int, fraction) = if exponents {
@@ -104,7 +104,7 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
         };
         (left, right) = (left.max(int.len()), right.max(fraction.len()));
     }
-    // What is not finite may need more columns than the numbers, counted from the end of the column.
+    // NaN and infinity may need more columns than the numbers, counted from the end of the column.
     let tail = if exponents { right + exponent + 3 } else { right + 1 };
     for text in shown.map(as_f64).filter(|x| !x.is_finite()).map(not_finite) {
         left = left.max(text.len().saturating_sub(tail));
@@ -112,7 +112,7 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     if exponents { Column::Exponent(left, right, exponent) } else { Column::Fixed(left, right) }
 }
 
-/// Digits that a float of the dtype surely has, 8 at most: greater numbers get an exponent.
+/// Number of digits that a float of the dtype always has, at most 8: larger numbers get an exponent.
 fn decimals(dtype: DType) -> i32 {
     match dtype {
         DType::Float16 => 3,
@@ -121,7 +121,7 @@ fn decimals(dtype: DType) -> i32 {
     }
 }
 
-/// The least number without an exponent, as the dtype has it.
+/// The smallest number without an exponent, in the dtype's precision.
 fn least(dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => f16::from_f64(1e-4).to_f64(),
@@ -130,7 +130,7 @@ fn least(dtype: DType) -> f64 {
     }
 }
 
-/// The quotient as the dtype has it.
+/// The quotient in the dtype's precision.
 fn ratio(dtype: DType, high: f64, low: f64) -> f64 {
     match dtype {
         DType::Float16 => f16::from_f64(high / low).to_f64(),
@@ -160,7 +160,7 @@ fn sign_len(digits: &str) -> usize {
     usize::from(digits.starts_with('-'))
 }
 
-/// The shortest decimal digits that give the float back, with its sign, and the exponent of the first.
+/// The shortest decimal digits that convert back to the float, with its sign, and the exponent of the first digit.
 fn shortest(x: Scalar) -> (String, i32) {
     let value = as_f64(x);
     let gives_back = |text: &str| match x.dtype {
@@ -174,19 +174,19 @@ fn shortest(x: Scalar) -> (String, i32) {
         _ => None,
     };
     let (digits, exponent) = split_exponent(&text.unwrap_or_else(|| format!("{value:e}")));
-    // Of two equally short and close ones NumPy takes the even one, Rust the greater.
+    // Of two equally short and close numbers NumPy takes the even one, Rust the larger.
     let even = format!("{value:.*e}", digits.len() - sign_len(&digits) - 1);
     if gives_back(&even) { split_exponent(&even) } else { (digits, exponent) }
 }
 
-/// The value rounded to so many digits after the first, and its neighbours among such numbers: above a power of
-/// two it may be a neighbour that gives the value back.
+/// The value rounded to this many digits after the first, and the next smaller and larger such numbers: above a power of two only
+/// one of those may convert back to the value.
 fn near(value: f64, digits: usize) -> impl Iterator<Item = String> {
     let unit = 10f64.powi(value.abs().log10().floor() as i32 - digits as i32);
     [value, value + 0.6 * unit, value - 0.6 * unit].into_iter().map(move |x| format!("{x:.digits$e}"))
 }
 
-/// `-1.25e-7` as digits and exponent, without the point and trailing zeros.
+/// Splits `-1.25e-7` into digits and exponent, without the point and trailing zeros.
 fn split_exponent(text: &str) -> (String, i32) {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let digits = mantissa.replace('.', "");

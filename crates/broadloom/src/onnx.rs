@@ -1,5 +1,5 @@
-//! Operators of ONNX where they differ from the standard's functions. They take arrays of one shape and one dtype,
-//! which is checked here, since ONNX neither promotes nor broadcasts in them.
+//! Operators of ONNX that differ from the standard's functions. They take arrays of one shape and one dtype, which is checked here,
+//! since ONNX neither promotes nor broadcasts them.
 
 use broadloom_core::{Error, ErrorKind, Kind, Op, Result};
 use smallvec::smallvec;

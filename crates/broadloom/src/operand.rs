@@ -1,7 +1,7 @@
 //! The operands of operations on arrays.
 //!
-//! [`IntoArray`] makes an [`Operand`] of arrays, of references to them, and of Rust numbers. A [`Number`] takes the dtype of
-//! the arrays that it meets; it keeps its Rust type for expressions in which there are only numbers.
+//! [`IntoArray`] makes an [`Operand`] from an array, a reference to one, or a Rust number. A [`Number`] takes the dtype of the
+//! arrays that it is combined with; it keeps its Rust type for expressions of numbers only.
 
 use broadloom_core::infer::pair;
 use broadloom_core::op::Arity;
@@ -11,7 +11,7 @@ use broadloom_math::f16;
 use crate::array::{Array, Operand};
 use crate::weak::{Number, for_each_number};
 
-/// Anything that an operation takes: an [`Array`], a reference to one, or a Rust number.
+/// The types of operands: an [`Array`], a reference to one, or a Rust number.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -30,7 +30,7 @@ pub trait IntoArray<'a> {
     /// The operand.
     fn into_operand(self) -> Operand<'a>;
 
-    /// The operand as an array; of a number, as of [`Array::scalar`].
+    /// The operand as an array; a number becomes that of [`Array::scalar`].
     fn into_array(self) -> Array<'a>
     where
         Self: Sized,
@@ -57,10 +57,9 @@ impl<'a> IntoArray<'a> for Operand<'a> {
     }
 }
 
-/// The dtype in which an op computes where it promotes nothing but numbers, if one of the kind that decides has a dtype of
-/// its own: those promote as arrays do, but for a signed integer beside a uint64, which it has to fit; numbers of lower
-/// kinds are converted. `None` where literals decide, where there are bools among numbers, and where the op takes other
-/// dtypes.
+/// The dtype in which an op computes if it promotes only numbers, provided that a number of the highest kind has a dtype of its
+/// own: such numbers promote as arrays do, except that a signed integer with a uint64 has to fit that; numbers of lower kinds are
+/// converted. `None` if literals decide, if there are bools among numbers, and if the op takes other dtypes.
 pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     let promoted = operands.get(usize::from(op.arity() == Arity::Choice)..)?;
     let kind = |x: Number| match x.literal() {
@@ -70,7 +69,7 @@ pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     };
     let (mut met, mut highest, mut lowest) = (None, 0, 2);
     for number in promoted.iter().map(Operand::number) {
-        // An array decides.
+        // If an operand is an array, arrays decide the dtype.
         let number = number?;
         let kind = kind(number);
         if kind > highest {
@@ -85,9 +84,9 @@ pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     met.filter(|dtype| (lowest > 0 || highest == 0) && op.dtypes().contains(dtype))
 }
 
-/// The numbers among the operands fit the dtype that they are to have.
+/// Checks that the numbers among the operands fit their dtype.
 ///
-/// Errors: as inference words them.
+/// Errors: those of inference, with the same message.
 pub(crate) fn check_numbers(op: Op, operands: &[Operand<'_>], dtype: DType) -> Result<()> {
     let first = usize::from(op.arity() == Arity::Choice);
     for number in operands.iter().skip(first).filter_map(Operand::number) {

@@ -1,12 +1,12 @@
 //! Rust's operators on arrays, references to them and numbers, on either side.
 //!
-//! Each builds the expression that the function of the same meaning builds. Operators can't return errors, so an error
-//! panics with the words that the `try_` twin returns, at the place in the caller's code. An assigning operator lets its
-//! handle mean the result; other handles mean what they meant.
+//! Each builds the same expression as the function of that meaning. Operators can't return errors, so an error panics with the
+//! message of the `try_` twin, at the caller's location. An assigning operator makes its handle mean the result; other handles are
+//! unchanged.
 //!
-//! On the left side a number is an `f64` or an `i32`, which is what Rust makes of literals, or an [`f16`] or a `bool`: were
-//! there operators for a second float or integer, the type of `2.0 * x` could not be inferred before a method is called on
-//! it. A number of another type goes to the right side, or through [`Array::scalar`].
+//! On the left side a number is an `f64` or an `i32`, which are the types that Rust gives to literals, or an [`f16`] or a `bool`:
+//! with operators for a second float or integer type, the type of `2.0 * x` could not be inferred before a method call on it. A
+//! number of another type has to be on the right side, or in an [`Array::scalar`].
 
 use std::ops::{
     Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul,
@@ -21,7 +21,7 @@ use crate::array::Array;
 use crate::expr;
 use crate::operand::IntoArray;
 
-/// The value, or a panic at the caller's caller.
+/// The value, or a panic at the location of the caller's caller.
 #[track_caller]
 pub(crate) fn located<T>(result: Result<T>) -> T {
     match result {
@@ -30,13 +30,13 @@ pub(crate) fn located<T>(result: Result<T>) -> T {
     }
 }
 
-/// The op of two operands, or a panic at the caller's caller.
+/// The op of two operands, or a panic at the location of the caller's caller.
 #[track_caller]
 pub(crate) fn binary<'a>(op: Op, x1: impl IntoArray<'a>, x2: impl IntoArray<'a>) -> Array<'a> {
     located(expr::apply(op, smallvec![x1.into_operand(), x2.into_operand()]))
 }
 
-/// Calls `$callback!` with the operators of two operands: trait, method, both of the assigning one, op and symbol.
+/// Calls `$callback!` with the binary operators: trait and method, those of the assigning operator, op and symbol.
 macro_rules! for_each_binary_operator {
     ($callback:ident) => {
         $callback! {

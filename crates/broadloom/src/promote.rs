@@ -1,7 +1,7 @@
 //! The promotion mode in which expressions are built.
 //!
-//! The mode is the thread's own and is restored however the closure ends. An expression does not remember it: the
-//! conversions that it asked for are part of the expression.
+//! The mode belongs to the thread and is restored however the closure ends. An expression does not store the mode, since the
+//! resulting conversions are part of the expression.
 
 use std::cell::Cell;
 
@@ -11,12 +11,12 @@ thread_local! {
     static MODE: Cell<Promotion> = const { Cell::new(Promotion::Strict) };
 }
 
-/// The mode in which this thread builds expressions now; [`Promotion::Strict`] by default.
+/// The mode in which this thread currently builds expressions; [`Promotion::Strict`] by default.
 pub fn promotion() -> Promotion {
     MODE.get()
 }
 
-/// Runs a closure whose expressions meet in this mode, on this thread.
+/// Runs a closure that builds expressions in this mode, on this thread.
 ///
 /// ```
 /// use broadloom::prelude::*;

@@ -1,15 +1,15 @@
-//! Ranges of indices with the meaning of Python's slices: start, stop and step may each be left out or count from
-//! the end. As in Python's `slice.indices`, no bound is out of range, and only a step of 0 is an error.
+//! Ranges of indices with the meaning of Python's slices: start, stop and step may each be omitted, and bounds may count from the
+//! end. As in Python's `slice.indices`, no bound is out of range, and only a step of 0 is an error.
 //!
-//! Rust's own ranges of any integer are such ranges, and an integer is an index, whose axis goes away; [`IntoRanges`] is what
-//! is written for all axes.
+//! Rust's own ranges of any integer type convert to such ranges, and an integer is an index, whose axis is removed; [`IntoRanges`]
+//! is the argument for several axes.
 
 use broadloom_core::layout::Slice;
 use smallvec::SmallVec;
 
-/// Indices along one axis: `start:stop:step`, as in Python; or one index ([`Range::at`]), without its axis.
+/// Indices along one axis: `start:stop:step`, as in Python; or one index ([`Range::at`]), which removes the axis.
 ///
-/// Negative bounds count from the end, bounds beyond the axis are cut to it, and a negative step walks backwards.
+/// Negative bounds count from the end, bounds beyond the axis are clamped, and a negative step reverses the order.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -25,27 +25,27 @@ pub struct Range {
     start: Option<isize>,
     stop: Option<isize>,
     step: isize,
-    /// Only the index `start`, without its axis.
+    /// Whether it is only the index `start`, without its axis.
     is_index: bool,
 }
 
 impl Range {
-    /// `start:stop:step`; a bound that is `None` is the end of the axis that the step walks from or to.
+    /// The range `start:stop:step`; a bound that is `None` is the end of the axis that the step starts from or leads to.
     pub fn new(start: Option<isize>, stop: Option<isize>, step: isize) -> Range {
         Range { start, stop, step, is_index: false }
     }
 
-    /// One index, which has to be one of the axis; a negative one counts from the end. The result lacks the axis.
+    /// One index, which must exist on the axis; a negative one counts from the end. The result lacks the axis.
     pub fn at(index: isize) -> Range {
         Range { start: Some(index), stop: None, step: 1, is_index: true }
     }
 
-    /// The same bounds with another step; one index stays as it is.
+    /// The same bounds with another step; a single index is unchanged.
     pub fn step(self, step: isize) -> Range {
         if self.is_index { self } else { Range { step, ..self } }
     }
 
-    /// The index, if this is one.
+    /// The index, if this is a single one.
     pub(crate) fn index(self) -> Option<isize> {
         self.start.filter(|_| self.is_index)
     }
@@ -54,7 +54,7 @@ impl Range {
     pub(crate) fn on(self, extent: usize) -> Option<Slice> {
         let n = extent as isize;
         let backwards = self.step < 0;
-        // A backwards walk stops before index −1.
+        // A backwards range stops before index −1.
         let (low, high) = if backwards { (-1, n - 1) } else { (0, n) };
         let bound = |x: isize| (if x < 0 { x.saturating_add(n) } else { x }).clamp(low, high);
         let (first, last) = if backwards { (high, low) } else { (low, high) };
@@ -66,7 +66,7 @@ impl Range {
             step => (stop - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()),
         };
         Some(match len {
-            // Any step does, and 1 can't overflow a stride.
+            // Any step is valid, and 1 can't overflow a stride.
             0 => Slice { start: 0, step: 1, len },
             1 => Slice { start: start as usize, step: 1, len },
             _ => Slice { start: start as usize, step: self.step, len },
@@ -74,7 +74,7 @@ impl Range {
     }
 }
 
-/// An integer as a bound or as an index: of any type of Rust's. One beyond `isize` is beyond any axis.
+/// An integer of any Rust type, as a bound or an index. One that does not fit `isize` is beyond any axis.
 pub trait Bound: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn bound(self) -> isize;
@@ -89,7 +89,7 @@ macro_rules! bounds {
         impl sealed::Sealed for $t {}
         impl Bound for $t {
             fn bound(self) -> isize {
-                // What does not fit is large, or low where it is negative.
+                // A value that does not fit is replaced by the maximum, or by the minimum if it is negative.
                 #[allow(unused_comparisons)]
                 isize::try_from(self).unwrap_or(if self < 0 { isize::MIN } else { isize::MAX })
             }
@@ -98,7 +98,7 @@ macro_rules! bounds {
 }
 bounds! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
-/// The bound behind a last index; none behind the last of an axis.
+/// The exclusive bound after a last index; `None` after the last of an axis.
 fn behind(last: isize) -> Option<isize> {
     if last == -1 { None } else { Some(last.saturating_add(1)) }
 }
@@ -138,8 +138,8 @@ impl From<std::ops::RangeFull> for Range {
     }
 }
 
-/// What [`Array::slice`](crate::Array::slice) takes: a range or an index for each axis from the first on, in a tuple, an array
-/// or a slice, or one for the first axis alone.
+/// The argument of [`Array::slice`](crate::Array::slice): a range or an index for each axis from the first on, in a tuple, an array
+/// or a slice, or a single one for the first axis.
 ///
 /// Ranges are Rust's, of integers of any type, or [`Range`]s, which may have steps.
 ///
@@ -164,7 +164,7 @@ pub trait IntoRanges {
     fn into_ranges(self) -> Ranges;
 }
 
-/// Ranges for the axes of an array, from the first on: what [`IntoRanges`] makes.
+/// Ranges for the axes of an array, from the first on: the result of [`IntoRanges`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(pub(crate) SmallVec<[Range; 4]>);
 

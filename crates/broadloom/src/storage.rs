@@ -1,6 +1,6 @@
-//! The memory behind arrays, borrowed from the caller or owned and shared between handles, as a [`Storage`] of
-//! bytes with a dtype. The bytes are whole elements and aligned for them; memory that someone else holds is never
-//! written; a buffer of a pool returns to it when its last handle is dropped.
+//! The memory of arrays, borrowed from the caller or owned and shared between handles, as a [`Storage`] of bytes with a dtype. The
+//! bytes are whole elements and aligned for them. Memory that another handle holds is never written, and a buffer of a pool returns
+//! to it when its last handle is dropped.
 
 use std::any::Any;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -23,22 +23,22 @@ pub(crate) struct Storage<'a> {
 
 #[derive(Clone)]
 enum Block<'a> {
-    /// The caller's.
+    /// Memory borrowed from the caller.
     Borrowed(&'a [u8]),
-    /// The caller's, with memory between the elements that is none of ours.
+    /// Memory borrowed from the caller, with gaps that belong to others.
     #[cfg(feature = "ndarray")]
     Spread(Arc<View<'a>>),
-    /// Somebody else's, who may write to it between two evaluations, with what keeps it alive.
+    /// Memory of another owner, who may write to it between two evaluations, with a handle that keeps it alive.
     Lent(Region<'a>, Owner),
-    /// Shared between handles.
+    /// Owned memory, shared between handles.
     Shared(Arc<Owned>),
 }
 
-/// What keeps memory alive that is not ours.
+/// An owner that keeps shared memory alive.
 #[derive(Clone)]
 struct Owner(Arc<dyn Any + Send + Sync>);
 
-// The engine looks at nothing of an owner. The application that lent the memory can ask for it, and knows its own type.
+// The engine does not access an owner. The application that shares the memory can ask for it, and knows its type.
 impl UnwindSafe for Owner {}
 impl RefUnwindSafe for Owner {}
 
@@ -61,12 +61,12 @@ impl<'a> Storage<'a> {
         Storage::from_owned(T::DTYPE, Owned { buffer: Buffer::from_vec(data), pool: None })
     }
 
-    /// Elements that a buffer has.
+    /// The elements of a buffer.
     pub(crate) fn from_buffer(dtype: DType, buffer: Buffer) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: None })
     }
 
-    /// A buffer that goes back to its pool when nobody needs it any more.
+    /// The elements of a buffer that returns to its pool when the last handle is dropped.
     pub(crate) fn from_pool(dtype: DType, buffer: Buffer, pool: &Arc<Pool>) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: Some(pool.clone()) })
     }
@@ -75,25 +75,25 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Shared(Arc::new(owned)) }
     }
 
-    /// The caller's elements, not all of what lies between the first and the last.
+    /// The caller's elements, with gaps between the first and the last.
     ///
-    /// The view must be nested, since only then is every layout over its elements recognised as one (`mem::contain`).
+    /// The view must be nested, since only then is every layout over its elements recognised (`mem::contain`).
     #[cfg(feature = "ndarray")]
     pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
     }
 
-    /// Memory that `owner` keeps alive. It is read through pointers, since a slice must not change.
+    /// Memory that `owner` keeps alive. It is read through pointers, since the contents of a slice must not change.
     pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Arc<dyn Any + Send + Sync>) -> Storage<'a> {
         Storage { dtype, block: Block::Lent(region, Owner(owner)) }
     }
 
-    /// Whether somebody else may write to it.
+    /// Whether it is shared memory, which its owner may write to.
     pub(crate) fn is_lent(&self) -> bool {
         matches!(self.block, Block::Lent(..))
     }
 
-    /// The owner of borrowed memory.
+    /// The owner of shared memory.
     pub(crate) fn owner(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         match &self.block {
             Block::Lent(_, Owner(owner)) => Some(owner),
@@ -101,10 +101,10 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Where the first element lies: with dtype and length, which memory this is.
+    /// The address of the first element: with dtype and length it identifies the memory.
     pub(crate) fn address(&self) -> usize {
         match &self.block {
-            // No elements of anybody else lie there.
+            // Gaps do not matter, since elements of others are not at this address.
             #[cfg(feature = "ndarray")]
             Block::Spread(elements) => Arc::as_ptr(elements).addr(),
             Block::Lent(region, _) => region.addresses().start,
@@ -117,7 +117,7 @@ impl<'a> Storage<'a> {
         Storage { dtype: T::DTYPE, block: Block::Borrowed(bytes_of(data)) }
     }
 
-    /// The caller's elements as bytes; `None` where they are not whole elements, or not aligned for them.
+    /// The caller's elements as bytes; `None` if they are not whole elements, or not aligned for them.
     pub(crate) fn borrow_bytes(dtype: DType, bytes: &'a [u8]) -> Option<Storage<'a>> {
         let size = dtype.size();
         let fits = bytes.len().is_multiple_of(size) && bytes.as_ptr().addr().is_multiple_of(size);
@@ -129,7 +129,7 @@ impl<'a> Storage<'a> {
         self.dtype
     }
 
-    /// Number of elements, and of what would be elements between them.
+    /// The number of elements, counting gaps as elements.
     pub(crate) fn len(&self) -> usize {
         self.region().len() / self.dtype.size()
     }
@@ -144,7 +144,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The elements' bytes; none where there is other memory between them, or somebody else may write to them.
+    /// The elements' bytes; empty if there are gaps, or if the memory is shared with another owner.
     fn bytes(&self) -> &[u8] {
         match &self.block {
             Block::Borrowed(bytes) => bytes,
@@ -155,7 +155,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The bytes for writing, if nobody else holds them and they can be written at all.
+    /// The bytes for writing, if no other handle holds them and they are writable.
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,
@@ -165,7 +165,8 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The elements as the vector that they came in, if `T` is their type and nobody else holds them; then none are left.
+    /// The elements as the vector that they came in, if `T` is their type and no other handle holds them; the storage is empty
+    /// afterwards.
     pub(crate) fn take_vec<T: Element>(&mut self) -> Option<Vec<T>> {
         let Block::Shared(owned) = &mut self.block else { return None };
         let buffer = &mut Arc::get_mut(owned).filter(|_| T::DTYPE == self.dtype)?.buffer;
@@ -178,7 +179,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Elements as memory holds them, one after the other, if `T` is their type.
+    /// Contiguous elements in their form in memory, if `T` is their type.
     pub(crate) fn stores<T: Elem>(&self, from: usize, len: usize) -> Option<&[T::Store]> {
         if T::DTYPE != self.dtype {
             return None;
@@ -194,7 +195,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The bytes of elements, one after the other.
+    /// The bytes of contiguous elements.
     pub(crate) fn bytes_of(&self, from: usize, len: usize) -> Option<&[u8]> {
         self.dtype.visit(Bytes(self, from, len))
     }
@@ -204,7 +205,7 @@ impl<'a> Storage<'a> {
         self.dtype.visit(At(self, i))
     }
 
-    /// Consecutive elements of borrowed memory; none of memory that is shared, whose owner gives out all of it.
+    /// Consecutive elements of borrowed memory; `None` for shared memory, which is only available as a whole.
     pub(crate) fn part(&self, from: usize, len: usize) -> Option<Storage<'a>> {
         let Block::Borrowed(bytes) = &self.block else { return None };
         let size = self.dtype.size();
@@ -212,7 +213,7 @@ impl<'a> Storage<'a> {
         Some(Storage { dtype: self.dtype, block: Block::Borrowed(part) })
     }
 
-    /// The same memory, if it is owned.
+    /// The storage with a longer lifetime, if its memory is owned.
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,
@@ -248,22 +249,22 @@ impl DTypeVisitor for At<'_, '_> {
 
 /// An element type of arrays: bool, the integers of 8 to 64 bits, [`f16`](crate::f16), f32 and f64.
 pub trait Element: Elem + HostResult<Element = Self> {
-    /// What memory holds, as elements; `None` for bool, as not every byte is one.
+    /// Elements in their form in memory as Rust values; `None` for bool, since not every byte is one.
     #[doc(hidden)]
     fn values(stores: &[Self::Store]) -> Option<&[Self]>;
-    /// The elements' bytes for writing; of bool the elements, since not every byte is one.
+    /// The elements' bytes for writing; for bool the elements, since not every byte is one.
     #[doc(hidden)]
     fn bytes_mut(values: &mut [Self]) -> Result<&mut [u8], &mut [bool]>;
     /// A vector of zeros.
     #[doc(hidden)]
     fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
-    /// The vector that a buffer's memory came from; for bool, the buffer.
+    /// The vector that a buffer's memory came from; the buffer itself for bool.
     #[doc(hidden)]
     fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer>;
-    /// The value converted as astype converts it.
+    /// Converts the value as astype does.
     #[doc(hidden)]
     fn of_f64(x: f64) -> Self;
-    /// The value converted as astype converts it.
+    /// Converts the value as astype does.
     #[doc(hidden)]
     fn of_i64(x: i64) -> Self;
 }

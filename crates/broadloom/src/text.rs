@@ -1,15 +1,14 @@
 //! Programs and expressions written as text, such as `where(x > 0, x, -x) * 2`.
 //!
-//! A text under names of arrays means arrays, or is a [`TextError`] that points into it; and [`print()`] writes an
-//! expression as a text that means it. Nothing recurses along the text or the expression, and the words of a type error
-//! are those of the `try_` function that the text names. What the text means is typed in this thread's [promotion
-//! mode](crate::promotion).
+//! A text with arrays for its names evaluates to arrays, or to a [`TextError`] with a position; and [`print()`] writes an
+//! expression as a text with the same meaning. Nothing recurses along the text or the expression, and a type error has the message
+//! of the corresponding `try_` function. Texts are typed in this thread's [promotion mode](crate::promotion).
 //!
 //! The language has Python's operators with Python's precedence, except that comparisons do not chain; the
-//! [functions](crate::functions) under the standard's names, `where(condition, x2, x3)` among them;
-//! `astype(x, float32)`; reductions such as `mean(x, axis=0, keepdims=true)`; the constants `e` and `pi`; views such as `x[1:, ::-1]`; typed inputs, bindings, several results, and functions of one's
-//! own, which are written out where they are used. Numbers, `true`, `false`, `nan` and `inf` are literals without a
-//! dtype of their own; `float32(0.5)` has one. docs/language.md is the reference.
+//! [functions](crate::functions) with the standard's names, including `where(condition, x2, x3)`; `astype(x, float32)`; reductions
+//! such as `mean(x, axis=0, keepdims=true)`; the constants `e` and `pi`; views such as `x[1:, ::-1]`; typed inputs, bindings,
+//! several results, and user-defined functions, which are expanded where they are used. Numbers, `true`, `false`, `nan` and `inf`
+//! are literals without a dtype of their own; `float32(0.5)` has one. docs/language.md is the reference.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -29,8 +28,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! A [`TextError`] says what an [`Error`](crate::Error) says, under the same names, and becomes one by `?`; of both,
-//! `render` shows the line of the text.
+//! A [`TextError`] has the contents of an [`Error`](crate::Error), under the same names, and converts to one by `?`; `render` shows
+//! the line of the text for both.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -59,10 +58,10 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-/// The array that a text means, its names bound to these arrays.
+/// The array that a text evaluates to, with its names bound to these arrays.
 ///
 /// # Errors
-/// If the text is no program of one result, has a name that is not among `names`, or does not type.
+/// If the text is not a program of one result, has a name that is not among `names`, or does not type.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -79,9 +78,9 @@ pub fn expression<'a>(text: &str, names: &[(&str, Array<'a>)]) -> Result<Array<'
     Expression::parse(text)?.build(names)
 }
 
-/// A text of one result that was parsed, to be built with one set of arrays after another.
+/// A parsed text of one result, to be built with different arrays.
 ///
-/// Unlike a [`Program`]'s, its arrays may have names that the text does not use.
+/// Unlike for a [`Program`], arrays may be given for names that the text does not use.
 #[derive(Clone, Debug)]
 pub struct Expression {
     program: Program,
@@ -91,7 +90,7 @@ impl Expression {
     /// Parses a text within the default limits.
     ///
     /// # Errors
-    /// If the text is no program, or has several results.
+    /// If the text is not a program, or has several results.
     pub fn parse(text: &str) -> Result<Expression, TextError> {
         Expression::parse_with(text, &ParseOptions::default())
     }
@@ -99,20 +98,20 @@ impl Expression {
     /// Parses a text within limits.
     ///
     /// # Errors
-    /// If the text is no program, has several results, or exceeds a limit.
+    /// If the text is not a program, has several results, or exceeds a limit.
     pub fn parse_with(text: &str, options: &ParseOptions) -> Result<Expression, TextError> {
         let program = Program::parse_with(text, &Library::default(), options)?;
         program.only_result()?;
         Ok(Expression { program })
     }
 
-    /// As [`Program::is_elementwise`].
+    /// Whether the text is element-wise; see [`Program::is_elementwise`].
     pub fn is_elementwise(&self) -> bool {
         self.program.is_elementwise()
     }
 
-    /// The names that the text has, each once: the inputs that it declares, and the names that it uses without declaring
-    /// them, in the order of their first appearance; also `e` and `pi`, for which arrays may be given.
+    /// The names in the text, each once: the inputs that it declares, and the names that it uses without declaring them, in the
+    /// order of their first appearance; including `e` and `pi`, for which arrays may be given.
     ///
     /// ```
     /// use broadloom::text::Expression;
@@ -125,10 +124,10 @@ impl Expression {
         self.program.inputs().map(|input| input.name()).collect()
     }
 
-    /// The array that the text means, its names bound to these arrays; where a name is there twice, to the last.
+    /// The array that the text evaluates to, with its names bound to these arrays; if a name is given twice, the last counts.
     ///
     /// # Errors
-    /// For the first name or function, from the left, that does not mean anything, or does not take what it is given.
+    /// For the first name or function, from the left, that is not known or does not accept its arguments.
     pub fn build<'a>(&self, names: &[(&str, Array<'a>)]) -> Result<Array<'a>, TextError> {
         self.program.only_result()?;
         let mut results = self.program.build_lenient(names)?;

@@ -1,8 +1,7 @@
-//! The same elements under another shape, without a copy.
+//! Views: elements under another shape or order, without a copy.
 //!
-//! A change of shape of an array in memory is an array over the same memory; of an expression, or where no strides
-//! express a reshape, it is a view in the expression. An error names the function, the shape and the axis; axes count
-//! from the end if they are negative.
+//! A view of an array in memory is an array over the same memory; a view of an expression, or a reshape that strides can't express,
+//! is a node of the expression. An error names the function, the shape and the axis; negative axes count from the end.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{Error, ErrorKind, Result, Shape, View};
@@ -13,10 +12,10 @@ use crate::expr;
 use crate::range::{IntoRanges, Range};
 
 impl<'a> Array<'a> {
-    /// The same elements in row-major order under another shape; one extent may be −1, to be worked out.
+    /// Reshapes the array in row-major order; one extent may be −1, and is then computed.
     ///
-    /// Of evaluated data this is a view wherever strides can express it; otherwise the elements are brought into
-    /// order when the expression is evaluated.
+    /// For evaluated data this is a view if strides can express it; otherwise the elements are reordered when the expression is
+    /// evaluated.
     ///
     /// # Errors
     /// If the numbers of elements differ, an extent is below −1, or more than one is −1.
@@ -63,7 +62,7 @@ impl<'a> Array<'a> {
         Shape::new(&extents)
     }
 
-    /// Axis `i` of the result is axis `axes[i]` of this array.
+    /// Permutes the axes: axis `i` of the result is axis `axes[i]` of this array.
     ///
     /// # Errors
     /// If `axes` is not a permutation of the axes.
@@ -76,12 +75,12 @@ impl<'a> Array<'a> {
     /// The axes in reverse order: the transpose of a matrix.
     pub fn t(&self) -> Array<'a> {
         let reversed = View::Permute((0..self.rank() as u8).rev().collect());
-        // The reverse is a permutation; and a literal has no axes to reverse.
+        // The reverse is always a permutation, and a literal has no axes to reverse.
         expr::view(self, reversed).unwrap_or_else(|_| self.clone())
     }
 
-    /// The elements at a range of indices per axis, as Python's slices, or at one index of an axis, which the result
-    /// lacks; axes without a range are taken whole. A negative bound or index counts from the end.
+    /// The elements at a range of indices per axis, as Python's slices, or at one index of an axis, which is removed; axes without
+    /// a range are complete. A negative bound or index counts from the end.
     ///
     /// # Errors
     /// For more ranges than axes, a step of 0, or an index that is out of range.
@@ -154,7 +153,7 @@ impl<'a> Array<'a> {
         expr::view(self, View::Slice(slices))?.without_axis(axis)
     }
 
-    /// The array repeated along new leading axes and along axes of extent 1.
+    /// Repeats the array along new leading axes and along axes of extent 1.
     ///
     /// # Errors
     /// If the shape does not broadcast to the other.
@@ -162,7 +161,7 @@ impl<'a> Array<'a> {
         expr::view(self, View::BroadcastTo(Shape::new(shape)?))
     }
 
-    /// A new axis of extent 1 at this position of the result.
+    /// Adds an axis of extent 1 at this position of the result.
     ///
     /// # Errors
     /// For a position out of range, from −rank−1 to rank.
@@ -182,10 +181,10 @@ impl<'a> Array<'a> {
         expr::view(self, View::Reshape(Shape::new(&extents)?))
     }
 
-    /// The array without an axis of extent 1.
+    /// Removes an axis of extent 1.
     ///
     /// # Errors
-    /// For an axis out of range, or of another extent.
+    /// For an axis out of range, or with another extent.
     pub fn squeeze(&self, axis: isize) -> Result<Array<'a>> {
         self.has_known_extents("squeeze")?;
         let axis = self.axis("squeeze", axis)?;
@@ -200,7 +199,7 @@ impl<'a> Array<'a> {
         self.without_axis(axis)
     }
 
-    /// The elements in reverse order along an axis.
+    /// Reverses the order of the elements along an axis.
     ///
     /// # Errors
     /// For an axis out of range.
@@ -211,7 +210,7 @@ impl<'a> Array<'a> {
         self.slice(ranges)
     }
 
-    /// Refuses an array with dynamic dimensions, of which a view says nothing that holds for all of them.
+    /// An error for an array with dynamic dimensions, since the view would not be valid for all extents.
     pub(crate) fn has_known_extents(&self, what: &str) -> Result<()> {
         if self.0.dims.is_none() {
             return Ok(());
@@ -241,7 +240,7 @@ fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice>
     Ok(Slice { start, step: 1, len: 1 })
 }
 
-/// The axis counted from the start, of `positions` that there are.
+/// The axis counted from the start, out of `positions`.
 pub(crate) fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
     let n = positions as isize;
     if axis < -n || axis >= n {

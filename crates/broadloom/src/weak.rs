@@ -1,10 +1,10 @@
-//! Numbers without an array: what a Rust value or a literal is before it meets one.
+//! Numbers that have not been combined with an array yet: Rust values and literals.
 
 use broadloom_core::{DType, Literal, Op, Result, Scalar, fold};
 use broadloom_math::f16;
 
-/// A number that takes the dtype of the arrays that it meets, and must fit it. Where only numbers meet, one that was a
-/// Rust value has its Rust type; a [`Literal`] is int64, float64 or bool there.
+/// A number that takes the dtype of the arrays that it is combined with, and must fit it. If all operands are numbers, a Rust value
+/// has its Rust type; a [`Literal`] is int64, float64 or bool there.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -27,20 +27,20 @@ impl Number {
         self.value
     }
 
-    /// The dtype that it has alone.
+    /// The default dtype of the number.
     pub fn dtype(self) -> DType {
         self.own.unwrap_or(self.value.default_dtype())
     }
 
-    /// The number as an element of the dtype that it has alone.
+    /// The number as an element of its default dtype.
     ///
     /// Errors: a literal that its default dtype can't hold.
     pub(crate) fn scalar(self) -> Result<Scalar> {
         self.value.to_dtype(self.dtype())
     }
 
-    /// What an op gave for numbers; its dtype is its own if an operand had one of its own. An op on the way to it that is
-    /// approximate is remembered: an evaluation may ask for more.
+    /// The result of an op on numbers; its dtype is fixed if that of an operand was. An approximate op among those that computed it
+    /// is recorded, since an evaluation may request more accuracy.
     pub(crate) fn folded(value: Scalar, has_own: bool, rounded_by: Option<Op>) -> Option<Number> {
         let literal = match (value.get::<bool>(), value.dtype.is_float()) {
             (Some(x), _) => Literal::Bool(x),
@@ -51,7 +51,7 @@ impl Number {
         Some(Number { value: literal, own: has_own.then_some(value.dtype), rounded_by })
     }
 
-    /// The approximate op that it has gone through, if any.
+    /// The approximate op that was used to compute it, if any.
     pub(crate) fn rounded_by(self) -> Option<Op> {
         self.rounded_by
     }
@@ -83,7 +83,7 @@ macro_rules! numbers {
             }
         }
     )*};
-    // No integer has more than 64 bits.
+    // Rust integers have at most 64 bits.
     (@number Int $x:ident $dtype:ident) => {
         Number { value: Literal::Int($x as i128), own: Some(DType::$dtype), rounded_by: None }
     };

@@ -84,7 +84,7 @@ impl<'a> Passes<'a> {
     /// The passes that results over inputs need before [`Chunks::new`]; empty for results without reductions.
     ///
     /// # Errors
-    /// Those of [`Chunks::new`]; for results with reductions or scans, also of the expressions computed after the passes.
+    /// The errors of [`Chunks::new`]; for results with reductions or scans, also of the expressions computed after the passes.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
         let of_results = match options.contract {
             true => contracted(results)?,
@@ -289,7 +289,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     /// The reductions of this chunk alone, from an array for each of the [parts](PassChunk::parts); they are lazy.
     ///
     /// # Errors
-    /// Those of [`Chunk::results`].
+    /// The errors of [`Chunk::results`].
     pub fn results<'q>(&self, parts: &[Array<'q>]) -> Result<Vec<Array<'q>>>
     where
         'a: 'q,
@@ -305,7 +305,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     /// in their order.
     ///
     /// # Errors
-    /// Those of [`Chunk::results`] and [`Array::eval_with`]; the chunk then remains the next one.
+    /// The errors of [`Chunk::results`] and [`Array::eval_with`]; the chunk then remains the next one.
     pub fn fold<'q>(self, parts: &[Array<'q>]) -> Result<()>
     where
         'a: 'q,
@@ -316,7 +316,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     /// [`PassChunk::fold`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`PassChunk::fold`]; [`ErrorKind::Cancelled`] once the control's flag is set.
+    /// The errors of [`PassChunk::fold`]; [`ErrorKind::Cancelled`] once the control's flag is set.
     pub fn fold_watched<'q>(self, parts: &[Array<'q>], control: &Control<'_>) -> Result<()>
     where
         'a: 'q,

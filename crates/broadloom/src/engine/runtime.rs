@@ -50,7 +50,7 @@ pub struct KernelKey {
 /// The thread mode: only times within one mode can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadMode {
-    /// As many threads as there are.
+    /// All available threads.
     Many,
     /// One thread, as requested by the caller.
     One,

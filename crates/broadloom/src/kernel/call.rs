@@ -81,7 +81,7 @@ impl Kernel {
     /// Binds the layouts of these inputs; their memory and values are not used.
     ///
     /// # Errors
-    /// Those of [`Kernel::run`] for the inputs.
+    /// The errors of [`Kernel::run`] for the inputs.
     pub fn bind_like(&self, inputs: &[In<'_>]) -> Result<Call> {
         Ok(Call { kernel: self.clone(), bound: self.specialised(self.layouts(inputs)?)? })
     }
@@ -101,7 +101,7 @@ impl Call {
     /// [`Call::run`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`Call::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
+    /// The errors of [`Call::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
     pub fn run_with<'o>(
         &self,
         inputs: &[In<'_>],
@@ -134,7 +134,7 @@ impl Call {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Call::run`]; [`ErrorKind::Shape`] for rows that do not exist, for outputs without a common first axis, and for a
+    /// The errors of [`Call::run`]; [`ErrorKind::Shape`] for rows that do not exist, for outputs without a common first axis, and for a
     /// kernel with views or reductions.
     pub fn run_range<'o>(
         &self,

@@ -18,7 +18,7 @@ impl Kernel {
     /// 1000, and dynamic ranks as no axes; [`Call::explanation`] uses actual extents.
     ///
     /// # Errors
-    /// Those of [`Kernel::bind`]: such extents may exceed the options' limits.
+    /// The errors of [`Kernel::bind`]: such extents may exceed the options' limits.
     ///
     /// ```
     /// use broadloom::prelude::*;

@@ -105,10 +105,10 @@ impl Kernel {
         Kernel::named(&outputs, inputs, options)
     }
 
-    /// [`Kernel::new`], its outputs under names.
+    /// A kernel with named outputs; see [`Kernel::new`].
     ///
     /// # Errors
-    /// Those of [`Kernel::new`]; [`ErrorKind::Name`] for two outputs of one name.
+    /// The errors of [`Kernel::new`]; [`ErrorKind::Name`] for two outputs of one name.
     pub fn named(outputs: &[(&str, &Array<'_>)], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
         let mut names = HashSet::new();
         if let Some((i, (name, _))) = outputs.iter().enumerate().find(|(_, (name, _))| !names.insert(*name)) {
@@ -134,7 +134,7 @@ impl Kernel {
             options: options.clone(),
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
-            // As heavy as their keys: of the inputs' layouts, whose rank may be dynamic.
+            // A specialisation's weight is that of its key: the inputs' layouts, whose rank may be dynamic.
             specialisations: Cache::new(
                 SPECIALISATIONS,
                 SPECIALISATIONS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
@@ -182,15 +182,15 @@ impl Kernel {
         *self.0.id.get_or_init(|| self.0.identify())
     }
 
-    /// Runs the kernel: one operand per input and output, each of the dtype that it was built for. Symbols take their
-    /// extents from the inputs, and must agree; the outputs have the shapes that follow.
+    /// Runs the kernel, with one operand per input and output, each of the dtype that it was built for. Symbols take their extents
+    /// from the inputs, which must agree; the shapes of the outputs follow from these.
     ///
     /// # Errors
-    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that
-    /// don't fit, before anything is written; those of [`Array::eval`], and then the outputs are unspecified.
+    /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match,
+    /// before anything is written; and those of [`Array::eval`], after which the outputs are unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
-        // PERF: nothing to solve where no dimension is dynamic.
+        // PERF: without dynamic dimensions there are no symbols to resolve.
         if let Some(fixed) = &self.0.fixed
             && inputs.iter().all(|input| input.form.is_none())
         {
@@ -199,10 +199,10 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, None)
     }
 
-    /// [`Kernel::run`], watched: it can be cancelled, and says how far it is.
+    /// [`Kernel::run`] with a control: it can be cancelled, and reports its progress.
     ///
     /// # Errors
-    /// Those of [`Kernel::run`]; [`ErrorKind::Cancelled`], and then the outputs are unspecified.
+    /// The errors of [`Kernel::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
     pub fn run_with<'o>(
         &self,
         inputs: &[In<'_>],
@@ -212,14 +212,14 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
     }
 
-    /// Who would run each of the kernel's loops now, where its extents are fixed; none where they are dynamic, before it
-    /// is bound ([`Call::executors`]).
+    /// The executor that would run each of the kernel's loops now, if its extents are fixed; empty if they are dynamic, until the
+    /// kernel is bound ([`Call::executors`]).
     pub fn executors(&self) -> Vec<Executor> {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.executors(&self.0.options))
     }
 
-    /// How wide the vectors of each loop's machine code are, in the order of [`Kernel::executors`]; `None` for a loop that
-    /// the interpreter would run.
+    /// The vector width of each loop's machine code, in the order of [`Kernel::executors`]; `None` for a loop that the interpreter
+    /// would run.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -261,7 +261,7 @@ impl Kernel {
         Ok(made)
     }
 
-    /// The layouts of inputs, with the extents that their symbols take.
+    /// The layouts of inputs, with the extents of their symbols.
     ///
     /// Errors: those of [`Kernel::run`].
     fn layouts(&self, inputs: &[In<'_>]) -> Result<Vec<Layout>> {
@@ -295,7 +295,7 @@ impl Kernel {
                 None => None,
             });
         }
-        // Slices settle the symbols that have no extent yet: each round at least one, or no more.
+        // Slices determine the symbols that have no extent yet: each round at least one, until none can be determined.
         let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
         loop {
             let before = open.len();
@@ -328,8 +328,8 @@ impl Inner {
         Specialisation::new(&self.template, &self.inputs, &self.options, layouts)
     }
 
-    /// The first dim of all outputs, which have this rank, if element-wise loops can be cut along it; and whether it is
-    /// `...`, which may be no axes.
+    /// The first dim of all outputs, which have this rank, if element-wise loops can be divided along it; and whether it is `...`,
+    /// which may be no axes.
     fn common_axis(&self, rank: usize) -> Option<(Dim, bool)> {
         let first = self.outputs.first()?;
         let same = self.outputs.iter().all(|output| output.dims == first.dims);

@@ -6,7 +6,7 @@ use broadloom_core::{DType, Dims};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Port {
-    /// Its name; `in0`, `in1` … and `out0`, `out1` … where none was given.
+    /// The name; by default `in0`, `in1` … and `out0`, `out1` ….
     pub name: String,
     /// The dtype of its elements.
     pub dtype: DType,

@@ -1,6 +1,6 @@
-//! The specialisation of a kernel for given layouts: its plan, and what memory must be to be run on.
+//! The specialisation of a kernel for given layouts: its plan, and the requirements on memory.
 //!
-//! All memory is checked before the first store; nothing is planned in a run, and nothing allocated in a short one.
+//! All memory is checked before the first store; a run plans nothing, and a short one allocates nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::kernel::memory::{In, Out, Place, outside};
 use crate::kernel::port::Port;
 use crate::lower::Template;
 
-/// What a kernel becomes for certain layouts.
+/// A kernel with a plan for certain layouts.
 pub(super) struct Specialisation {
     plan: Arc<ExecutionPlan>,
     pub inputs: Box<[Input]>,
@@ -29,19 +29,19 @@ pub(super) struct Specialisation {
 pub(super) struct Input {
     operand: Required,
     pub layout: Layout,
-    /// Whether it may be given as a slice, without a shape.
+    /// Whether a slice without a shape is accepted.
     is_plain: bool,
 }
 
-/// What memory must be.
+/// The requirements on an operand's memory.
 struct Required {
     dtype: DType,
     bytes: usize,
 }
 
-/// The operands of the one stage of a plan that has no more.
+/// The operands of a plan with a single stage.
 struct Direct {
-    /// For each input of the stage, the caller's; none of one that is generated.
+    /// For each input of the stage, the caller's input; `None` for a generated one.
     inputs: SmallVec<[Option<usize>; 4]>,
     params: Params,
 }
@@ -57,7 +57,7 @@ impl Direct {
         Some(Direct { inputs: given.collect::<Option<_>>()?, params: params(stage, literals) })
     }
 
-    /// Adds the memory that the stage reads. What is generated has none.
+    /// Adds the memory of the stage's inputs; generated ones have none.
     #[inline]
     fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) {
         let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);
@@ -125,7 +125,7 @@ impl Specialisation {
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
             wanted.check(i, given)?;
         }
-        // PERF: of the usual outputs the slices alone are kept.
+        // PERF: for the usual outputs only the slices are kept.
         let mut outputs = outputs.into_iter();
         let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
         for out in &mut outputs {
@@ -173,9 +173,9 @@ impl Specialisation {
         Engine::global().run(&self.plan, operands, layouts, &self.literals, options, watch.as_ref())
     }
 
-    /// The control, unless the run ends before anyone would stop it.
+    /// The watch of a run; `None` if the run ends before it could be stopped.
     ///
-    /// Errors: that the run was cancelled already.
+    /// Errors: the run was already cancelled.
     fn watched<'c, 'w>(
         &self,
         control: &'c Control<'w>,
@@ -185,7 +185,7 @@ impl Specialisation {
         if is_long { Ok(Some(control)) } else { control.check().map(|()| None) }
     }
 
-    /// Runs with outputs that are not all slices of bytes; the inputs are checked.
+    /// Runs with outputs that are not all slices of bytes; the inputs have been checked.
     #[inline(never)]
     fn run_over_others<'o>(
         &self,
@@ -262,7 +262,7 @@ impl Specialisation {
         })
     }
 
-    /// Checks that an output is memory that the plan is for.
+    /// Checks that an output's memory matches the plan.
     fn check_output(&self, i: usize, out: &Out<'_>, wanted: &Required) -> Result<()> {
         if let Place::Bytes(bytes) = &out.place {
             return wanted.check("output", i, out.dtype, bytes.as_ptr().addr(), bytes.len());
@@ -320,7 +320,7 @@ impl Input {
             None => shape.elements() == 0,
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
-            // Memory with gaps may be left out of in the middle.
+            // The layout is within the address range, but may still reach a gap.
             (true, true) if given.region.has_gaps() => {
                 let in_bytes = |&stride: &isize| stride * size as isize;
                 let strides: SmallVec<[isize; 6]> = strides.iter().map(in_bytes).collect();
@@ -335,7 +335,7 @@ impl Input {
     }
 }
 
-/// An error of an operand, with what it is.
+/// An error of an operand, prefixed with the operand.
 pub(super) fn named(what: &str, e: Error) -> Error {
     let error = Error::new(e.kind(), format!("kernel: {what} {}", e.message()));
     match e.help() {

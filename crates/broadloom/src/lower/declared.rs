@@ -1,5 +1,5 @@
-//! The inputs that a symbolic kernel declares, while its expressions are walked: each use of an array or of a name is one
-//! of them, or an error.
+//! The inputs that a symbolic kernel declares, as its expressions are walked: each use of an array or a name is one of them, or an
+//! error.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::array::{Array, Data, Leaf};
 
-/// What tells memory apart. An address alone does not: an empty slice may have that of another.
+/// The identity of memory. An address alone is not enough: an empty slice may have that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     address: usize,
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// A kernel's inputs, while its expressions are walked.
+/// A kernel's inputs, as its expressions are walked.
 pub(super) struct Declared<'e, 'a> {
     inputs: &'e [&'e Array<'a>],
     /// The inputs by name, and by memory.
@@ -62,7 +62,7 @@ impl<'e, 'a> Declared<'e, 'a> {
         Ok(Declared { inputs, names, places, free: vec![true; inputs.len()] })
     }
 
-    /// An array in memory, which must be an input, or a part of one.
+    /// Looks up an array in memory, which must be an input, or a part of one.
     pub fn memory(&mut self, data: &'e Data<'a>) -> Result<KeyLeaf<'e>> {
         let found = self.places.get(&Place::of(data)).copied();
         let found = found.and_then(|input| Some((input, self.inputs[input].in_memory()?)));
@@ -81,7 +81,7 @@ impl<'e, 'a> Declared<'e, 'a> {
         Ok(KeyLeaf::Memory { slot, dtype, layout: KeyLayout::Borrowed(&data.layout) })
     }
 
-    /// An input by name.
+    /// Looks up an input by name.
     pub fn input(&self, array: &Array<'a>, name: &str) -> Result<KeyLeaf<'e>> {
         let Some(&input) = self.names.get(name) else {
             let (dtype, dims) = (array.dtype(), array.all_dims());

@@ -1,4 +1,4 @@
-//! The input of planning: a structure with the arrays and literals that its numbers refer to, within the limits of its size.
+//! The input of planning: a structure with the arrays and literals that its numbers refer to, within the size limits.
 
 use broadloom_core::graph::{Graph, Semantics};
 use broadloom_core::node::NodeId;
@@ -7,7 +7,7 @@ use broadloom_core::structure::Structure;
 use broadloom_core::{Error, ErrorKind, Result, Scalar};
 use broadloom_mem::HostFunction;
 
-/// How large an expression may be.
+/// The limits on the size of an expression.
 #[derive(Clone, Copy)]
 pub(crate) struct SizeLimits {
     pub nodes: usize,
@@ -17,7 +17,7 @@ pub(crate) struct SizeLimits {
 
 impl SizeLimits {
     pub fn check_depth_and_rank(self, structure: Structure<'_>) -> Result<()> {
-        // A way has no more steps than there are nodes, and no rank is above MAX_RANK: measured only where it matters.
+        // The depth is at most the number of nodes, and the rank at most MAX_RANK: they are measured only if the limits are lower.
         if structure.nodes.len() > self.depth || self.rank < MAX_RANK {
             let (depth, rank) = structure.depth_and_rank();
             exceeds("depth", depth, self.depth, "max_depth")?;
@@ -35,7 +35,7 @@ pub(super) fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> R
     Err(Error::new(ErrorKind::Limit, why).with_help(format!("the option {option} sets the limit")))
 }
 
-/// What is planned: a structure, and what its numbers stand for.
+/// The input of planning: a structure, with the literals and functions that its numbers refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Expression<'x> {
     pub structure: Structure<'x>,
@@ -46,7 +46,7 @@ pub(crate) struct Expression<'x> {
 }
 
 impl Expression<'_> {
-    /// The graph, its inputs and literals numbered as in the structure; and its roots.
+    /// The graph, with inputs and literals numbered as in the structure; and its roots.
     ///
     /// Errors: those of [`Structure::graph`].
     pub(crate) fn graph(self, semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {

@@ -1,4 +1,4 @@
-//! Finds the leaves of expressions: whose memory they read, and which inputs of kernels.
+//! Finds the leaves of expressions: the memory that they read, and the kernel inputs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::array::{Array, Kind, Leaf};
 use crate::lower::memo::Memo;
 
-/// Visits the leaves of the roots, those on the left first. Each node is visited once, and the walk does not recurse.
+/// Visits the leaves of the roots from left to right. Each node is visited once, and the walk does not recurse.
 pub(crate) fn visit_leaves<'e, 'a>(roots: &[&'e Array<'a>], visit: &mut dyn FnMut(&'e Leaf<'a>)) {
     // Only nodes with several references can be reached twice.
     let mut visited: Memo<usize, ()> = Memo::new();

@@ -1,4 +1,4 @@
-//! A map for the few keys of one expression: a list that is searched while it is short, and a table beyond.
+//! A map for the few keys of one expression: a list that is searched while it is short, and a table when it is longer.
 
 use std::hash::Hash;
 
@@ -24,7 +24,7 @@ impl<K: Hash + Eq + Copy, V: Copy> Memo<K, V> {
         }
     }
 
-    /// Keeps a value for a key that has none.
+    /// Adds a value for a new key.
     pub fn insert(&mut self, key: K, value: V) {
         if self.short.len() < self.short.inline_size() {
             self.short.push((key, value));

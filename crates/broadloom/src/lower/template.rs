@@ -1,7 +1,7 @@
 //! The expressions of a symbolic kernel: one structure for every layout of its inputs.
 //!
-//! A [`Template`] holds no array alive. Slot `i` of its structure is input `i`, which is dynamic where the expressions use
-//! the input as a whole; binding fills in the layouts, and what comes of it depends on the template and them alone.
+//! A [`Template`] keeps no array alive. Slot `i` of its structure is input `i`, whose layout is dynamic if the expressions use the
+//! input as a whole; binding fills in the layouts, and its result depends only on the template and these layouts.
 
 use broadloom_core::node::NodeKind;
 use broadloom_core::shape::MAX_RANK;
@@ -19,7 +19,7 @@ pub(crate) struct Template {
     structure: OwnedStructure,
     literals: Box<[Scalar]>,
     functions: Box<[HostFunction]>,
-    /// Of each input, whether its layout is the kernel's to choose: no view of it is in the structure.
+    /// For each input, whether its layout is free: the structure then has no view of it.
     free: Box<[bool]>,
     is_elementwise: bool,
 }
@@ -27,14 +27,14 @@ pub(crate) struct Template {
 impl Template {
     /// Walks the roots' expressions.
     ///
-    /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, or an
-    /// input that is given twice, or is neither a placeholder nor evaluated; `Name` for two inputs of one name.
+    /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, or an input that
+    /// is given twice, or is neither a placeholder nor evaluated; `Name` for two inputs of one name.
     pub(crate) fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], limits: SizeLimits) -> Result<Template> {
         let mut walker = Walker::new(Some(Declared::new(inputs)?));
         walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
-        // The number of an element is not among those of the inputs at its index.
+        // The index of an element is not an element of an input.
         let is_index = |entry: &Entry<'_>| matches!(entry, NodeKind::Leaf(KeyLeaf::Index { .. }));
         let is_elementwise = walker.nodes.iter().all(|entry| entry.is_element_wise() && !is_index(entry));
         Ok(Template {
@@ -46,8 +46,8 @@ impl Template {
         })
     }
 
-    /// The nodes over inputs of these layouts, for [`Template::expression`]. Layouts of inputs that are not
-    /// [`Template::is_free`] do not count.
+    /// The nodes over inputs of these layouts, for [`Template::expression`]. The layouts of inputs that are not
+    /// [`Template::is_free`] are ignored.
     ///
     /// Errors: a rank above the limit.
     pub(crate) fn bind<'l>(&'l self, layouts: &'l [Layout], limits: SizeLimits) -> Result<Vec<Entry<'l>>> {
@@ -62,13 +62,13 @@ impl Template {
         structure.bind(layouts)
     }
 
-    /// What is planned for the nodes of [`Template::bind`].
+    /// The input of planning for the nodes of [`Template::bind`].
     pub(crate) fn expression<'x>(&'x self, nodes: &'x [Entry<'x>]) -> Expression<'x> {
         let structure = Structure { nodes, roots: self.structure.borrow().roots };
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The structure, with nothing where layouts belong.
+    /// The structure, with empty layouts.
     pub(crate) fn structure(&self) -> Structure<'_> {
         self.structure.borrow()
     }
@@ -82,7 +82,7 @@ impl Template {
         self.free[input]
     }
 
-    /// Whether element `i` of a result depends on elements `i` of the inputs only: there are no views.
+    /// Whether element `i` of a result depends only on elements `i` of the inputs: there are no views.
     pub(crate) fn is_elementwise(&self) -> bool {
         self.is_elementwise
     }

@@ -15,7 +15,7 @@ use crate::lower::declared::{Declared, Place};
 use crate::lower::expression::{Expression, SizeLimits};
 use crate::lower::memo::Memo;
 
-/// The expressions of arrays.
+/// The lowered expressions of arrays.
 pub(crate) struct Lowered<'e, 'a> {
     nodes: SmallVec<[Entry<'e>; 16]>,
     roots: SmallVec<[NodeId; 16]>,
@@ -27,8 +27,8 @@ pub(crate) struct Lowered<'e, 'a> {
 impl<'e, 'a> Lowered<'e, 'a> {
     /// Walks the expressions of the roots.
     ///
-    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without
-    /// a dtype to hold it; an input of kernels, which has no values.
+    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without a dtype to hold
+    /// it; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<Lowered<'e, 'a>> {
         let mut walker = Walker::new(None);
         walker.walk(roots, limits)?;
@@ -41,18 +41,18 @@ impl<'e, 'a> Lowered<'e, 'a> {
         })
     }
 
-    /// What is planned.
+    /// The input of planning.
     pub(crate) fn expression(&self) -> Expression<'_> {
         let structure = Structure { nodes: &self.nodes, roots: &self.roots };
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The memory behind each input slot: only its storage counts here, layouts are in the structure.
+    /// The memory of each input slot: only its storage is used, since layouts are in the structure.
     pub(crate) fn slots(&self) -> &[&'e Data<'a>] {
         &self.slots
     }
 
-    /// That memory.
+    /// The memory of each input slot, as regions.
     pub(crate) fn regions(&self) -> impl Iterator<Item = Region<'_>> {
         self.slots.iter().map(|data| data.storage.region())
     }
@@ -68,18 +68,18 @@ pub(super) struct Walker<'e, 'a> {
     pub nodes: SmallVec<[Entry<'e>; 16]>,
     pub leaves: Leaves<'e, 'a>,
     pub functions: Functions,
-    /// Whether integers may be divided.
+    /// Whether there may be integer divisions.
     divides: bool,
-    /// Nodes that more than one place refers to.
+    /// Nodes with several references.
     ids: Memo<usize, NodeId>,
-    /// What is to be walked, and whether its operands have been.
+    /// The nodes to be walked, and whether their operands have been.
     pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
-    /// Operands that wait for the node that takes them; in the end, the roots.
+    /// Operands whose reader has not been entered yet; at the end, the roots.
     pub done: SmallVec<[NodeId; 16]>,
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
-    /// Nothing walked yet; the expressions will be those of a kernel, if its inputs are given.
+    /// A walker before its first node; the expressions are those of a kernel if its inputs are given.
     pub fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
         Walker {
             nodes: SmallVec::new(),
@@ -104,8 +104,8 @@ impl<'e, 'a> Walker<'e, 'a> {
         limits.check_depth_and_rank(Structure { nodes: &self.nodes, roots: &self.done })
     }
 
-    /// Nothing is divided as integers are: literals need not be told apart by their reciprocals, so that expressions with others share a
-    /// plan and its code.
+    /// Marks that there are no integer divisions: literals then need not be distinguished by their reciprocals, so that expressions
+    /// with different ones share a plan and its code.
     fn leaves_reciprocals_aside(&mut self) {
         for entry in &mut self.nodes {
             if let NodeKind::Leaf(KeyLeaf::Literal { class: class @ Class::ShortReciprocal, .. }) = entry {
@@ -117,7 +117,7 @@ impl<'e, 'a> Walker<'e, 'a> {
     fn root(&mut self, root: &'e Array<'a>, of_several: bool, max_nodes: usize) -> Result<()> {
         self.pending.push((root, false));
         while let Some((array, operands_done)) = self.pending.pop() {
-            // A node that only one place refers to is not met again, unless it is a root given twice.
+            // A node with a single reference is not met again, unless it is a root given twice.
             let shared = Arc::strong_count(&array.0) > 1 || of_several && self.pending.is_empty();
             let address = Arc::as_ptr(&array.0) as usize;
             if !operands_done {
@@ -149,7 +149,7 @@ impl<'e, 'a> Walker<'e, 'a> {
         Ok(())
     }
 
-    /// The entry of a node whose operands are the last of `done`, which are taken off.
+    /// The entry of a node whose operands are the last ones of `done`, which are removed.
     fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
         let kind = &array.0.kind;
         if let NodeKind::Apply { op, .. } = kind {
@@ -170,7 +170,7 @@ impl<'e, 'a> Walker<'e, 'a> {
     }
 }
 
-/// The host functions that were met.
+/// The host functions found so far.
 pub(super) struct Functions {
     pub list: SmallVec<[HostFunction; 1]>,
     known: Memo<u64, ()>,
@@ -186,13 +186,13 @@ impl Functions {
     }
 }
 
-/// The leaves that were met, numbered.
+/// The leaves found so far, numbered.
 pub(super) struct Leaves<'e, 'a> {
     slots: SmallVec<[&'e Data<'a>; 8]>,
     pub literals: SmallVec<[Scalar; 8]>,
     slot_of: Memo<Place, u32>,
     literal_of: Memo<Scalar, u32>,
-    /// A kernel's inputs: their order numbers the slots.
+    /// A kernel's inputs, whose order numbers the slots.
     pub declared: Option<Declared<'e, 'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! Maxima and minima, and where they are.
+//! Minimum and maximum, and their indices.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
@@ -8,10 +8,10 @@ use crate::array::Array;
 use crate::expr;
 
 impl<'a> Array<'a> {
-    /// The maximum of the elements along axes, as the function `maximum` has it of two: NaN propagates, and −0 is less than +0.
+    /// The maximum of the elements along axes, as defined by the function `maximum`: NaN propagates, and −0 is less than +0.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum of nothing;
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum of no elements;
     /// [`ErrorKind::DType`] for bools.
     ///
     /// ```
@@ -27,29 +27,29 @@ impl<'a> Array<'a> {
         extreme("max", Reduction::Max, self, &over.into())
     }
 
-    /// The minimum of the elements along axes, as the function `minimum` has it of two.
+    /// The minimum of the elements along axes, as defined by the function `minimum`: NaN propagates, and −0 is less than +0.
     ///
     /// # Errors
-    /// Those of [`Array::max`].
+    /// The errors of [`Array::max`].
     pub fn min(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         extreme("min", Reduction::Min, self, &over.into())
     }
 
-    /// The index, an int64, of the first of the maxima along an axis, or in row-major order of all elements; −0 and +0 are equal. The
-    /// first NaN, where there is one.
+    /// The index, an int64, of the first maximum along an axis, or in row-major order of all elements; −0 and +0 are equal. If
+    /// there are NaNs, it is the index of the first of them.
     ///
-    /// Over several axes it is the index in row-major order of these.
+    /// Over several axes it is the index in row-major order of these axes.
     ///
     /// # Errors
-    /// Those of [`Array::max`].
+    /// The errors of [`Array::max`].
     pub fn argmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         extreme("argmax", Reduction::ArgMax, self, &over.into())
     }
 
-    /// The index of the first of the minima, as [`Array::argmax`] has that of the maxima.
+    /// The index of the first minimum, with the conventions of [`Array::argmax`].
     ///
     /// # Errors
-    /// Those of [`Array::argmax`].
+    /// The errors of [`Array::argmax`].
     pub fn argmin(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         extreme("argmin", Reduction::ArgMin, self, &over.into())
     }
@@ -62,7 +62,7 @@ fn extreme<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> 
     expr::reduce(reduction, &x, axes, over.keeps_dims())
 }
 
-/// The array with a dtype of its own, which has an order.
+/// The array with a dtype of its own, which must not be bool.
 fn numeric<'a>(name: &str, x: &Array<'a>) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if x.dtype() == DType::Bool {

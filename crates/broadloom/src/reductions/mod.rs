@@ -1,9 +1,9 @@
-//! Reductions: the elements along axes, combined to one.
+//! Reductions of the elements along axes.
 //!
 //! A reduction is lazy, and fused: the elements of `(&a - &b).square().sum(())` are added as they are computed, and never stored.
-//! Sums and products are combined pairwise, in an order that depends on the number of elements alone: the bits are the same for
-//! every layout, executor and number of threads, and the error grows with the logarithm of that number (`docs/conformance.md`).
-//! A few reductions are nodes of their own; means, variances and norms are made of them and of ordinary functions.
+//! Sums and products are computed pairwise, in an order that depends on the number of elements alone: the bits are the same for
+//! every layout, executor and number of threads, and the error grows with the logarithm of that number (`docs/conformance.md`). A
+//! few reductions are nodes of their own; means, variances and norms are expressed by them and ordinary functions.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -38,12 +38,12 @@ pub use over::Over;
 impl<'a> Array<'a> {
     /// The sum of the elements along axes.
     ///
-    /// Floats keep their dtype; float16 is added up in float32 and rounded once. Integers become int64 or uint64, and wrap.
-    /// With [`Over::dtype`] elements are converted first. The sum of nothing is 0.
+    /// Floats keep their dtype; float16 is added in float32 and rounded once. Integers become int64 or uint64, and wrap. With
+    /// [`Over::dtype`] elements are converted first. The sum of no elements is 0.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, [`ErrorKind::DType`] for bools, which
-    /// [`Promotion::NumPy`] makes int64.
+    /// [`Promotion::NumPy`] converts to int64.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -58,15 +58,15 @@ impl<'a> Array<'a> {
         self.accumulated("sum", Reduction::Sum, &over.into())
     }
 
-    /// The product of the elements along axes, with the dtypes of [`Array::sum`]. The product of nothing is 1.
+    /// The product of the elements along axes, with the dtypes of [`Array::sum`]. The product of no elements is 1.
     ///
     /// # Errors
-    /// Those of [`Array::sum`].
+    /// The errors of [`Array::sum`].
     pub fn prod(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         self.accumulated("prod", Reduction::Prod, &over.into())
     }
 
-    /// Whether any element along axes is true: not 0. Of nothing, none is.
+    /// Whether any element along axes is true, that is, not 0; false for no elements.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice.
@@ -74,18 +74,18 @@ impl<'a> Array<'a> {
         self.of_bools("any", Reduction::Any, &over.into())
     }
 
-    /// Whether all elements along axes are true: not 0. Of nothing, all are.
+    /// Whether all elements along axes are true, that is, not 0; true for no elements.
     ///
     /// # Errors
-    /// Those of [`Array::any`].
+    /// The errors of [`Array::any`].
     pub fn all(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         self.of_bools("all", Reduction::All, &over.into())
     }
 
-    /// How many elements along axes are not 0, as an int64. A NaN is not 0.
+    /// The number of elements along axes that are not 0, as an int64. A NaN is not 0.
     ///
     /// # Errors
-    /// Those of [`Array::any`].
+    /// The errors of [`Array::any`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -102,7 +102,7 @@ impl<'a> Array<'a> {
         expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
     }
 
-    /// How many elements along axes there are, as an int64 or the dtype that is asked for.
+    /// The number of elements along axes, as an int64 or the requested dtype.
     pub(crate) fn count(&self, over: &Over) -> Result<Array<'a>> {
         let axes = over.resolve("count", self)?;
         Ok(expr::count(&expr::typed(self)?, axes, over.result_dtype().unwrap_or(DType::Int64)))
@@ -124,7 +124,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The elements in the dtype that sums of them are computed in, and the dtype of the sums.
+/// The elements in the dtype that their sums are computed in, and the dtype of the sums.
 fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let refused = |dtype| {
@@ -142,7 +142,8 @@ fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Res
             Kind::Bool => return refused(dtype),
         },
     };
-    // Elements have the result's dtype before they are added; then a wider one, so that a float16 is rounded once.
+    // Elements are converted to the result's dtype before they are added, and then to a wider one, so that a float16 is rounded
+    // once.
     let elements = if wanted.is_some() { expr::cast(x, result) } else { x };
     Ok((expr::cast(elements, accumulator(result)), result))
 }
@@ -158,7 +159,7 @@ fn accumulator(dtype: DType) -> DType {
 }
 
 /// The elements of an array of floats in the dtype that its mean is computed in, and the dtype of the mean. Integers are an error,
-/// or float64 as NumPy has it.
+/// or become float64 as in NumPy.
 fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let dtype = x.dtype();

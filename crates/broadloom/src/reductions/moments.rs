@@ -12,11 +12,11 @@ use crate::expr;
 impl<'a> Array<'a> {
     /// The arithmetic mean of floats along axes: their sum, divided once by their number. A float16 is rounded once, at the end.
     ///
-    /// The mean of nothing is NaN.
+    /// The mean of no elements is NaN.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice; [`ErrorKind::DType`] for integers, which
-    /// [`Promotion::NumPy`](crate::Promotion::NumPy) makes float64.
+    /// [`Promotion::NumPy`](crate::Promotion::NumPy) converts to float64.
     pub fn mean(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         let over = over.into();
         over.without_dtype("mean")?;
@@ -25,13 +25,13 @@ impl<'a> Array<'a> {
         Ok(expr::cast(mean(&x, axes, over.keeps_dims())?, dtype))
     }
 
-    /// The variance of floats along axes: the squared differences from their mean, added up and divided once by their number less
-    /// `correction` (0 for a population, 1 for a sample). All of it is computed in float32 for float16.
+    /// The variance of floats along axes: the sum of the squared differences from the mean, divided once by the number of elements
+    /// less `correction` (0 for a population, 1 for a sample). For float16 it is computed in float32.
     ///
-    /// It is NaN where that is not positive.
+    /// It is NaN if that divisor is not positive.
     ///
     /// # Errors
-    /// Those of [`Array::mean`]; [`ErrorKind::Literal`] for a correction that is NaN.
+    /// The errors of [`Array::mean`]; [`ErrorKind::Literal`] for a correction that is NaN.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -46,10 +46,10 @@ impl<'a> Array<'a> {
         Ok(expr::cast(variance, dtype))
     }
 
-    /// The standard deviation of floats along axes: the square root of [`Array::var`], which is not rounded before.
+    /// The standard deviation of floats along axes: the square root of [`Array::var`], without rounding in between.
     ///
     /// # Errors
-    /// Those of [`Array::var`].
+    /// The errors of [`Array::var`].
     pub fn std(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
         let (variance, dtype) = variance("std", self, &over.into(), correction)?;
         Ok(expr::cast(expr::apply(Op::Sqrt, smallvec![variance.into()])?, dtype))
@@ -76,19 +76,19 @@ fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Resu
     Ok((expr::apply(Op::Divide, smallvec![sum.into(), divisor.into()])?, dtype))
 }
 
-/// Each element times itself.
+/// The square of each element.
 pub(super) fn squared<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::Multiply, smallvec![x.into(), x.into()])
 }
 
-/// What squared differences are divided by: a number of elements (float64) less the correction, rounded to a dtype; NaN where it is not
-/// positive.
+/// The divisor of the sum of squared differences: a number of elements (float64) less the correction, rounded to a dtype; NaN if it
+/// is not positive.
 pub(super) fn divisor<'a>(name: &str, count: &Array<'a>, correction: f64, to: DType) -> Result<Array<'a>> {
     if correction.is_nan() {
         return Err(Error::new(ErrorKind::Literal, format!("{name}: the correction is NaN")));
     }
     if let Some(Leaf::Const(count)) = count.leaf() {
-        // Here, and not in the graph: a plan that depends on the values of constants is not kept.
+        // It is computed here and not in the graph, since a plan that depends on the values of constants is not kept.
         let _ieee = FloatEnv::ieee();
         let left = count.get::<f64>().unwrap_or(f64::NAN) - correction;
         let divisor = if left > 0.0 { left } else { f64::NAN };

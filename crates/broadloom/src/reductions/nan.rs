@@ -1,7 +1,7 @@
-//! Reductions that leave NaN out, as NumPy's and xarray's users know them.
+//! Reductions that ignore NaN, as in NumPy and xarray.
 //!
-//! They are made of ordinary functions: a NaN is replaced by what changes nothing, and the number of other elements is counted
-//! where it is needed. Of integers they are the reductions without the prefix.
+//! They are expressed by ordinary functions: a NaN is replaced by the identity of the reduction, and the other elements are counted
+//! where necessary. For integers they are the reductions without the prefix.
 
 use broadloom_core::{DType, Op, Result, Scalar, fold};
 use broadloom_ir::{Axes, Reduction};
@@ -13,44 +13,44 @@ use crate::array::Array;
 use crate::expr;
 
 impl<'a> Array<'a> {
-    /// The sum of the elements along axes that are not NaN, each of which counts as +0; see [`Array::sum`].
+    /// The sum of the elements along axes that are not NaN (a NaN counts as +0); see [`Array::sum`].
     ///
     /// # Errors
-    /// Those of [`Array::sum`].
+    /// The errors of [`Array::sum`].
     pub fn nansum(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         replaced(self, 0.0)?.accumulated("nansum", Reduction::Sum, &over.into())
     }
 
-    /// The product of the elements along axes that are not NaN, each of which counts as 1; see [`Array::prod`].
+    /// The product of the elements along axes that are not NaN (a NaN counts as 1); see [`Array::prod`].
     ///
     /// # Errors
-    /// Those of [`Array::prod`].
+    /// The errors of [`Array::prod`].
     pub fn nanprod(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         replaced(self, 1.0)?.accumulated("nanprod", Reduction::Prod, &over.into())
     }
 
-    /// The maximum of the elements along axes that are not NaN; NaN where all are.
+    /// The maximum of the elements along axes that are not NaN; NaN if all are.
     ///
     /// # Errors
-    /// Those of [`Array::max`].
+    /// The errors of [`Array::max`].
     pub fn nanmax(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         let over = over.into();
         all_nan_or(self, &over, replaced(self, f64::NEG_INFINITY)?.max(over.clone())?)
     }
 
-    /// The minimum of the elements along axes that are not NaN; NaN where all are.
+    /// The minimum of the elements along axes that are not NaN; NaN if all are.
     ///
     /// # Errors
-    /// Those of [`Array::min`].
+    /// The errors of [`Array::min`].
     pub fn nanmin(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         let over = over.into();
         all_nan_or(self, &over, replaced(self, f64::INFINITY)?.min(over.clone())?)
     }
 
-    /// The mean of the elements along axes that are not NaN: their sum, divided once by their number. NaN where all are.
+    /// The mean of the elements along axes that are not NaN: their sum, divided once by their number. NaN if all are.
     ///
     /// # Errors
-    /// Those of [`Array::mean`].
+    /// The errors of [`Array::mean`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -72,7 +72,7 @@ impl<'a> Array<'a> {
     /// The variance of the elements along axes that are not NaN; see [`Array::var`].
     ///
     /// # Errors
-    /// Those of [`Array::var`].
+    /// The errors of [`Array::var`].
     pub fn nanvar(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
         let (variance, dtype) = variance("nanvar", self, &over.into(), correction)?;
         Ok(expr::cast(variance, dtype))
@@ -81,7 +81,7 @@ impl<'a> Array<'a> {
     /// The standard deviation of the elements along axes that are not NaN; see [`Array::std`].
     ///
     /// # Errors
-    /// Those of [`Array::std`].
+    /// The errors of [`Array::std`].
     pub fn nanstd(&self, over: impl Into<Over>, correction: f64) -> Result<Array<'a>> {
         let (variance, dtype) = variance("nanstd", self, &over.into(), correction)?;
         Ok(expr::cast(expr::apply(Op::Sqrt, smallvec![variance.into()])?, dtype))
@@ -92,7 +92,7 @@ fn is_nan<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::IsNan, smallvec![x.into()])
 }
 
-/// The elements, with a number in the place of each NaN.
+/// The elements, with each NaN replaced by a number.
 fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if !x.dtype().is_float() {
@@ -102,7 +102,7 @@ fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), by.into(), (&x).into()])
 }
 
-/// NaN where all elements are, else what was computed of the others.
+/// NaN if all elements are, else the result for the others.
 fn all_nan_or<'a>(x: &Array<'a>, over: &Over, of_others: Array<'a>) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if !x.dtype().is_float() {
@@ -113,7 +113,7 @@ fn all_nan_or<'a>(x: &Array<'a>, over: &Over, of_others: Array<'a>) -> Result<Ar
     expr::apply(Op::Where, smallvec![all.into(), nan.into(), of_others.into()])
 }
 
-/// How many elements are not NaN, exactly.
+/// The number of elements that are not NaN, computed exactly.
 fn others<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let others = expr::apply(Op::LogicalNot, smallvec![is_nan(x)?.into()])?;
     expr::reduce(Reduction::Sum, &expr::cast(others, DType::Int64), axes, keep_dims)
@@ -132,7 +132,7 @@ fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Resu
     let (x, dtype) = floats(name, x)?;
     let (elements, mean) = (expr::uncontracted(&x)?, mean(&x, axes, true)?);
     let differences = expr::apply(Op::Subtract, smallvec![elements.into(), mean.into()])?;
-    // Where the element is NaN, and not where the mean of infinite ones is.
+    // A difference is replaced where the element is NaN, but not where the mean of infinities is.
     let zero = expr::constant(fold::cast(Scalar::of(0.0), x.dtype()));
     let differences = expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), zero.into(), differences.into()])?;
     let count = expr::cast(others(&x, axes, over.keeps_dims())?, DType::Float64);

@@ -12,14 +12,14 @@ use crate::operand::IntoArray;
 use crate::promote::promotion;
 
 impl<'a> Array<'a> {
-    /// The inner product of vectors along an axis, counted from the end of both operands: −1 is the last. The other axes broadcast; these
-    /// must be equal.
+    /// The inner product of vectors along an axis, which is counted from the end of both operands: −1 is the last. The other axes
+    /// broadcast; the extents of this one must be equal.
     ///
-    /// The result has the dtype that the operands promote to; products of float16 are computed, and added, in float32. Integers wrap.
+    /// The result has the dtype that the operands promote to; products of float16 are computed and added in float32. Integers wrap.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an axis that one of them does not have, or where they differ; [`ErrorKind::DType`] for dtypes that do
-    /// not promote, and bools.
+    /// [`ErrorKind::Shape`] for an axis that one of them does not have, or whose extents differ; [`ErrorKind::DType`] for dtypes
+    /// that do not promote, and bools.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -31,7 +31,7 @@ impl<'a> Array<'a> {
     pub fn vecdot(&self, x2: impl IntoArray<'a>, axis: isize) -> Result<Array<'a>> {
         let (a, b) = (expr::typed(self)?, expr::typed(&x2.into_array())?);
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("vecdot: {why}")));
-        // Counted from the end, since the others are broadcast.
+        // The axis is counted from the end, since the others are broadcast.
         let axis = if axis < 0 { axis } else { axis - a.rank() as isize };
         let (first, second) = (a.axis("vecdot", axis)?, b.axis("vecdot", axis)?);
         let (dims, others) = (a.all_dims(), b.all_dims());
@@ -54,15 +54,17 @@ impl<'a> Array<'a> {
         Ok(expr::cast(sum(&products, [axis].into_iter().collect(), false)?, dtype))
     }
 
-    /// The norm of the vectors of floats along axes: `order` is 1 for the sum of magnitudes, 2 for the Euclidean norm, infinity and −infinity
-    /// for the largest and the least magnitude, 0 for the number of elements that are not 0, and p for (Σ|x|^p)^(1/p).
+    /// The norm of the vectors of floats along axes: `order` is 1 for the sum of magnitudes, 2 for the Euclidean norm, infinity and
+    /// −infinity for the maximum and minimum of the magnitudes, 0 for the number of elements that are not 0, and p for
+    /// (Σ|x|^p)^(1/p).
     ///
-    /// The Euclidean norm does not overflow or underflow where the result does not: squares are added up as they are, and scaled
-    /// by a power of two where that sum is not finite, or so small that squares may have lost digits. float16 is computed in float32.
+    /// The Euclidean norm does not overflow or underflow if the result does not: squares are summed without scaling, and again
+    /// scaled by a power of two if that sum is not finite, or so small that squares may have lost digits. float16 is computed in
+    /// float32.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the largest or least magnitude of
-    /// nothing; [`ErrorKind::DType`] for integers, which [`Promotion::NumPy`](crate::Promotion::NumPy) makes float64;
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum or minimum magnitude
+    /// of no elements; [`ErrorKind::DType`] for integers, which [`Promotion::NumPy`](crate::Promotion::NumPy) converts to float64;
     /// [`ErrorKind::Literal`] for an order that is NaN.
     ///
     /// ```
@@ -110,7 +112,7 @@ impl<'a> Array<'a> {
 fn euclidean<'a>(x: &Array<'a>, dtype: DType, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let root = |x: Array<'a>| expr::apply(Op::Sqrt, smallvec![x.into()]);
     let plain = sum(&squared(x)?, axes, keep_dims)?;
-    // The exponents of the scales for large elements and for small ones, and of the least sum in which squares that underflow are
+    // The exponents of the scales for large and for small elements, and of the smallest sum for which squares that underflow are
     // below half a unit.
     let (down, up, least) = match dtype {
         // In float32, squares of float16 neither overflow nor underflow.

@@ -1,4 +1,4 @@
-//! What a reduction runs over.
+//! The axes of a reduction, and its options.
 
 use broadloom_core::{DType, Dim, Error, ErrorKind, Result};
 use broadloom_ir::Axes;
@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use crate::array::Array;
 
-/// The axes that a reduction runs over, whether they stay, and the dtype of the result.
+/// The axes that are reduced, whether they are kept, and the dtype of the result.
 ///
-/// An axis is counted from the end if it is negative. `()` is all axes, a number one, an array of numbers several.
+/// A negative axis counts from the end. `()` is all axes, a number is one axis, and an array of numbers several.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -22,7 +22,7 @@ use crate::array::Array;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Over {
-    /// `None` for all.
+    /// The axes; `None` for all.
     axes: Option<SmallVec<[isize; 4]>>,
     keep_dims: bool,
     dtype: Option<DType>,
@@ -39,34 +39,34 @@ impl Over {
         Over::axes(&[axis])
     }
 
-    /// These axes; of none, each element is reduced alone.
+    /// These axes; with an empty list each element is reduced alone.
     pub fn axes(axes: &[isize]) -> Over {
         Over { axes: Some(axes.into()), ..Over::default() }
     }
 
-    /// The axes stay, with an extent of 1, so that the result broadcasts with what was reduced.
+    /// Keeps the axes, with an extent of 1, so that the result broadcasts with the operand.
     #[must_use]
     pub fn keep_dims(self) -> Over {
         Over { keep_dims: true, ..self }
     }
 
-    /// Elements of sums and products are converted to this dtype first, which is that of the result.
+    /// Converts the elements of sums and products to this dtype first, which is that of the result.
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Over {
         Over { dtype: Some(dtype), ..self }
     }
 
-    /// Whether the axes stay.
+    /// Whether the axes are kept.
     pub(super) fn keeps_dims(&self) -> bool {
         self.keep_dims
     }
 
-    /// The dtype that was asked for.
+    /// The requested dtype.
     pub(super) fn result_dtype(&self) -> Option<DType> {
         self.dtype
     }
 
-    /// Errors: a dtype was asked for, of a function that has none to choose.
+    /// Errors: a dtype was requested for a function without a choice of dtype.
     pub(super) fn without_dtype(&self, name: &str) -> Result<()> {
         match self.dtype {
             None => Ok(()),
@@ -79,7 +79,7 @@ impl Over {
 
     /// The axes of an array.
     ///
-    /// Errors: an axis that it does not have, or that is named twice; an array of open rank.
+    /// Errors: an axis that the array does not have, or that is named twice; an array of open rank.
     pub(super) fn resolve(&self, name: &str, of: &Array<'_>) -> Result<Axes> {
         if of.dims().is_some_and(|dims| dims.contains(&Dim::Rest)) {
             let why = format!("{name}: the rank of {}{} is open", of.dtype(), of.all_dims());

@@ -8,15 +8,15 @@ use crate::array::Array;
 use crate::expr;
 
 impl<'a> Array<'a> {
-    /// Along an axis, the sum of each element and those before it; `None` for the axis of an array that has one. Dtypes are those of
-    /// [`Array::sum`]; with `include_initial` the axis is longer by one, and begins with 0.
+    /// The running sum along an axis: of each element and the previous ones. `axis` may be `None` if the array has only one. Dtypes
+    /// are those of [`Array::sum`]; with `include_initial` the axis is longer by one, and begins with 0.
     ///
-    /// Element i is the sum of the blocks of elements before i that the binary digits of i stand for, the largest first, from left
-    /// to right, and then of element i; each block is summed pairwise. The error grows with the logarithm of i.
+    /// Element i of the result is the sum, from left to right, of the blocks of previous elements given by the binary digits of i,
+    /// the largest first, and of element i; each block is summed pairwise. The error grows with the logarithm of i.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an axis that the array does not have, and for `None` where it has not one; [`ErrorKind::DType`] for
-    /// bools, which [`Promotion::NumPy`](crate::Promotion::NumPy) makes int64.
+    /// [`ErrorKind::Shape`] for an axis that the array does not have, and for `None` unless it has exactly one;
+    /// [`ErrorKind::DType`] for bools, which [`Promotion::NumPy`](crate::Promotion::NumPy) converts to int64.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -35,10 +35,10 @@ impl<'a> Array<'a> {
         self.scanned(Scan::Sum, axis, dtype, include_initial)
     }
 
-    /// Along an axis, the product of each element and those before it, as [`Array::cumulative_sum`] has the sum; the initial element is 1.
+    /// The running product along an axis, with the conventions of [`Array::cumulative_sum`]; the initial element is 1.
     ///
     /// # Errors
-    /// Those of [`Array::cumulative_sum`].
+    /// The errors of [`Array::cumulative_sum`].
     pub fn cumulative_prod(
         &self,
         axis: Option<isize>,

@@ -1,4 +1,4 @@
-//! The calls of a text that take options, on arrays.
+//! Calls in a text that have options, applied to arrays.
 
 use broadloom_core::text::{Element, GeneratorCall, ReductionCall, ReductionName};
 use broadloom_core::{DType, Error, ErrorKind, Literal, Result, Scalar, fold};
@@ -8,7 +8,7 @@ use crate::create::repeated;
 use crate::generated::{self, NoRange};
 use crate::reductions::Over;
 
-/// A reduction with the options that the text gives.
+/// A reduction with the options given in the text.
 pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Array<'a>> {
     use ReductionName as Name;
     let x = args.first().ok_or_else(internal)?;
@@ -16,7 +16,7 @@ pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Arr
     if call.keepdims {
         over = over.keep_dims();
     }
-    // A function without this option is never given it.
+    // The resolver gives this option only to functions that have it.
     if let Some(dtype) = call.dtype {
         over = over.dtype(dtype);
     }
@@ -54,7 +54,7 @@ pub(super) fn reduce<'a>(call: &ReductionCall, args: &[Array<'a>]) -> Result<Arr
     }
 }
 
-/// An array whose elements come from their indices. Those of floats are computed in float64, and converted once.
+/// An array generated from indices. Floats are computed in float64, and converted once.
 pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<Array<'a>> {
     match call {
         GeneratorCall::Arange { start, stop, step, dtype } => arange([*start, *stop, *step], *dtype),
@@ -83,7 +83,7 @@ pub(super) fn generate<'a>(call: &GeneratorCall, args: &[Array<'a>]) -> Result<A
     }
 }
 
-/// Integers of the dtype, or floats: int64 if all bounds are integers, else float64, unless a dtype is asked for.
+/// A range of integers or floats of the dtype: by default int64 if all bounds are integers, else float64.
 fn arange<'a>(bounds: [Literal; 3], dtype: Option<DType>) -> Result<Array<'a>> {
     let all_integers = bounds.iter().all(|x| matches!(x, Literal::Int(_)));
     let dtype = dtype.unwrap_or(if all_integers { DType::Int64 } else { DType::Float64 });
@@ -109,7 +109,7 @@ fn extent(of: &str, n: isize) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::new(ErrorKind::Shape, format!("{of}: the extent {n} is negative")))
 }
 
-/// An error that the resolver rules out.
+/// An error that the resolver has already excluded.
 fn internal() -> Error {
     Error::new(ErrorKind::Internal, "a call of a text lacks an operand")
 }

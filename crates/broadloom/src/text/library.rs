@@ -1,7 +1,7 @@
-//! The functions that an application gives to its texts.
+//! The functions that an application provides for texts.
 //!
-//! A [`Library`] holds user-defined functions, as text, and host functions. A program keeps the functions that it was
-//! parsed with, whatever is added later.
+//! A [`Library`] holds user-defined functions, as text, and host functions. A program keeps the functions that it was parsed with,
+//! even if others are added later.
 
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ use super::{ParseOptions, TextError};
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     pub(super) names: text::Library,
-    /// The host functions; their places are the numbers that the names have.
+    /// The host functions, by the numbers that the names refer to.
     pub(super) functions: Arc<Vec<HostFunction>>,
 }
 
 impl Library {
-    /// Adds the user-defined functions of a text that has nothing but `def` statements; they may use what the library has already.
+    /// Adds the user-defined functions of a text that consists of `def` statements; they may use functions already in the library.
     ///
     /// # Errors
-    /// If the text is no such text, or a name has a meaning already; the library is then as it was.
+    /// If the text has other statements or is invalid, or a name is already in use; the library is then unchanged.
     pub fn define(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
-        // Reading a decimal may multiply by a power of ten, whatever the application has set.
+        // Reading a decimal may multiply by a power of ten, in the default floating-point environment.
         let _ieee = broadloom_mem::FloatEnv::ieee();
         self.names.define(text, options)
     }
@@ -51,7 +51,7 @@ impl Library {
     /// Adds a host function under its name.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`](crate::ErrorKind::Name) if the name has a meaning already; the library is then as it was.
+    /// [`ErrorKind::Name`](crate::ErrorKind::Name) if the name is already in use; the library is then unchanged.
     pub fn register(&mut self, function: &HostFunction) -> Result<(), Error> {
         let arity = function.signature().operands().len() as u32;
         self.names.declare(function.name(), self.functions.len() as u32, arity)?;

@@ -1,7 +1,7 @@
 //! Evaluates texts to arrays.
 //!
-//! The parts of a program become arrays. An array for an input has the dtype and the extents that the text declares, and
-//! a symbol is one number throughout.
+//! The parts of a program become arrays. An array for an input must have the dtype and the extents that the text declares, and a
+//! symbol is the same number everywhere.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::expr;
 use crate::range::Range;
 use crate::storage::Element;
 
-/// Arrays under names, and what the symbols of their extents have turned out to be.
+/// Arrays by name, with the extents of the symbols found so far.
 pub(super) struct Arrays<'n, 'a> {
     known: HashMap<&'n str, &'n Array<'a>>,
     /// The names in the caller's order.
@@ -41,7 +41,7 @@ impl<'n, 'a> Arrays<'n, 'a> {
         }
     }
 
-    /// Checks an array against a type, and learns the symbols that are met first.
+    /// Checks an array against a declared type, and binds symbols at their first occurrence.
     fn fits(&mut self, array: &Array<'a>, declared: &Input<'_>) -> Result<()> {
         let (name, said) = (brief(declared.name()), brief(declared.type_text().unwrap_or_default()));
         let is = || match array.dims() {
@@ -155,7 +155,7 @@ impl<'a> Meaning for Arrays<'_, 'a> {
     }
 }
 
-/// `x[item, …]`: ranges as Python's; an index takes its axis away.
+/// Applies `x[item, …]`: ranges as in Python; an index removes its axis.
 fn index<'a>(x: &Array<'a>, items: &[Item]) -> Result<Array<'a>> {
     x.has_known_extents("index")?;
     let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("index: {why}")));

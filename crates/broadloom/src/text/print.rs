@@ -1,7 +1,7 @@
-//! Expressions as programs.
+//! Prints expressions as programs.
 //!
-//! The text, built with the same inputs, gives the same expression, node for node; it is the same text each time. The
-//! walk keeps its own stack, since an expression may be of any depth.
+//! The text, built with the same inputs, gives the same expression, node for node, and the same expression always gives the same
+//! text. The walk keeps its own stack, since an expression may be of any depth.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
@@ -16,14 +16,14 @@ use rustc_hash::FxHashMap;
 use crate::array::{Array, Kind, Leaf};
 use crate::text::Library;
 
-/// The program that gives these arrays under these names, with types written.
+/// The program, with types written out, whose results are these arrays under these names.
 ///
-/// An [`Array::input`] is declared under its own name. Arrays in memory become inputs too, `in0`, `in1`, … in the order in which they are met; [`Printed`] tells which is which.
-/// What is used several times is bound once.
+/// An [`Array::input`] is declared under its own name. Arrays in memory become inputs as well, `in0`, `in1`, … in the order in
+/// which they are found, which [`Printed`] returns. A value that is used several times is bound once.
 ///
 /// # Errors
-/// [`ErrorKind::Name`] for a name that a text can't have, or that is there twice, or belongs to two different inputs or host
-/// functions, or to a host function and one of the language's own.
+/// [`ErrorKind::Name`] for a name that is not valid in a text or is given twice, for one name of two different inputs or host
+/// functions, and for a host function with the name of a function of the language.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -41,7 +41,7 @@ pub fn print(outputs: &[(&str, &Array<'_>)]) -> Result<String> {
     Printed::new(outputs).map(|printed| printed.text)
 }
 
-/// A printed program, and the arrays that its inputs stand for.
+/// A printed program, with the arrays of its inputs.
 #[derive(Clone)]
 pub struct Printed<'a> {
     /// The program.
@@ -54,7 +54,7 @@ impl<'a> Printed<'a> {
     /// Prints as [`print()`] does, and keeps the inputs.
     ///
     /// # Errors
-    /// As [`print()`].
+    /// The errors of [`print()`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -68,7 +68,7 @@ impl<'a> Printed<'a> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn new(outputs: &[(&str, &Array<'a>)]) -> Result<Printed<'a>> {
-        // Numbers are printed and read back, whatever the application has set.
+        // Numbers are printed and read back in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let refuse = |name: &str, why: &str| {
             Err(Error::new(ErrorKind::Name, format!("print: the name {name:?} {why}")))
@@ -111,7 +111,7 @@ impl<'a> Printed<'a> {
             return refuse(name, "is not one that a text can have");
         }
         let taken = results.iter().chain(types.keys()).map(|name| (*name).to_owned()).collect();
-        // A result that has an input's name can only be called so in `return`.
+        // A result with the name of an input can have that name only in `return`.
         let wanted: Vec<(&str, &Array<'a>)> =
             outputs.iter().copied().filter(|(name, _)| !types.contains_key(name)).collect();
         let mut printer = Printer {
@@ -184,7 +184,7 @@ impl<'e, 'a> Nodes<'e, 'a> {
 
 struct Printer<'a> {
     taken: HashSet<String>,
-    /// The inputs of kernels that have their line.
+    /// The inputs of kernels that are already declared in the text.
     declared: HashSet<String>,
     inputs: Vec<(String, Array<'a>)>,
     temporaries: usize,
@@ -193,7 +193,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Writes a line for each node that needs one; how each is referred to.
+    /// Writes a line for each node that needs one; returns the text that refers to each output.
     fn lines(&mut self, nodes: &Nodes<'_, 'a>, outputs: &[(&str, &Array<'a>)]) -> Vec<String> {
         let mut wanted: FxHashMap<usize, &str> = FxHashMap::default();
         for (name, root) in outputs {
@@ -217,7 +217,7 @@ impl<'a> Printer<'a> {
                     names.push(name.to_string());
                     continue;
                 }
-                // A number is a root; one without a type of its own stays without.
+                // A number is a root; one without a type of its own is written without a type.
                 Some(Leaf::Number(x)) => {
                     let typed = x.scalar().ok().filter(|_| x.dtype() != x.literal().default_dtype());
                     names.push(typed.map_or_else(
@@ -247,7 +247,7 @@ impl<'a> Printer<'a> {
         names
     }
 
-    /// A name that is not taken; it has as many underscores as that needs.
+    /// An unused name, made from the stem with as many underscores as necessary.
     fn fresh(&mut self, stem: &str, number: usize) -> String {
         let mut name = format!("{stem}{number}");
         while !self.taken.insert(name.clone()) {

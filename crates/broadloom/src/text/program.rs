@@ -1,8 +1,8 @@
 //! Programs: inputs, bindings, user-defined functions, several results.
 //!
-//! A program has inputs, bindings, user-defined functions and several results; with arrays for its inputs it gives an
-//! array for each result. What is bound to a name is used by the text and has the type that the text declares; a symbol
-//! is one number throughout.
+//! A program has inputs, bindings, user-defined functions and several results; with arrays for its inputs it evaluates to an array
+//! for each result. Each array that is bound to a name must be used by the text and have the type that the text declares; a symbol
+//! is the same number everywhere.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::engine::Options;
 use crate::kernel::Kernel;
 use crate::promote::with_promotion;
 
-/// A program that was parsed, to be built with one set of arrays after another.
+/// A parsed program, to be built with different arrays.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -42,17 +42,17 @@ pub struct Program {
 pub struct Input<'p>(text::Input<'p>);
 
 impl<'p> Input<'p> {
-    /// Its name.
+    /// The input's name.
     pub fn name(&self) -> &'p str {
         self.0.name()
     }
 
-    /// Its dtype; none for a name that is used without being declared.
+    /// The dtype; `None` for a name that is used without being declared.
     pub fn dtype(&self) -> Option<DType> {
         self.0.dtype()
     }
 
-    /// The value of `e` or `pi`, where that is not declared: what the name stands for if no array is given for it.
+    /// The default value of `e` or `pi`, if the name is not declared: it is used if no array is given for the name.
     ///
     /// ```
     /// use broadloom::text::Program;
@@ -66,12 +66,12 @@ impl<'p> Input<'p> {
         self.0.constant()
     }
 
-    /// Its extents; none for a name that is used without being declared.
+    /// The extents; `None` for a name that is used without being declared.
     pub fn dims(&self) -> Option<Vec<Dim>> {
         self.0.dims()
     }
 
-    /// Where its name stands first.
+    /// The position of the first occurrence of the name.
     pub fn span(&self) -> Span {
         self.0.span()
     }
@@ -81,7 +81,7 @@ impl Program {
     /// Parses a text within the default limits.
     ///
     /// # Errors
-    /// If the text is no program, or a name or function in it can't be meant.
+    /// If the text is not a program, or uses a name or function that is not known.
     pub fn parse(text: &str) -> Result<Program, TextError> {
         Program::parse_with(text, &Library::default(), &ParseOptions::default())
     }
@@ -89,7 +89,7 @@ impl Program {
     /// Parses a text that may use the functions of a library, within limits.
     ///
     /// # Errors
-    /// If the text is no program, a name or function in it can't be meant, or it exceeds a limit.
+    /// If the text is not a program, uses a name or function that is not known, or exceeds a limit.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -107,7 +107,7 @@ impl Program {
         Ok(Program { module: parse_module(text, library, options)?, functions: library.functions.clone() })
     }
 
-    /// The inputs: those that are declared, in their order, then the names that are only used, each once.
+    /// The inputs: the declared ones, in order, then the names that are used without being declared, each once.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
         self.module.inputs().map(Input)
     }
@@ -117,8 +117,8 @@ impl Program {
         self.module.outputs().iter().map(|output| &*output.name)
     }
 
-    /// Whether any part of the inputs gives the same part of the results, so that they may be computed piece by piece: no
-    /// view is taken, nothing is reduced, and no type is written that the part could miss.
+    /// Whether any part of the inputs gives the same part of the results, so that they may be computed in parts: there are no views
+    /// and no reductions, and no declared extents that a part would not have.
     ///
     /// ```
     /// use broadloom::text::Program;
@@ -137,16 +137,15 @@ impl Program {
         self.module.ast().text()
     }
 
-    /// The results under their names, the inputs bound to these arrays.
+    /// Builds the results, with the inputs bound to these arrays; returns each with its name.
     ///
-    /// An array has the dtype and the extents that the text declares, where a symbol is the same number throughout. A
-    /// declared input without an array becomes an [`Array::input`]: an input of the kernels that are built from the
-    /// results.
+    /// An array must have the dtype and the extents that the text declares, where a symbol is the same number everywhere. A
+    /// declared input without an array becomes an [`Array::input`]: an input of the kernels that are built from the results.
     ///
     /// # Errors
-    /// For a name that is given twice or that the text does not have; for a name that is not declared and not given; for
-    /// an array of another type than is declared; for the first function, from the left, that does not take what it is given; if user-defined functions become
-    /// more than [`ParseOptions::max_nodes`].
+    /// For a name that is given twice or that the text does not have; for an undeclared name without an array; for an array of
+    /// another type than declared; for the first function, from the left, that does not accept its arguments; and if expanded
+    /// user-defined functions exceed [`ParseOptions::max_nodes`].
     pub fn build<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<(&str, Array<'a>)>, TextError> {
         let mut known = std::collections::HashSet::new();
         let inputs: std::collections::HashSet<&str> = self.inputs().map(|input| input.name()).collect();
@@ -169,11 +168,10 @@ impl Program {
         Ok(self.outputs().zip(arrays).collect())
     }
 
-    /// The kernel of the program: its inputs are those that are declared, its outputs the results.
+    /// The kernel of the program: its inputs are the declared ones, its outputs the results.
     ///
     /// # Errors
-    /// Those of [`Program::build`], with nothing bound; of kind [`ErrorKind::Limit`] for expressions beyond the options'
-    /// limits.
+    /// The errors of [`Program::build`] without arrays; of kind [`ErrorKind::Limit`] for expressions beyond the options' limits.
     pub fn kernel(&self, options: &Options) -> Result<Kernel, TextError> {
         with_promotion(options.promotion, || {
             let undeclared =
@@ -209,14 +207,14 @@ impl Program {
         })
     }
 
-    /// The results; names that the text does not use are allowed, and of two equal ones the last counts.
+    /// Builds the results; names that the text does not use are allowed, and if a name is given twice the last counts.
     pub(super) fn build_lenient<'a>(&self, bound: &[(&str, Array<'a>)]) -> Result<Vec<Array<'a>>, TextError> {
-        // Errors show literals, whatever the application has set.
+        // Errors format literals, in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         text::evaluate(&self.module, &mut Arrays::new(bound, &self.functions))
     }
 
-    /// Refuses a program of several results.
+    /// An error for a program of several results.
     pub(super) fn only_result(&self) -> Result<(), TextError> {
         match self.module.outputs() {
             [_] => Ok(()),
@@ -230,8 +228,8 @@ impl Program {
 }
 
 impl Kernel {
-    /// The kernel of a program in the text language (docs/language.md): the inputs are those that it declares, the
-    /// outputs its results. Dtypes meet as [`Options::promotion`] says.
+    /// The kernel of a program in the text language (docs/language.md): the inputs are those that it declares, the outputs its
+    /// results. Dtypes are promoted according to [`Options::promotion`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -253,7 +251,7 @@ impl Kernel {
     /// ```
     ///
     /// # Errors
-    /// If the text is no program, does not type, uses a name that it does not declare, or exceeds a limit.
+    /// If the text is not a program, does not type, uses a name that it does not declare, or exceeds a limit.
     pub fn parse(text: &str, options: &Options) -> Result<Kernel, TextError> {
         Kernel::parse_with(text, &Library::default(), options)
     }
@@ -261,13 +259,13 @@ impl Kernel {
     /// [`Kernel::parse`], for a text that may use the functions of a library.
     ///
     /// # Errors
-    /// Those of [`Kernel::parse`].
+    /// The errors of [`Kernel::parse`].
     pub fn parse_with(text: &str, library: &Library, options: &Options) -> Result<Kernel, TextError> {
         Program::parse_with(text, library, &ParseOptions::default())?.kernel(options)
     }
 }
 
-/// Parses and resolves, whatever the application has set: reading a decimal may multiply by a power of ten.
+/// Parses and resolves in the default floating-point environment: reading a decimal may multiply by a power of ten.
 fn parse_module(text: &str, library: &Library, options: &ParseOptions) -> Result<Module, TextError> {
     let _ieee = FloatEnv::ieee();
     Module::parse(text, &library.names, options)

@@ -1,11 +1,11 @@
-//! What texts mean, as rows of dtype, shape and values; and what is said of texts that mean nothing, and where.
+//! The results of texts, as rows of dtype, shape and values; and the messages and positions of errors.
 
 use super::*;
 use crate::with_promotion;
 use crate::{DType, Error, ErrorKind};
 use broadloom_core::Promotion;
 
-/// The arrays that the rows below know.
+/// The arrays that the rows below use.
 fn names() -> Vec<(&'static str, Array<'static>)> {
     let table = Array::from_shape_vec(&[2, 2], vec![1.0f64, 2.0, 3.0, 4.0]).expect("four elements");
     vec![
@@ -22,7 +22,7 @@ fn names() -> Vec<(&'static str, Array<'static>)> {
 #[test]
 fn texts_have_values() {
     for (text, expected) in [
-        // Names, literals, and what literals become.
+        // Names, literals, and conversions of literals.
         ("x", "float32[3] [-1.5  0.   2.5]"),
         ("abs", "int64[] 9"),
         ("abs(abs)", "int64[] 9"),
@@ -51,7 +51,7 @@ fn texts_have_values() {
         ("x >= 0", "bool[3] [False  True  True]"),
         ("x > 0", "bool[3] [False False  True]"),
         ("i == 7", "bool[3] [False False  True]"),
-        // Powers: of a sign, of a power, of integers.
+        // Powers of signs, of powers, and of integers.
         ("-2**2", "int64[] -4"),
         ("(-2)**2", "int64[] 4"),
         ("-2.0**2", "float64[] -4.0"),
@@ -105,7 +105,7 @@ fn texts_have_values() {
 
 #[test]
 fn errors_have_places() {
-    // The text, with the bytes at fault in brackets; the words.
+    // The text, with the bytes at fault in brackets; the kind of error; and the message.
     for (marked, kind, words) in [
         ("x + [yy]", ErrorKind::Name, "`yy` is not known; known are `b`, `i`, `u`, `x`, `h`, `table`, `abs`"),
         ("x + [tabel]", ErrorKind::Name, "`tabel` is not known; did you mean `table`?"),
@@ -199,7 +199,7 @@ fn errors_have_places() {
         let (line, column) = e.position(&text);
         assert_eq!((e.line(), e.column()), (Some(line), Some(column)), "{text}");
         assert_eq!(e.to_string(), format!("line {line}, column {column}: {words}"), "{text}");
-        // An error of the library says the same.
+        // Converted to the library's error, it has the same contents.
         let error = crate::Error::from(e.clone());
         assert_eq!(
             (error.kind(), error.message(), error.help()),
@@ -275,7 +275,7 @@ fn what_is_printed_has_the_same_structure() -> crate::Result<()> {
         vec![&sum * &sum, (&x + 1) * (&x + 1)],
         // A constant used twice, and two constants.
         vec![(&x * &two) + &two, (&x * 2) + 2],
-        // Memory seen in several ways; the same array under two results.
+        // Memory with several layouts; the same array as two results.
         vec![&turned.t() + &row, row.clone(), row],
         vec![lazy.reshape(&[4])?.astype(DType::Int8), lazy.index_axis(1, 1)?, lazy.expand_dims(0)?],
         vec![Array::full(&[3], 0.5_f32)?.slice(1..)?, Array::scalar(-1), Array::scalar(f64::NAN)],
@@ -312,14 +312,14 @@ fn constants_give_way_to_what_has_their_name() -> std::result::Result<(), TextEr
     };
     assert_eq!(text("pi", &[])?, "float64[] 3.141592653589793");
     assert_eq!(text("-e", &[])?, "float64[] -2.718281828459045");
-    // A literal: it takes the dtype of what it meets.
+    // A literal takes the dtype of the other operand.
     assert_eq!(text("x * pi", &[("x", Array::from_vec(vec![1.0_f32]))])?, "float32[1] [3.1415927]");
-    // An array, a binding and a parameter come first, but what is given to the text is not for its functions.
+    // Arrays, bindings and parameters have precedence, but arrays are not visible in user-defined functions.
     assert_eq!(text("e + 1", &[("e", array(1.0))])?, "float64[1] [2.]");
     assert_eq!(text("e = 4; e + 1", &[])?, "int64[] 5");
     assert_eq!(text("def f(e) = e + 1; f(2)", &[])?, "int64[] 3");
     assert_eq!(text("def f(x) = x * pi; f(2) + pi", &[("pi", array(1.0))])?, "float64[1] [7.28318531]");
-    // Both come before a slip: a name that is used is not bound later.
+    // Such an error comes before others: a name that has been used can't be bound later.
     assert!(text("y = e; e = 2; y", &[]).is_err());
     let inputs = |text: &str| {
         Program::parse(text).map(|program| {
