@@ -34,7 +34,7 @@ pub struct CodePlan {
     pub bulk: Bulk,
     /// Whether a long row is computed in two parts, the second of which begins at a cache line of the first output.
     pub aligns_rows: bool,
-    /// Whether sums and products are tested for NaN once per block, not once per vector.
+    /// Whether NaN results may be searched for once per block, instead of being replaced in every vector.
     pub may_test_for_nan: bool,
     /// Whether constants are read from a table (at 128 bits).
     pub has_table: bool,

@@ -14,7 +14,7 @@ struct Axis {
     extent: usize,
 }
 
-/// A layout described from its lowest element on; `None` if it has no elements.
+/// A layout of at least one element, described from its lowest element on.
 struct Upward {
     lowest: usize,
     axes: Dims<Axis>,

@@ -83,7 +83,7 @@ impl Window {
         self.0[..outer].iter().map(|slice| slice.len).product()
     }
 
-    /// The windows of one index each along the first axis that has several; `None` for a window of one element.
+    /// The windows of one index each along the first axis that has several; empty for a window of one element.
     pub fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];

@@ -57,7 +57,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
     }
 
     /// The value of a key: the one that another thread is making for an equal key, or the result of `make` for the owned key, after
-    /// `known` has confirmed that the value is not kept yet. `None` if another thread is making it and `wait` is to continue
+    /// `known` has confirmed that the value is not kept yet. `None` if another thread is making it and `meanwhile` is to continue
     /// without it.
     ///
     /// Errors: those of `make`, which each thread encounters in an attempt of its own; and cancellation of the run while waiting.

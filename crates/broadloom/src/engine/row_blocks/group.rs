@@ -100,7 +100,7 @@ fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     })
 }
 
-/// The number of leading axes of a stage before the first one that it reduces; `None` if it reduces nothing.
+/// The number of leading axes of a stage before the first one that it reduces; 0 if it reduces nothing.
 fn outer_axes(stage: &Stage) -> usize {
     stage.axes.iter().next().unwrap_or(0)
 }
