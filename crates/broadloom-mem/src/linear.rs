@@ -151,7 +151,7 @@ impl Linear {
             left -= rows * cols;
             at += cols;
             if at < row {
-                break; // only the range's last part can end inside of a row
+                break; // only the range's last piece can end inside of a row
             }
             at = 0;
             let mut advance = rows;

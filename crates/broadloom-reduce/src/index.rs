@@ -205,7 +205,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     let (pairs, last) = lines.as_chunks::<2>();
     for [a, b] in pairs {
         for j in 0..N {
-            // One comparison tells of two elements whether one of them is NaN.
+            // One comparison finds out whether either of two elements is NaN.
             flags[j] = T::or(flags[j], T::or(a[j].unordered(), b[j].unordered()));
             extremes[j] = better(b[j], better(a[j], extremes[j]));
         }
@@ -220,7 +220,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
         flags[j] = T::or(flags[j], x.unordered());
         extremes[j] = better(x, extremes[j]);
     }
-    // By halves, which are vectors.
+    // Halves are reduced with each other, since they are whole vectors.
     let mut half = N;
     while half > 1 {
         half /= 2;

@@ -214,7 +214,7 @@ impl<T: Accumulator> Sums<T> {
     }
 }
 
-/// The totals of blocks twice as large, in each of their lanes: `BIT` is the size of the blocks.
+/// The totals of blocks of 2 · `BIT` lanes, in each of their lanes, from those of blocks of `BIT` lanes.
 #[inline(always)]
 fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) -> [T; LANES] {
     let (mut first, mut second) = ([F::identity(); LANES], [F::identity(); LANES]);
@@ -228,7 +228,7 @@ fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) ->
     out
 }
 
-/// The prefixes of blocks of `BIT` elements, from those of blocks twice as large and the totals of their halves.
+/// The prefixes of blocks of `BIT` lanes, from those of blocks twice as large and the totals of the halves of these.
 #[inline(always)]
 fn step<const BIT: usize, F: Combine<T>, T: Accumulator>(
     prefixes: &[T; LANES],
@@ -246,8 +246,8 @@ fn step<const BIT: usize, F: Combine<T>, T: Accumulator>(
     out
 }
 
-/// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them, the first one of `totals` becomes
-/// their total; both are as long as the block.
+/// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them, and the first of `totals` receives their
+/// total; both are as long as the block.
 #[inline(always)]
 fn scan_block<F: Combine<T>, T: Accumulator>(
     level: u32,

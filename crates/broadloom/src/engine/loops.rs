@@ -12,9 +12,9 @@ use crate::engine::stored::stored;
 pub enum Loops {
     /// All elements are stored.
     Store(LoopPlan),
-    /// They are reduced.
+    /// The elements are reduced.
     Reduce(Space),
-    /// They are stored, and then scanned where they are.
+    /// The elements are stored, and then scanned in place.
     Scan(Scanned),
 }
 

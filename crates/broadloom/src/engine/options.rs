@@ -89,8 +89,8 @@ pub struct Options {
     pub max_depth: usize,
     /// The maximum rank of any root, input or view; 64 by default, and never more.
     pub max_rank: usize,
-    /// The most vector instructions per element, as the cost model counts them (an addition is one, a power some 140),
-    /// of a kernel that is compiled; a longer one runs on the interpreter, with the same bits. 131072 by default, which
+    /// The maximum number of vector instructions per element of a kernel that is compiled, as the cost model counts them (an
+    /// addition is one, a power about 140); a longer one runs on the interpreter, with the same bits. 131072 by default, which
     /// takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
     /// Whether rewrite rules apply: for differential tests.

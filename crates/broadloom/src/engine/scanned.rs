@@ -1,8 +1,8 @@
 //! The loops of a stage that scans: each element along an axis is accumulated with the previous ones.
 //!
 //! Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in cache: some complete
-//! runs along the axis, or the next rows of a long run. A run is scanned by one thread; if there are fewer runs than threads, all
-//! threads first store all elements. The bits depend on the elements alone.
+//! runs along the axis, or the next rows of a long run. A run is scanned by one thread. If there are fewer runs than threads, or
+//! tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -28,7 +28,7 @@ pub const STRETCH: usize = 1 << 20;
 pub struct Scanned {
     /// The loops that store all elements, after the initial ones.
     pub plan: LoopPlan,
-    /// None where a row is too long for tiles, where an input is packed, and where there are no elements.
+    /// `None` if a row is too long for tiles, if an input is packed, and if there are no elements.
     pub tiles: Option<Tiles>,
     scan: Scan,
     dtype: DType,
@@ -61,13 +61,13 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a stage whose elements go to outputs that are laid out so; `plan` has the loops of all of them.
+    /// The tiles of a stage whose outputs have this layout; `plan` is that of the loops over all elements.
     fn new(stage: &Stage, axis: usize, outputs: &Layout, plan: &LoopPlan) -> Option<Tiles> {
         let shape = &stage.shape;
         let item = stage.kernel.output_dtypes().next()?.size();
         let row = shape[axis + 1..].iter().product::<usize>() * item;
         let run = row * shape[axis];
-        // What is packed is read in squares of many rows.
+        // Packed inputs are read in squares of many rows.
         let is_packed =
             |operand: &LoopOperand| operand.class() == AccessClass::Packed && !operand.is_generated();
         if shape.elements() == 0 || row > STRETCH || plan.operands().iter().any(is_packed) {
@@ -128,7 +128,7 @@ impl Scanned {
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
-    /// What threads take at a time: a block of whole runs, or a run; where elements are stored already, some runs.
+    /// The units that threads take: a block of complete runs, or a run; if the elements are stored already, several runs.
     pub fn shares<'m>(
         &self,
         mut out: &'m mut [u8],
