@@ -31,7 +31,7 @@ pub(crate) fn is_two(array: &Array<'_>) -> bool {
     matches!(array.leaf(), Some(Leaf::Const(value) | Leaf::Rounded(value, _)) if value.class() == Class::Two)
 }
 
-/// An operand of a sum that the user did not write: a product as operand is not contracted, even if products are.
+/// An operand of a sum that the user did not write: if it is a product, it is protected from contraction.
 pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     if is_product(x) { apply(Op::Positive, smallvec![x.into()]) } else { Ok(x.clone()) }
 }

@@ -70,7 +70,7 @@ pub struct Options {
     pub int_division: IntDivision,
     /// The float32 result of functions that are not exact.
     pub accuracy: Accuracy,
-    /// Whether a sum of products is contracted: rounded once, with the product.
+    /// Whether a product that is added is contracted: rounded once, together with the sum.
     pub contract: bool,
     /// The promotion of different kinds of dtypes in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays were
     /// typed when they were built ([`with_promotion`](crate::with_promotion)).
