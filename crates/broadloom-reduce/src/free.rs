@@ -88,12 +88,8 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     }
 
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool {
-        if n <= SHORT {
-            for (row, out) in elements::<T>(from).chunks_exact(n).zip(elements_mut::<T>(out)) {
-                *out = F::result(row.iter().fold(F::identity(), |a, x| F::pair(a, *x)));
-            }
-        }
-        n <= SHORT
+        arch().dispatch(Each::<F, T>(n, elements::<T>(from), elements_mut::<T>(out), PhantomData));
+        true
     }
 
     fn few_rows(&self, _: &[&[u8]], _: &mut [u8]) -> bool {
@@ -203,6 +199,51 @@ impl<F: Combine<T>, T: Elem> Line<'_, F, T> {
             _ => lines::<8, S, F, T>(simd, node, from),
         };
         combine::<F, T>(&mut node[..rest.len()], rest);
+    }
+}
+
+/// Reduces each of several rows, whose number of elements is given first.
+struct Each<'a, F, T: Elem>(usize, &'a [T::Store], &'a mut [T::Store], PhantomData<F>);
+
+impl<F: Combine<T>, T: Elem> WithSimd for Each<'_, F, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if S::IS_SCALAR { self.run(Scalar128b) } else { self.run(simd) }
+    }
+}
+
+impl<F: Combine<T>, T: Elem> Each<'_, F, T> {
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match size_of::<T::Store>() {
+            1 => self.rows::<64, S>(simd),
+            2 => self.rows::<32, S>(simd),
+            4 => self.rows::<16, S>(simd),
+            _ => self.rows::<8, S>(simd),
+        }
+    }
+
+    #[inline(always)]
+    fn rows<const N: usize, S: Simd>(self, simd: S) {
+        let Each(n, from, out, _) = self;
+        for (row, out) in from.chunks_exact(n).zip(out) {
+            if n <= SHORT {
+                *out = F::result(row.iter().fold(F::identity(), |a, x| F::pair(a, *x)));
+                continue;
+            }
+            let mut node = [F::identity(); N];
+            let rest = lines::<N, S, F, T>(simd, &mut node, row);
+            combine::<F, T>(&mut node[..rest.len()], rest);
+            let mut half = N;
+            while half > 1 {
+                half /= 2;
+                let (a, b) = node.split_at_mut(half);
+                combine::<F, T>(a, &b[..half]);
+            }
+            *out = F::result(node[0]);
+        }
     }
 }
 
