@@ -212,15 +212,29 @@ impl ExactSizeIterator for Parts<'_> {}
 impl<'n> Parts<'n> {
     /// The remaining parts, to be taken by any number of threads.
     pub fn shared(self) -> SharedParts<'n> {
-        SharedParts { parts: self, taken: AtomicUsize::new(0) }
+        let [taken, first, last] = [0; 3].map(AtomicUsize::new);
+        SharedParts { parts: self, owner: thread_mark(), taken, first, last }
     }
 }
 
-/// The parts of a nest, each of which goes to the first thread that takes it.
+/// The parts of a nest, each of which goes to whichever thread asks first. The thread that shares them takes the first ones and
+/// others the last ones, so that in runs over the same memory each finds in its caches what it has computed before.
 pub struct SharedParts<'n> {
     parts: Parts<'n>,
-    /// The number of parts taken.
+    /// The thread that shares them.
+    owner: usize,
+    /// How many of them are taken, and how many of these by the owner and by others.
     taken: AtomicUsize,
+    first: AtomicUsize,
+    last: AtomicUsize,
+}
+
+/// The address of something that each thread has, which tells threads apart that are alive.
+fn thread_mark() -> usize {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| &raw const *mark as usize)
 }
 
 impl<'n> SharedParts<'n> {
@@ -228,8 +242,15 @@ impl<'n> SharedParts<'n> {
     pub fn take(&self) -> Option<Part<'n>> {
         let Parts { shared, policy, parts, share, more, next } = self.parts;
         let take = |taken: usize| (taken < parts).then_some(taken + 1);
-        let i = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        // The units before part `i`, as the iterator would divide them. Each number is taken once, so that parts do not overlap.
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        // `first` and `last` are raised after `taken` was, which stops at `parts`: together they are at most as many, so that no
+        // number is given from both ends.
+        let i = match thread_mark() == self.owner {
+            true => self.first.fetch_add(1, Ordering::Relaxed),
+            false => parts - 1 - self.last.fetch_add(1, Ordering::Relaxed),
+        };
+        // As many units before it as the iterator hands out with its first `i` parts: each number is given once, so that parts
+        // do not overlap.
         let start = |i: usize| next + i * share + i.min(more);
         Some(Part { shared, policy, units: start(i)..start(i + 1) })
     }

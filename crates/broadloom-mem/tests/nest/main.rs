@@ -199,6 +199,20 @@ fn many_threads() {
                 scope.spawn(move || run_part(part, &mut Scratch::new(), kinds, Way::Safe));
             }
         });
+        // Shared: from both ends, by this thread and by others.
+        let (shared, kinds) = (nest.split(16, AliasPolicy::Copy).shared(), &kinds);
+        let visited = std::sync::atomic::AtomicUsize::new(0);
+        let work = || {
+            while let Some(part) = shared.take() {
+                let elements = run_part(part, &mut Scratch::new(), kinds, Way::Safe);
+                visited.fetch_add(elements, std::sync::atomic::Ordering::Relaxed);
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..2).for_each(|_| drop(scope.spawn(work)));
+            work();
+        });
+        assert_eq!(visited.into_inner(), shape.iter().product());
         assert!(got[0].words == expected[0].words, "{strides:?}");
     }
 }

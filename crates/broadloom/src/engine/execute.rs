@@ -134,7 +134,11 @@ impl PreparedStage {
         };
         let outcome = Outcome::new(self.sites, self.can_fail, watch);
         let run = self.begin(request, access, params, outcome)?;
-        run.run(loops, operands, workers::threads(request.options, run.time))?;
+        let threads = match loops {
+            Loops::Store(_) => workers::threads_of_loop(request.options, run.time as u64, self.traffic),
+            Loops::Reduce(_) | Loops::Scan(_) => workers::threads(request.options, run.time),
+        };
+        run.run(loops, operands, threads)?;
         run.end()
     }
 

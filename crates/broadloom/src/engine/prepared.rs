@@ -21,10 +21,11 @@ use crate::engine::cost::{self, Estimate, RunCost, Traffic};
 use crate::engine::in_flight::Meanwhile;
 use crate::engine::loops::Loops;
 use crate::engine::options::Executor;
-use crate::engine::runtime::{Accesses, Compilation, Executable, KernelKey, Request, ThreadMode};
+use crate::engine::runtime::{Accesses, Compilation, Executable, KernelKey, Request};
 use crate::engine::space::{Form, ShortReduction, Space};
 use crate::engine::stored::stored;
 use crate::engine::watch::{Watch, Work};
+use crate::engine::workers;
 
 /// A stage with everything that is kept for its runs.
 pub struct PreparedStage {
@@ -48,8 +49,9 @@ pub struct PreparedStage {
     pub sites: usize,
     /// Whether a host function that it calls can fail.
     pub can_fail: bool,
-    /// Whether machine code finishes before a second thread would help, by [`VectorWidth`].
-    short: [bool; 3],
+    /// The nanoseconds that machine code takes on one thread, by [`VectorWidth`]. They are integers, since a run begins in the
+    /// application's floating-point environment.
+    fused: [u64; 3],
     kept: Mutex<Kept>,
     /// The machine code of a stage that stores, once it exists, by [`VectorWidth`].
     direct: [OnceLock<Executable>; 3],
@@ -111,7 +113,7 @@ impl PreparedStage {
             pause: cost::pause(&stage.kernel),
             traffic,
             sites: if stage.kernel.checks_division { stage.kernel.fault_sites().count() } else { 0 },
-            short: VectorWidth::ALL.map(|width| cost::is_short(&estimate, width, elements)),
+            fused: VectorWidth::ALL.map(|width| cost::fused(&estimate, width, elements)),
             kept: Mutex::default(),
             direct: Default::default(),
             tags: Default::default(),
@@ -388,9 +390,8 @@ impl PreparedStage {
     pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
         let compiled = self.direct[width].get()?;
-        let alone = self.short[width] || request.threads == ThreadMode::One;
-        let allowed = alone && self.cost <= request.options.max_compiled_cost;
-        let runs = allowed
+        let runs = workers::threads_of_loop(request.options, self.fused[width], self.traffic) == 1
+            && self.cost <= request.options.max_compiled_cost
             && match request.options.executor {
                 Executor::Interp => false,
                 Executor::Jit => true,

@@ -1,21 +1,24 @@
 //! The threads that share the work of a stage with the calling thread.
 //!
-//! They belong to the process, are started when work is first worth sharing, and sleep between evaluations. The calling thread
-//! works as well, and waits only for threads that have begun a chunk of its evaluation. While it waits it runs no other work: no
-//! job of a rayon pool, nor a chunk of another evaluation, since its stack may hold a lock that such a job needs. If threads are
-//! refused, or were left behind in the process that this one was forked from, the caller works alone.
+//! They are the process's own, started when work is first worth sharing. After a job they look for another one for some
+//! microseconds, and then sleep. Waking a thread takes longer than a short run, so that short runs are shared with threads that are
+//! awake only, and a series of them wakes one for the runs that follow. The caller works too, and waits for those alone that have
+//! begun a chunk of its evaluation; meanwhile it runs nothing else: no job of a rayon pool, nor a chunk of another evaluation,
+//! since its stack may hold a lock that such a job asks for. Where threads are refused, or stayed behind in the process that this
+//! one was forked from, the caller works alone.
 
 use std::collections::VecDeque;
+use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_mem::{SharedJob, lend};
 
-use crate::engine::cost;
+use crate::engine::cost::{self, Traffic};
 use crate::engine::options::Options;
 
 /// Maximum number of threads of an evaluation, including the caller's.
@@ -26,25 +29,47 @@ const MOST: usize = 256;
 const HEADROOM: usize = 96 << 20;
 /// The time after a refusal during which no other thread is started.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// The number of times that an idle thread yields before it sleeps: some 20 µs, in which the next evaluation of a series begins.
-/// Compared with rayon's scope on two processors, 60 µs to 1 ms of work: no slower with any pause between two evaluations, while 32
-/// was slower after a pause of 20 µs.
-const YIELDS: usize = 64;
-/// The time that the caller waits for the others before it calls `meanwhile`.
+/// How long a thread that has nothing to do looks for a job before it sleeps. The next evaluation of a series begins within it, and
+/// a thread that is woken begins after 20 to 50 µs (a virtual Xeon; one that looks, after 0.3).
+const AWAKE: Duration = Duration::from_micros(50);
+/// How often it looks before it lets other threads run, and looks at the clock: some 200 ns.
+const LOOKS: usize = 16;
+/// The nanoseconds that short runs of a series have taken on the caller's thread alone, before it wakes another one for those that
+/// follow: four times the 10 to 15 µs that waking takes the caller there, so that no series is slower by more than a quarter.
+const WORTH_WAKING: u64 = 60_000;
+/// How long the caller waits for the others before it looks for something else.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// The number of sleeping threads that each thread with work wakes: all are woken soon, without a long sequence on one thread.
 const WAKES: usize = 2;
+
+thread_local! {
+    /// Its address tells threads apart.
+    static HERE: u8 = const { 0 };
+}
 
 /// The process's threads for evaluations.
 static WORKERS: Workers = Workers::new();
 
 /// The number of threads that are to share work of this many nanoseconds; missing threads are started.
 pub fn threads(options: &Options, time: f64) -> usize {
-    let useful = cost::threads(time, MOST);
+    let useful = cost::threads(time as u64);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
         return 1;
     }
     1 + WORKERS.ensure(limit(options).min(useful) - 1)
+}
+
+/// The number of threads that are to share parts of one loop. Short loops are shared with threads that are awake.
+#[inline]
+pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
+    if cost::is_short(time) || options.threads.is_some_and(|limit| limit <= 1) {
+        return 1;
+    }
+    match (cost::threads_awake(time, traffic), limit(options)) {
+        (_, 1) => 1,
+        (Some(awake), limit) => 1 + WORKERS.awake(limit.min(awake) - 1, time),
+        (None, _) => threads(options, time as f64),
+    }
 }
 
 /// Runs `work` on this thread and concurrently on up to `threads` - 1 others, as far as they are free. While this thread only waits
@@ -52,6 +77,11 @@ pub fn threads(options: &Options, time: f64) -> usize {
 ///
 /// Errors: the process was forked by `work`, after other threads had begun.
 pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
+    // In a forked child no thread is looking, whatever the parent's had noted.
+    if !WORKERS.are_ours() {
+        work();
+        return Ok(());
+    }
     let done = lend(work, |job| {
         let posted = WORKERS.post(job, threads - 1);
         work();
@@ -97,6 +127,19 @@ struct Workers {
     /// The number of threads that the queue's jobs can still take; read without the lock.
     wanted: AtomicUsize,
     wake: Condvar,
+    /// How many threads are looking for a job.
+    looking: AtomicUsize,
+    series: Series,
+}
+
+/// Short runs of one thread that nobody was awake for, each of which began while a thread that had shared the one before would
+/// have been looking.
+struct Series {
+    /// Whose they are, as the address of something that each thread has.
+    of: AtomicUsize,
+    /// When the last one began, in nanoseconds, and how long all took by estimate.
+    last: AtomicU64,
+    taken: AtomicU64,
 }
 
 struct Queue {
@@ -126,6 +169,8 @@ impl Workers {
             queue: Mutex::new(Queue { jobs: VecDeque::new(), asleep: 0 }),
             wanted: AtomicUsize::new(0),
             wake: Condvar::new(),
+            looking: AtomicUsize::new(0),
+            series: Series { of: AtomicUsize::new(0), last: AtomicU64::new(0), taken: AtomicU64::new(0) },
         }
     }
 
@@ -145,6 +190,16 @@ impl Workers {
             self.start(wanted);
         }
         self.started.load(Ordering::Relaxed).min(wanted)
+    }
+
+    /// How many threads, `wanted` at most, are awake for a run of so many nanoseconds. Where there is none, and short runs follow
+    /// each other closely, one is woken for those to come.
+    fn awake(&'static self, wanted: usize, time: u64) -> usize {
+        let looking = self.looking.load(Ordering::Relaxed);
+        if looking == 0 && self.series.is_worth_waking(time) && self.ensure(1) == 1 {
+            self.wake.notify_one();
+        }
+        looking.min(wanted)
     }
 
     #[cold]
@@ -175,25 +230,41 @@ impl Workers {
 
     /// Waits for the next job that can take another thread.
     fn next(&self) -> Arc<SharedJob> {
-        for _ in 0..YIELDS {
-            if self.wanted.load(Ordering::Relaxed) > 0 {
-                break;
-            }
-            thread::yield_now();
-        }
-        let mut queue = self.lock();
+        let mut since = Instant::now();
         loop {
+            self.look(since);
+            let mut queue = self.lock();
             if let Some(job) = queue.take() {
                 self.changed(queue);
                 return job;
             }
-            queue.asleep += 1;
-            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.asleep -= 1;
+            // Another thread may have taken it.
+            if since.elapsed() >= AWAKE {
+                queue.asleep += 1;
+                queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.asleep -= 1;
+                since = Instant::now();
+            }
         }
     }
 
-    /// Offers a job to `seats` threads, as long as the guard lives.
+    /// Looks for a job until there is one, or the time is over.
+    fn look(&self, since: Instant) {
+        self.looking.fetch_add(1, Ordering::Relaxed);
+        'looking: while since.elapsed() < AWAKE {
+            for _ in 0..LOOKS {
+                if self.wanted.load(Ordering::Relaxed) > 0 {
+                    break 'looking;
+                }
+                hint::spin_loop();
+            }
+            thread::yield_now();
+        }
+        // Before it looks into the queue once more: whoever posts a job and counts this thread is seen then.
+        self.looking.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Offers a job to so many threads, as long as the guard lives.
     fn post<'w>(&'w self, job: &'w Arc<SharedJob>, seats: usize) -> InQueue<'w> {
         let mut queue = self.lock();
         queue.jobs.push_back(Posted { job: job.clone(), seats });
@@ -205,13 +276,34 @@ impl Workers {
     fn changed(&self, queue: MutexGuard<'_, Queue>) {
         let wanted = queue.seats();
         self.wanted.store(wanted, Ordering::Relaxed);
-        let woken = wanted.min(queue.asleep).min(WAKES);
+        // Those who are looking see it.
+        let looking = self.looking.load(Ordering::Acquire);
+        let woken = wanted.saturating_sub(looking).min(queue.asleep).min(WAKES);
         drop(queue);
         (0..woken).for_each(|_| self.wake.notify_one());
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Series {
+    /// Adds a run of so many nanoseconds that begins now; whether the next ones are worth waking a thread for.
+    fn is_worth_waking(&self, time: u64) -> bool {
+        static BEGINNING: OnceLock<Instant> = OnceLock::new();
+        let now = BEGINNING.get_or_init(Instant::now).elapsed().as_nanos() as u64;
+        let pause = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
+        // Between the beginnings of two runs; estimates are too short rather than too long.
+        let is_close = pause < 3 * time + AWAKE.as_nanos() as u64;
+        // Runs of several threads at once leave no processor for another thread.
+        let here = HERE.with(|here| &raw const *here as usize);
+        let is_own = self.of.swap(here, Ordering::Relaxed) == here;
+        let before = if is_close && is_own { self.taken.load(Ordering::Relaxed) } else { 0 };
+        let taken = before + time;
+        let is_worth = taken >= WORTH_WAKING;
+        self.taken.store(if is_worth { 0 } else { taken }, Ordering::Relaxed);
+        is_worth
     }
 }
 
@@ -239,5 +331,45 @@ impl Drop for InQueue<'_> {
             queue.jobs.retain(|posted| !Arc::ptr_eq(&posted.job, self.job));
             self.workers.wanted.store(queue.seats(), Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series() -> Series {
+        Series { of: AtomicUsize::new(0), last: AtomicU64::new(0), taken: AtomicU64::new(0) }
+    }
+
+    /// Whether each of so many runs of 10 µs, one right after the other, is worth waking a thread for.
+    fn runs(series: &Series, count: usize, before_each: impl Fn()) -> Vec<bool> {
+        let run = |_| {
+            before_each();
+            series.is_worth_waking(10_000)
+        };
+        (0..count).map(run).collect()
+    }
+
+    /// The clock is not stopped between two runs, so that a busy machine may begin a series anew: one of many attempts is undisturbed.
+    #[test]
+    fn a_series_of_short_runs_wakes_a_thread_once_it_pays() {
+        let count = (WORTH_WAKING / 10_000) as usize;
+        let expected: Vec<bool> = (1..=count).map(|i| i == count).collect();
+        assert!((0..1000).any(|_| runs(&series(), count, || ()) == expected));
+    }
+
+    #[test]
+    fn runs_with_pauses_and_runs_of_several_threads_wake_nobody() {
+        let pause = || thread::sleep(3 * AWAKE);
+        assert!(runs(&series(), 20, pause).iter().all(|worth| !worth));
+        let series = series();
+        let by_another = || {
+            thread::scope(|scope| {
+                let other = scope.spawn(|| series.is_worth_waking(10_000));
+                assert_eq!(other.join().ok(), Some(false));
+            });
+        };
+        assert!(runs(&series, 20, by_another).iter().all(|worth| !worth));
     }
 }
