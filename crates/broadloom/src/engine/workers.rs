@@ -52,7 +52,12 @@ static WORKERS: Workers = Workers::new();
 
 /// The number of threads that are to share work of this many nanoseconds; missing threads are started.
 pub fn threads(options: &Options, time: f64) -> usize {
-    let useful = cost::threads(time as u64);
+    threads_for(options, time as u64)
+}
+
+/// The same of integers alone: a short call asks for it in the application's floating-point environment, which may trap.
+fn threads_for(options: &Options, time: u64) -> usize {
+    let useful = cost::threads(time);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
         return 1;
     }
@@ -68,7 +73,7 @@ pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize 
     match (cost::threads_awake(time, traffic), limit(options)) {
         (_, 1) => 1,
         (Some(awake), limit) => 1 + WORKERS.awake(limit.min(awake) - 1, time),
-        (None, _) => threads(options, time as f64),
+        (None, _) => threads_for(options, time),
     }
 }
 
