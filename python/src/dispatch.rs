@@ -20,7 +20,7 @@ use crate::entry::{Argument, Entry, Source, shapes_of};
 use crate::error::OrRaise;
 use crate::kernel::{Results, given_results, results, writeable};
 use crate::memory::{NumpyMemory, changed};
-use crate::operations::number;
+use crate::number::number;
 use crate::options::{Context, current};
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList};
 
 use crate::kernel::{Kernel, Results};
 use crate::memory::NumpyMemory;
-use crate::operations::number;
+use crate::number::number;
 
 /// An argument of a call.
 pub enum Argument<'py> {

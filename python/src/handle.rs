@@ -13,7 +13,7 @@ use crate::dtype;
 use crate::error::{About, OrRaise, no_values};
 use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
-use crate::operations::{number, operand};
+use crate::number::number;
 use crate::options::of_evaluation;
 use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
@@ -533,4 +533,13 @@ impl Handle {
     fn text(&self, name: &str) -> PyResult<String> {
         broadloom::text::print(&[(name, &self.array)]).or_raise()
     }
+}
+
+/// An operand: a handle or a number.
+pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    if let Ok(handle) = object.cast_exact::<Handle>() {
+        return Ok(handle.get().operand());
+    }
+    let array = Array::scalar(number(object)?);
+    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated, by_numpy: false })
 }

@@ -15,6 +15,7 @@ mod handle;
 mod kernel;
 mod measure;
 mod memory;
+mod number;
 mod numexpr;
 mod operations;
 mod options;

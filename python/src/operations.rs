@@ -1,51 +1,17 @@
 //! Operations on handles and numbers: functions of the op table under a rule of promotion, and evaluation of several at once.
 
-use broadloom::{Array, Literal, Op, Promotion, with_promotion};
-use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
+use broadloom::{Array, Op, Promotion, with_promotion};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use crate::error::{About, OrRaise};
-use crate::handle::Handle;
+use crate::handle::{Handle, operand};
 use crate::options::{current, of_evaluation};
 use crate::origin::{self, Operand, Origin};
 use crate::run::compute;
 use crate::work::Work;
-
-/// A number of Python's: bool, int or float.
-pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
-    if let Ok(value) = object.cast::<PyBool>() {
-        return Ok(Literal::Bool(value.is_true()));
-    }
-    if let Ok(value) = object.cast::<PyFloat>() {
-        return Ok(Literal::Float(value.value()));
-    }
-    if object.cast::<PyInt>().is_ok() {
-        // PERF: an i128 is put together of several objects of Python's.
-        if let Ok(value) = object.extract::<i64>() {
-            return Ok(Literal::Int(i128::from(value)));
-        }
-        let value = object.extract::<i128>();
-        return value
-            .map(Literal::Int)
-            .map_err(|_| PyOverflowError::new_err("the integer is beyond what any dtype holds"));
-    }
-    let kind = object.get_type().name()?;
-    if kind == "complex" {
-        return Err(PyNotImplementedError::new_err("there are no complex numbers in broadloom"));
-    }
-    Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
-}
-
-/// An operand: a handle or a number.
-pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
-    if let Ok(handle) = object.cast_exact::<Handle>() {
-        return Ok(handle.get().operand());
-    }
-    let array = Array::scalar(number(object)?);
-    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated, by_numpy: false })
-}
 
 /// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
 #[pyfunction]

@@ -24,7 +24,7 @@ use crate::entry::{Argument, Entry, Source, only};
 use crate::error::OrRaise;
 use crate::kernel::Results;
 use crate::memory::{self, Axes};
-use crate::operations::number;
+use crate::number::number;
 use crate::run::compute;
 
 /// Inputs up to so many words of 8 bytes in all are copied.
