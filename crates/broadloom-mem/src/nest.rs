@@ -86,16 +86,14 @@ impl<'a> Nest<'a> {
     ///     OperandLayout::in_memory(4, 0, written),
     /// ];
     /// let plan = LoopPlan::new(&[2], 1, layouts, LoopPlan::MIN_ROW)?;
-    /// let (a, mut out) = ([1.0_f32, 2.0, 3.0, 4.0], [0.0_f32; 2]);
-    /// let mut operands = Operands::default();
-    /// operands.read(bytes_of(&a).into());
-    /// operands.write(bytes_of_mut(&mut out).into());
-    /// assert!(Nest::bind(&plan, &mut operands).is_ok());
-    ///
-    /// let mut operands = Operands::default();
-    /// operands.read(bytes_of(&a[1..]).into());
-    /// operands.write(bytes_of_mut(&mut out).into());
-    /// assert!(Nest::bind(&plan, &mut operands).is_err());
+    /// let a = [1.0_f32, 2.0, 3.0, 4.0];
+    /// for (elements, fits) in [(&a[..], true), (&a[1..], false)] {
+    ///     let mut out = [0.0_f32; 2];
+    ///     let mut operands = Operands::default();
+    ///     operands.read(bytes_of(elements).into());
+    ///     operands.write(bytes_of_mut(&mut out).into());
+    ///     assert_eq!(Nest::bind(&plan, &mut operands).is_ok(), fits);
+    /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
