@@ -156,7 +156,7 @@ impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for Rows<'_, F, T> {
 /// Scans 2^level contiguous elements in place, up to [`BLOCK`], and returns their total.
 ///
 /// PERF: rows of 16 elements are scanned in registers, first for their totals and, once the prefix before each is known, for
-/// the results: 0.4 to 0.5 of the time of a pass over memory for each level (AVX-512, runs of 1e4).
+/// the results: 0.8 ns a float32 and 0.65 ns a float64 (AVX-512, sums of 1.6e4).
 #[inline(always)]
 fn scan_run<F: Combine<T>, T: Accumulator>(run: &mut [T], before: T) -> T {
     // Rows are padded with identities, which change no total.
