@@ -13,6 +13,7 @@ use broadloom_reduce::LANES;
 
 use crate::engine::choice::Why;
 use crate::engine::execution_plan::ExecutionPlan;
+use crate::engine::loops::Loops;
 use crate::engine::options::Options;
 use crate::engine::prepared::PreparedStage;
 use crate::engine::reduce::parts;
@@ -166,11 +167,19 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
             }
             lines
         }
-        None if stage.scan().is_some() => vec![
-            "each element is combined with the totals of aligned blocks before it, the largest first".into(),
-            "elements are stored in tiles, and combined there while these are in cache".into(),
-        ],
-        None => Vec::new(),
+        None => match &prepared.loops {
+            Ok(Loops::Scan(scanned)) => vec![
+                "each element is combined with the totals of aligned blocks before it, the largest first"
+                    .into(),
+                match scanned.tiles {
+                    Some(_) => {
+                        "elements are stored in tiles, and combined there while these are in cache".into()
+                    }
+                    None => "all elements are stored first, and then combined where they are".into(),
+                },
+            ],
+            _ => Vec::new(),
+        },
     }
 }
 
