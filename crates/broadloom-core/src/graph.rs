@@ -271,8 +271,12 @@ impl Graph {
                 let (shape, _) = infer::reduce(*reduction, &self.operand(*arg), *axes, *keep_dims)?;
                 (reduction.result(self.node(*arg).dtype), shape)
             }
-            NodeKind::Scan { arg, scan, axis, initial } => {
-                let (shape, _) = infer::scan(*scan, &self.operand(*arg), (*axis).into(), *initial)?;
+            NodeKind::Scan { arg, scan, axis, initial, before } => {
+                let axis = usize::from(*axis);
+                let (shape, _) = infer::scan(*scan, &self.operand(*arg), axis, *initial)?;
+                if let Some(before) = before {
+                    infer::before(&self.operand(*arg), axis, &self.operand(before.totals), before.blocks)?;
+                }
                 (self.node(*arg).dtype, shape)
             }
             NodeKind::Count { to, .. } => (*to, Shape::scalar()),

@@ -200,6 +200,24 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
     }
 }
 
+/// Checks the totals of the blocks before the operand of a scan: they have its dtype, its extents along all other axes, and at least
+/// this number of blocks.
+///
+/// # Errors
+/// [`ErrorKind::Internal`], since users name no totals.
+pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: usize) -> Result<()> {
+    if let (Operand::Array(dtype, shape), Operand::Array(of, totals)) = (operand, totals) {
+        let fits = |(i, (extent, of)): (usize, (&usize, &usize))| {
+            if i == axis { *of >= blocks } else { extent == of }
+        };
+        let extents = || shape.iter().zip(totals.iter()).enumerate();
+        if dtype == of && shape.rank() == totals.rank() && extents().all(fits) {
+            return Ok(());
+        }
+    }
+    Err(Error::new(ErrorKind::Internal, "totals of other elements than a scan's"))
+}
+
 /// Checks the indices along an axis: they have the operand's shape, and are int64.
 ///
 /// # Errors

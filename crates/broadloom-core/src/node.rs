@@ -158,6 +158,8 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
         axis: u8,
         /// Whether the result begins with an additional element: the sum or product of no elements.
         initial: bool,
+        /// Where the elements are a part of a longer run: what is before them.
+        before: Option<Before<A>>,
     },
     /// The number of elements along axes: a constant, once extents are known. No graph has such a node.
     Count {
@@ -178,6 +180,20 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     },
 }
 
+/// The elements before those of a scan, as blocks of 2^`level` elements.
+///
+/// A part of a scan has the bits of the whole if it begins at a block and the totals of the blocks before it are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Before<A> {
+    /// The total of each block of the run from its first element on, along the scanned axis. The dtype and the other extents are
+    /// those of the scan's operand.
+    pub totals: A,
+    /// log2 of the number of elements of a block.
+    pub level: u8,
+    /// The number of blocks before the operand's elements; there may be totals of more.
+    pub blocks: usize,
+}
+
 impl<A, L, F> NodeKind<A, L, F> {
     /// A function of operands.
     pub fn apply(op: Op, args: impl IntoIterator<Item = A>) -> NodeKind<A, L, F> {
@@ -195,9 +211,11 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
             | NodeKind::Reduce { arg, .. }
-            | NodeKind::Scan { arg, .. }
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => [Some(arg), None, None],
+            NodeKind::Scan { arg, before, .. } => {
+                [Some(arg), before.as_ref().map(|before| &before.totals), None]
+            }
         };
         operands.into_iter().flatten()
     }
@@ -211,9 +229,9 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Cast { .. }
             | NodeKind::View { .. }
             | NodeKind::Reduce { .. }
-            | NodeKind::Scan { .. }
             | NodeKind::Count { .. }
             | NodeKind::Index { .. } => 1,
+            NodeKind::Scan { before, .. } => 1 + usize::from(before.is_some()),
         }
     }
 
@@ -228,9 +246,13 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
             | NodeKind::Reduce { arg, .. }
-            | NodeKind::Scan { arg, .. }
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => (i == 0).then_some(arg),
+            NodeKind::Scan { arg, before, .. } => match i {
+                0 => Some(arg),
+                1 => before.as_ref().map(|before| &before.totals),
+                _ => None,
+            },
         }
     }
 
@@ -242,9 +264,9 @@ impl<A, L, F> NodeKind<A, L, F> {
             NodeKind::Cast { arg, .. }
             | NodeKind::View { arg, .. }
             | NodeKind::Reduce { arg, .. }
-            | NodeKind::Scan { arg, .. }
             | NodeKind::Count { arg, .. }
             | NodeKind::Index { arg, .. } => [Some(arg), None, None],
+            NodeKind::Scan { arg, before, .. } => [Some(arg), before.map(|before| before.totals), None],
         };
         operands.into_iter().flatten()
     }
@@ -274,8 +296,13 @@ impl<A, L, F> NodeKind<A, L, F> {
                 axes: *axes,
                 keep_dims: *keep_dims,
             },
-            NodeKind::Scan { arg, scan, axis, initial } => {
-                NodeKind::Scan { arg: operand(arg)?, scan: *scan, axis: *axis, initial: *initial }
+            NodeKind::Scan { arg, scan, axis, initial, before } => {
+                let arg = operand(arg)?;
+                let of = |Before { totals, level, blocks }: &'n Before<A>| {
+                    Ok(Before { totals: operand(totals)?, level: *level, blocks: *blocks })
+                };
+                let before = before.as_ref().map(of).transpose()?;
+                NodeKind::Scan { arg, scan: *scan, axis: *axis, initial: *initial, before }
             }
             NodeKind::Count { arg, axes, to } => NodeKind::Count { arg: operand(arg)?, axes: *axes, to: *to },
             NodeKind::Index { arg, axis } => NodeKind::Index { arg: operand(arg)?, axis: *axis },

@@ -126,8 +126,12 @@ impl Hash for Structure<'_> {
                     state.write_u64(axes.mask());
                     8 << 8 | *reduction as u64 | u64::from(*keep_dims) << 16
                 }
-                NodeKind::Scan { scan, axis, initial, .. } => {
-                    9 << 8 | *scan as u64 | u64::from(*initial) << 16 | u64::from(*axis) << 17
+                NodeKind::Scan { scan, axis, initial, before, .. } => {
+                    let level = before.as_ref().map_or(0, |before| {
+                        state.write_usize(before.blocks);
+                        1 + u64::from(before.level)
+                    });
+                    9 << 8 | *scan as u64 | u64::from(*initial) << 16 | u64::from(*axis) << 17 | level << 32
                 }
                 NodeKind::Count { axes, to, .. } => {
                     state.write_u64(axes.mask());

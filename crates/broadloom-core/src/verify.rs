@@ -78,10 +78,16 @@ fn node(graph: &Graph, id: NodeId) -> std::result::Result<(), String> {
             let dtype = reduction.result(arg.dtype);
             expect(shape == node.shape && dtype == node.dtype, "reduction of another type")
         }
-        NodeKind::Scan { arg, scan, axis, initial } => {
-            let arg = graph.node(*arg);
-            let typed = infer::scan(*scan, &Operand::Array(arg.dtype, &arg.shape), (*axis).into(), *initial);
+        NodeKind::Scan { arg, scan, axis, initial, before } => {
+            let (arg, axis) = (graph.node(*arg), usize::from(*axis));
+            let operand = Operand::Array(arg.dtype, &arg.shape);
+            let typed = infer::scan(*scan, &operand, axis, *initial);
             let (shape, _) = typed.map_err(|e| e.to_string())?;
+            if let Some(before) = before {
+                let totals = graph.node(before.totals);
+                let totals = Operand::Array(totals.dtype, &totals.shape);
+                infer::before(&operand, axis, &totals, before.blocks).map_err(|e| e.to_string())?;
+            }
             expect(shape == node.shape && arg.dtype == node.dtype, "scan of another type")
         }
         NodeKind::Count { .. } => Err("a count that is no constant yet".to_owned()),

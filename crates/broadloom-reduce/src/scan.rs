@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 
 use broadloom_ir::{DType, Error, ErrorKind, Result, Scan};
-use broadloom_mem::bytes_of_mut;
+use broadloom_mem::{bytes_of, bytes_of_mut};
 use pulp::NullaryFnOnce;
 
 use crate::LANES;
@@ -50,10 +50,35 @@ impl ScanState {
         Ok(ScanState { scan, dtype, totals: state()?, prefixes: state()?, scratch: Vec::new() })
     }
 
+    /// The total of the elements so far, one row; `None` unless their number is a power of two.
+    pub fn total(&self) -> Option<&[u8]> {
+        let is_block = self.totals.levels.len() == 1;
+        is_block.then(|| match self.dtype.size() {
+            4 => bytes_of(self.totals.node::<f32>(0)),
+            _ => bytes_of(self.totals.node::<f64>(0)),
+        })
+    }
+
     /// Begins a new scan, and keeps the memory.
     pub fn reset(&mut self) {
         self.totals.reset(0);
         self.prefixes.reset(0);
+    }
+
+    /// Continues after a block of 2^level elements, of which this is the total: one row.
+    ///
+    /// # Panics
+    /// If the row has another number of bytes than `width` elements, or the block does not begin at a multiple of its length.
+    pub fn push_total(&mut self, level: u8, total: &[u8]) {
+        assert!(self.totals.next.is_multiple_of(1 << level), "an aligned block");
+        match (self.scan, self.dtype) {
+            (Scan::Sum, DType::Float32) => self.add_total::<Sum, f32>(level, total),
+            (Scan::Prod, DType::Float32) => self.add_total::<Prod, f32>(level, total),
+            (Scan::Sum, DType::Float64) => self.add_total::<Sum, f64>(level, total),
+            (Scan::Prod, DType::Float64) => self.add_total::<Prod, f64>(level, total),
+            (Scan::Sum, _) => self.add_total::<Sum, u64>(level, total),
+            (Scan::Prod, _) => self.add_total::<Prod, u64>(level, total),
+        }
     }
 
     /// Scans the next elements: both are `[n][width]` in C order.
@@ -107,13 +132,18 @@ impl ScanState {
                 1 => totals[0] = scan_run::<F, T>(block, prefixes[0]),
                 _ => scan_block::<F, T>(level, width, block, totals, prefixes),
             }
-            self.totals.add_node(level as u8);
-            let last = self.totals.levels.len() - 1;
-            self.totals.node_mut::<T>(last).copy_from_slice(&totals[..width]);
-            self.totals.next += 1 << level;
-            self.carry::<F, T>();
+            self.add_total::<F, T>(level as u8, bytes_of(&totals[..width]));
         }
         self.scratch = words;
+    }
+
+    /// Adds the total of the next 2^level elements.
+    fn add_total<F: Combine<T>, T: Accumulator>(&mut self, level: u8, total: &[u8]) {
+        self.totals.add_node(level);
+        let last = self.totals.levels.len() - 1;
+        bytes_of_mut(self.totals.node_mut::<T>(last)).copy_from_slice(total);
+        self.totals.next += 1 << level;
+        self.carry::<F, T>();
     }
 
     /// Merges the last total with the previous ones of its size, and computes the prefix of the result.

@@ -196,7 +196,8 @@ pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) 
     let arg = typed(arg)?;
     let (shape, dims) = infer::scan(scan, &arg.known(), axis, initial)?;
     let (dtype, axis) = (arg.0.dtype, axis as u8);
-    Ok(Array::with_dims(Kind::Scan { arg, scan, axis, initial }, dtype, shape, dims.map(Arc::new)))
+    let kind = Kind::Scan { arg, scan, axis, initial, before: None };
+    Ok(Array::with_dims(kind, dtype, shape, dims.map(Arc::new)))
 }
 
 /// The number of elements along axes, as a number of this dtype: a constant if the extents are known.

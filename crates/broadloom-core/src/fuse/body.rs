@@ -15,7 +15,7 @@ use crate::fuse::chain::{ChainId, Chains, STRAIGHT};
 use crate::fuse::code;
 use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
-use crate::fuse::plan::ParamSource;
+use crate::fuse::plan::{Beginning, ParamSource};
 use crate::graph::{Graph, IntDivision, Leaf, NodeId, NodeKind};
 use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
@@ -105,14 +105,7 @@ pub struct Member {
 }
 
 /// Builds the body that computes the members, all of the given shape.
-pub fn build(
-    graph: &Graph,
-    shape: Shape,
-    members: &[Member],
-    (axes, initial): (Axes, bool),
-    cuts: &Cuts,
-    straight: &mut Straight,
-) -> Draft {
+pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straight: &mut Straight) -> Draft {
     let mut builder = Builder {
         graph,
         cuts,
@@ -131,8 +124,18 @@ pub fn build(
     for member in members {
         outputs.push(builder.compute(member.node, member.own));
     }
-    let draft = builder.finish(outputs, members);
-    Draft { axes, initial, ..draft }
+    builder.finish(outputs, members)
+}
+
+/// The memory of a whole node that is an input, or cut.
+pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
+    let node = graph.node(id);
+    match &node.kind {
+        NodeKind::Leaf(Leaf::Input { slot, layout, .. }) if !cuts.contains(&id) => {
+            (Origin::Slot(*slot), layout.clone())
+        }
+        _ => (Origin::Node(id), Arc::new(Layout::contiguous(node.shape.clone()))),
+    }
 }
 
 impl Builder<'_> {
@@ -301,7 +304,7 @@ impl Builder<'_> {
             params: self.params,
             outputs: members.iter().map(|member| member.target).collect(),
             axes: Axes::NONE,
-            initial: false,
+            beginning: Beginning::First,
             nodes: self.nodes,
         }
     }

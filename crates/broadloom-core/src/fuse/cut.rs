@@ -122,6 +122,14 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         NodeKind::View { arg, view } => view_leaves(graph, *arg, view, leaves, cuts, log),
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             cuts.insert(id);
+            if let NodeKind::Scan { before: Some(before), .. } = &node.kind {
+                // A scan reads them whole, in their order.
+                let totals = &graph.node(before.totals).kind;
+                let is_flat = |layout: &Layout| layout.is_contiguous() && layout.offset == 0;
+                if !matches!(totals, NodeKind::Leaf(Leaf::Input { layout, .. }) if is_flat(layout)) {
+                    cuts.insert(before.totals);
+                }
+            }
             Leaves { flat: true, layout: None, total: 0 }
         }
         NodeKind::Apply { .. } | NodeKind::Host { .. } | NodeKind::Cast { .. } => {

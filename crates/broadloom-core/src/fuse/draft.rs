@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broadloom_ir::Axes;
 use broadloom_ir::kernel::Sink;
 
-use crate::fuse::plan::ParamSource;
+use crate::fuse::plan::{Beginning, ParamSource};
 use crate::graph::NodeId;
 use crate::kernel::Kernel;
 use crate::layout::Layout;
@@ -26,9 +26,10 @@ pub struct Draft {
     pub inputs: Vec<(Origin, Arc<Layout>)>,
     pub params: Vec<ParamSource>,
     pub outputs: Vec<DraftTarget>,
-    /// The axes along which elements are combined, and whether the initial element of a scan is written.
+    /// The axes along which elements are combined.
     pub axes: Axes,
-    pub initial: bool,
+    /// How a scan begins.
+    pub beginning: Beginning,
     /// The node behind each instruction.
     pub nodes: Vec<NodeId>,
 }

@@ -79,7 +79,7 @@ pub struct Stage {
     pub kernel: Arc<Kernel>,
     /// The extents of the loops.
     pub shape: Shape,
-    /// One per kernel input.
+    /// One per kernel input; and for a scan that continues another one, the totals of the blocks before its elements.
     pub inputs: Vec<InputView>,
     /// One per kernel parameter.
     pub params: Vec<ParamSource>,
@@ -87,8 +87,25 @@ pub struct Stage {
     pub outputs: Vec<Target>,
     /// The axes of the shape along which elements are combined, where outputs are not stored.
     pub axes: Axes,
-    /// Whether a scan writes its initial element before the others.
-    pub initial: bool,
+    /// How a scan begins.
+    pub beginning: Beginning,
+}
+
+/// How a scan begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beginning {
+    /// With its first element.
+    #[default]
+    First,
+    /// With the sum or product of no elements, which is an element of the result.
+    Initial,
+    /// After some blocks of 2^level elements, whose totals are the stage's last input, and contiguous.
+    After {
+        /// The number of blocks.
+        blocks: usize,
+        /// log2 of their number of elements.
+        level: u8,
+    },
 }
 
 impl Stage {
@@ -130,7 +147,15 @@ impl Stage {
     /// The shape of its outputs.
     pub fn output_shape(&self) -> Shape {
         let sink = self.kernel.outputs.first().map_or(Sink::Store, |output| output.sink);
-        written_shape(&self.shape, sink, self.axes, self.initial)
+        written_shape(&self.shape, sink, self.axes, self.beginning)
+    }
+
+    /// The name and dtype of an input: a value of the kernel, or the totals before a scan.
+    pub fn read(&self, input: usize) -> (String, DType) {
+        match self.kernel.inputs.get(input) {
+            Some(&dtype) => (format!("{:?}", self.kernel.input(input)), dtype),
+            None => ("totals".to_owned(), self.kernel.dtype(self.kernel.outputs[0].value)),
+        }
     }
 
     /// Describes an output in words: a value of the kernel, or the reduction of its elements.
@@ -141,20 +166,28 @@ impl Stage {
             Sink::Reduce(reduction) => format!("{reduction}({value:?}, axis={})", self.axes),
             Sink::Scan(scan) => {
                 let axis = self.axes.iter().next().unwrap_or(0);
-                let initial = if self.initial { ", include_initial=true" } else { "" };
-                format!("{scan}({value:?}, axis={axis}{initial})")
+                let beginning = match self.beginning {
+                    Beginning::First => String::new(),
+                    Beginning::Initial => ", include_initial=true".to_owned(),
+                    Beginning::After { blocks, level } => {
+                        format!(", after {blocks} blocks of {}", 1u64 << level)
+                    }
+                };
+                format!("{scan}({value:?}, axis={axis}{beginning})")
             }
         }
     }
 }
 
 /// The shape of what is written of elements of this shape.
-pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, initial: bool) -> Shape {
+pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, beginning: Beginning) -> Shape {
     let extents: SmallVec<[usize; 4]> = match sink {
         Sink::Store => return shape.clone(),
         Sink::Reduce(_) => axes.reduced(shape, false, 1).collect(),
         Sink::Scan(_) => {
-            let longer = |(i, &extent): (usize, &usize)| extent + usize::from(initial && axes.contains(i));
+            let initial = usize::from(beginning == Beginning::Initial);
+            let longer =
+                |(i, &extent): (usize, &usize)| if axes.contains(i) { extent + initial } else { extent };
             shape.iter().enumerate().map(longer).collect()
         }
     };
@@ -183,13 +216,8 @@ impl fmt::Display for Plan {
         for (i, stage) in self.stages.iter().enumerate() {
             writeln!(f, "stage {i} over {}:", stage.shape)?;
             for (j, input) in stage.inputs.iter().enumerate() {
-                writeln!(
-                    f,
-                    "  {:?} reads {}, {}",
-                    stage.kernel.input(j),
-                    input.source,
-                    describe(&input.layout)
-                )?;
+                let (name, _) = stage.read(j);
+                writeln!(f, "  {name} reads {}, {}", input.source, describe(&input.layout))?;
             }
             for (j, target) in stage.outputs.iter().enumerate() {
                 writeln!(f, "  {} is written to {target}", stage.written(j))?;

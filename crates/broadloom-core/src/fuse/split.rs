@@ -12,7 +12,7 @@ use broadloom_ir::kernel::{KernelOutput, Sink};
 use crate::fuse::cost::{self, MAX_COST};
 use crate::fuse::decision::{Decision, Log, Why};
 use crate::fuse::draft::{Draft, DraftTarget, Origin};
-use crate::fuse::plan::{InputView, Plan, Source, Stage, Target, written_shape};
+use crate::fuse::plan::{Beginning, InputView, Plan, Source, Stage, Target, written_shape};
 use crate::graph::NodeId;
 use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
@@ -42,15 +42,15 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
             DraftTarget::Root(i) => Target::Root(*i),
             DraftTarget::Node(id) => {
                 let temp = plan.temps.len() as u32;
-                let shape = written_shape(&draft.shape, output.sink, draft.axes, draft.initial);
+                let shape = written_shape(&draft.shape, output.sink, draft.axes, draft.beginning);
                 plan.temps.push((dtype, shape));
                 placed.insert(*id, temp);
                 Target::Temp(temp)
             }
         })
         .collect();
-    let Draft { kernel, shape, params, axes, initial, .. } = draft;
-    let mut whole = Stage { kernel: Arc::new(kernel), shape, inputs, params, outputs, axes, initial };
+    let Draft { kernel, shape, params, axes, beginning, .. } = draft;
+    let mut whole = Stage { kernel: Arc::new(kernel), shape, inputs, params, outputs, axes, beginning };
     if whole.kernel.body.iter().map(|inst| cost::of_inst(inst.code)).sum::<usize>() <= MAX_COST {
         plan.stages.push(whole);
         if log.keeps() {
@@ -79,16 +79,17 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let first = plan.temps.len() as u32;
     plan.temps.extend(dtypes.into_iter().map(|dtype| (dtype, whole.shape.clone())));
     let temps = (first..plan.temps.len() as u32).collect::<Vec<_>>();
+    let totals = whole.inputs.split_off(whole.kernel.inputs.len());
     let layout = Arc::new(Layout::contiguous(whole.shape.clone()));
     let read = |&temp: &u32| InputView { source: Source::Temp(temp), layout: layout.clone() };
     Stage {
         kernel: Arc::new(kernel),
         shape: whole.shape.clone(),
-        inputs: temps.iter().map(read).collect(),
+        inputs: temps.iter().map(read).chain(totals).collect(),
         params: Vec::new(),
         outputs: std::mem::replace(&mut whole.outputs, temps.iter().copied().map(Target::Temp).collect()),
         axes: std::mem::take(&mut whole.axes),
-        initial: std::mem::take(&mut whole.initial),
+        beginning: std::mem::take(&mut whole.beginning),
     }
 }
 
@@ -215,7 +216,7 @@ impl Piece<'_> {
             params: Vec::new(),
             outputs: Vec::new(),
             axes: Axes::NONE,
-            initial: false,
+            beginning: Beginning::First,
         }
     }
 

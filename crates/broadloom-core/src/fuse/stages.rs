@@ -10,7 +10,9 @@ use broadloom_ir::kernel::Sink;
 use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
 use crate::fuse::draft::{Draft, DraftTarget};
+use crate::fuse::plan::Beginning;
 use crate::graph::{Graph, NodeId, NodeKind};
+use crate::node::Before;
 use crate::shape::Shape;
 
 /// A draft before its body is built.
@@ -20,7 +22,9 @@ struct Group {
     shape: Shape,
     members: Vec<Member>,
     axes: Axes,
-    initial: bool,
+    beginning: Beginning,
+    /// The totals before a scan.
+    totals: Option<NodeId>,
 }
 
 /// One draft per cut node that is needed but for those that share one, then one per shape of roots.
@@ -51,23 +55,32 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
                 let member = Member { node: *arg, target, sink: Sink::Reduce(*reduction), own: false };
                 add(&mut groups, order, graph.node(*arg).shape.clone(), member, *axes);
             }
-            NodeKind::Scan { arg, scan, axis, initial } => {
+            NodeKind::Scan { arg, scan, axis, initial, before } => {
                 let member = Member { node: *arg, target, sink: Sink::Scan(*scan), own: false };
                 let (shape, axes) =
                     (graph.node(*arg).shape.clone(), [usize::from(*axis)].into_iter().collect());
-                groups.push(Group { order, shape, members: vec![member], axes, initial: *initial });
+                let before = before.filter(|before| before.blocks > 0);
+                let beginning = match before {
+                    Some(Before { blocks, level, .. }) => Beginning::After { blocks, level },
+                    None if *initial => Beginning::Initial,
+                    None => Beginning::First,
+                };
+                let totals = before.map(|before| before.totals);
+                groups.push(Group { order, shape, members: vec![member], axes, beginning, totals });
             }
             _ => {
                 let members = vec![Member { node: id, target, sink: Sink::Store, own: true }];
                 let (shape, axes) = (node.shape.clone(), Axes::NONE);
-                groups.push(Group { order, shape, members, axes, initial: false });
+                groups.push(Group { order, shape, members, axes, beginning: Beginning::First, totals: None });
             }
         }
     }
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
-    let build = |Group { shape, members, axes, initial, .. }| {
-        body::build(graph, shape, &members, (axes, initial), cuts, &mut straight)
+    let build = |Group { shape, members, axes, beginning, totals, .. }| {
+        let mut draft = Draft { axes, beginning, ..body::build(graph, shape, &members, cuts, &mut straight) };
+        draft.inputs.extend(totals.map(|totals| body::whole(graph, totals, cuts)));
+        draft
     };
     groups.into_iter().map(build).collect()
 }
@@ -88,7 +101,10 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
     });
     match shared {
         Some(group) => group.members.push(member),
-        None => groups.push(Group { order, shape, members: vec![member], axes, initial: false }),
+        None => {
+            let (members, beginning) = (vec![member], Beginning::First);
+            groups.push(Group { order, shape, members, axes, beginning, totals: None });
+        }
     }
 }
 

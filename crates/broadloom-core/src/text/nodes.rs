@@ -45,9 +45,16 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
             let keep_dims = if *keep_dims { ", keepdims=true" } else { "" };
             format!("{reduction}({first}, axis={axes}{keep_dims})")
         }
-        NodeKind::Scan { scan, axis, initial, .. } => {
+        NodeKind::Scan { scan, axis, initial, before, .. } => {
             let initial = if *initial { ", include_initial=true" } else { "" };
-            format!("{scan}({first}, axis={axis}{initial})")
+            let before = match (before, operands.get(1)) {
+                (Some(before), Some(totals)) => {
+                    let (blocks, length) = (before.blocks, 1u64 << before.level);
+                    format!(", after {blocks} blocks of {length} with totals {}", totals.as_ref())
+                }
+                _ => String::new(),
+            };
+            format!("{scan}({first}, axis={axis}{initial}{before})")
         }
         NodeKind::Count { axes, to, .. } => format!("count({first}, axis={axes}, dtype={to})"),
         NodeKind::Index { axis, .. } => format!("{INDICES}({first}, axis={axis})"),

@@ -49,7 +49,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                 let reduction = Reduction { keepdims: *keep_dims, ..Reduction::along(function, &axes) };
                 Step::Reduce(arg.index(), reduction)
             }
-            NodeKind::Scan { arg, scan, axis, initial } => Step::Scan(
+            NodeKind::Scan { arg, scan, axis, initial, .. } => Step::Scan(
                 arg.index(),
                 Cumulative {
                     is_product: scan.name() == "cumulative_prod",

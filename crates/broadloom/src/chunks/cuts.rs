@@ -76,6 +76,12 @@ impl Cuts {
         Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
     }
 
+    /// The division into boxes whose number of indices of the divided axis is the next higher multiple of a number.
+    pub fn multiple_of(&self, of: usize) -> Cuts {
+        let rows = self.rows.checked_next_multiple_of(of).unwrap_or(usize::MAX);
+        Cuts { rows, ..self.clone() }
+    }
+
     /// The divided shape.
     pub fn shape(&self) -> &[usize] {
         &self.shape

@@ -12,6 +12,7 @@ mod pass;
 mod passes;
 mod plan;
 mod reshape;
+mod scan;
 mod window;
 
 #[cfg(test)]
@@ -34,8 +35,8 @@ pub(crate) use window::Window;
 /// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`] lists
 /// the [parts](Chunk::parts) of the inputs that it needs, and makes from these its [results](Chunk::results), which are lazy. Views
 /// are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of rows. A chunk
-/// needs all elements that its reductions combine, and all elements before its own along the axis of a scan. Reductions of more
-/// than fits memory are computed by [`Passes`] beforehand; larger scans are an error.
+/// needs all elements that its reductions combine, and all elements before its own along the axis of a scan. For reductions and scans
+/// of more than fits memory, [`Passes`] come before.
 ///
 /// ```
 /// use broadloom::prelude::*;

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::reshape::{Reshaped, reshaped};
+use super::scan;
 use super::window::{Window, WindowList, indices, merged};
 use crate::array::{Array, Data, Kind, Leaf};
 use crate::expr;
@@ -119,16 +120,22 @@ impl<'a> Nodes<'a> {
             if let Kind::Leaf(Leaf::Input(_)) = &array.0.kind {
                 windows.iter_mut().for_each(|window| *window = window.without_steps());
             }
-            if let Kind::Scan { axis, .. } = array.0.kind {
+            let filled = windows.iter_mut().filter(|window| !window.is_empty());
+            match &array.0.kind {
                 // Each element needs all previous ones.
-                let axis = usize::from(axis);
-                let filled = windows.iter_mut().filter(|window| !window.is_empty());
-                filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
+                Kind::Scan { axis, before: None, .. } => {
+                    let axis = usize::from(*axis);
+                    filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
+                }
+                Kind::Scan { axis, initial, before: Some(before), .. } => {
+                    filled.for_each(|window| scan::widen(window, (*axis).into(), *initial, before.level));
+                }
+                _ => {}
             }
             let windows = merged(windows);
             for window in windows.iter().filter(|window| !window.is_empty()) {
-                for (operand, below) in self.operands(node) {
-                    let needed = operand_window(array, below, window)?;
+                for (i, (operand, below)) in self.operands(node).enumerate() {
+                    let needed = operand_window(array, (i, below), window)?;
                     if let Kind::View { view, .. } = &array.0.kind
                         && matches!(**view, View::Reshape(_))
                     {
@@ -179,11 +186,11 @@ impl<'a> Nodes<'a> {
             let named = match &array.0.kind {
                 Kind::View { view, .. } => view.to_string(),
                 Kind::Reduce { reduction, axes, .. } => format!("{reduction} along {axes}"),
-                Kind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}, which is not cut,"),
+                Kind::Scan { scan, axis, .. } => format!("{scan} along axis {axis}"),
                 _ => return None,
             };
             let (_, below) = self.operands(node).next()?;
-            let needed = windows.filled(node).map(|window| operand_window(array, below, window));
+            let needed = windows.filled(node).map(|window| operand_window(array, (0, below), window));
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
@@ -201,8 +208,8 @@ impl<'a> Nodes<'a> {
 
     /// The number of elements of the operand needed by windows of a reduction, counting those needed several times for each use.
     pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
-        let needed = self.operands(node).flat_map(|(_, below)| {
-            let needed = |window: &Window| operand_window(&self.list[node], below, window);
+        let needed = self.operands(node).take(1).flat_map(|(_, below)| {
+            let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
             windows.filled(node).filter_map(move |window| needed(window).ok())
         });
         needed.fold(0, |sum, window| sum.saturating_add(window.elements()))
@@ -308,19 +315,22 @@ impl<'a> Nodes<'a> {
                     Kind::Leaf(_) => leaf(node, window)?,
                     Kind::View { view, .. } => {
                         let (operand, below) = self.operands(node).next().ok_or_else(missing)?;
-                        let needed = operand_window(array, below, window)?;
+                        let needed = operand_window(array, (0, below), window)?;
                         narrowed_view(view, below, window, &pick(windows, &built, operand, &needed)?)?
                     }
                     kind => {
-                        let mut operands = self.operands(node);
-                        let kind: Kind<'p> = kind.try_map(
+                        let mut operands = self.operands(node).enumerate();
+                        let mut kind: Kind<'p> = kind.try_map(
                             |_| {
-                                let (operand, below) = operands.next().ok_or_else(missing)?;
-                                pick(windows, &built, operand, &operand_window(array, below, window)?)
+                                let (i, (operand, below)) = operands.next().ok_or_else(missing)?;
+                                pick(windows, &built, operand, &operand_window(array, (i, below), window)?)
                             },
                             |_| Err(missing()),
                             Clone::clone,
                         )?;
+                        if let Kind::Scan { axis, initial, before, .. } = &mut kind {
+                            scan::begin(window, usize::from(*axis), initial, before);
+                        }
                         Array::of(kind, array.dtype(), window.shape()?)
                     }
                 });
@@ -373,12 +383,15 @@ fn size_of_windows(array: &Array<'_>, windows: &[Window]) -> usize {
     elements.saturating_mul(array.dtype().size())
 }
 
-/// The window of an operand that a window of a node, which has elements, needs.
-fn operand_window(array: &Array<'_>, operand: &Array<'_>, window: &Window) -> Result<Window> {
+/// The window of operand `i` that a window of a node, which has elements, needs.
+fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: &Window) -> Result<Window> {
     let view = match &array.0.kind {
         Kind::View { view, .. } => view,
         Kind::Reduce { axes, keep_dims, .. } => {
             return Ok(unreduced(operand.shape(), window, *axes, *keep_dims));
+        }
+        Kind::Scan { axis, initial, before: Some(before), .. } => {
+            return Ok(scan::operand(window, (*axis).into(), *initial, before.level, i));
         }
         Kind::Scan { axis, .. } => {
             let axis = usize::from(*axis);

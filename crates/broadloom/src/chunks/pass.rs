@@ -1,12 +1,15 @@
-//! One pass over inputs: reductions of one shape along the same axes, whose elements are computed chunk by chunk.
+//! One pass over inputs: reductions of one shape along the same axes, whose elements are computed chunk by chunk, or a scan, of which
+//! the totals of blocks are computed, so that any part of it can be.
 //!
 //! Results are divided into boxes, and for each of these the reduced axes, in order. A chunk therefore has elements of adjacent
 //! results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit memory, the one
 //! is chosen that reads the inputs in the fewest and longest pieces: rows of a matrix stored row by row, whether rows or columns
 //! are summed.
 
-use broadloom_core::Result;
-use broadloom_ir::{Axes, Reduction};
+use broadloom_core::node::Before;
+use broadloom_core::{DType, Result, Shape};
+use broadloom_ir::{Axes, Reduction, Scan};
+use smallvec::SmallVec;
 
 use super::Chunks;
 use super::cuts::Cuts;
@@ -18,17 +21,26 @@ const UNCOUNTED: usize = 64 << 10;
 /// The fixed cost of a chunk, in bytes that could be read instead.
 const CHUNK: f64 = 65536.0;
 
-/// One pass: reductions of one shape along the same axes, with the division of their elements into chunks.
+/// What a pass computes of its elements.
+#[derive(Clone, PartialEq)]
+pub(super) enum Purpose {
+    /// Reductions along the axes, one for each operand.
+    Reductions(Vec<Reduction>),
+    /// The totals of the blocks of 2^level elements along the axis of a scan.
+    Totals { scan: Scan, level: u8 },
+}
+
+/// One pass: reductions of one shape along the same axes, or a scan, with the division of their elements into chunks.
 pub(super) struct Pass<'a> {
-    /// The elements to be reduced, for each reduction.
+    /// The elements to be reduced, for each reduction, or scanned.
     pub operands: Chunks<'a>,
-    pub reductions: Vec<Reduction>,
+    pub purpose: Purpose,
     pub axes: Axes,
     /// The division of the results.
     pub kept: Cuts,
     /// The division of the reduced axes, for each part of the results.
     pub reduced: Cuts,
-    /// For each reduction, an array of its shape that replaces it until it is computed.
+    /// For each reduction, an array of its shape that replaces it until it is computed; for a scan one of its totals.
     pub stand_ins: Vec<Array<'a>>,
     /// The approximate time of reading, in bytes.
     pub reading: f64,
@@ -44,7 +56,15 @@ struct Ways<'w, 'a> {
     partial: usize,
     /// The limit of a chunk in bytes.
     limit: usize,
+    /// The reduced axes are divided at multiples of this many indices.
+    multiple: usize,
 }
+
+/// The pass of a node, and whether it is possible.
+type Found<'a> = Option<(Pass<'a>, bool)>;
+
+/// A function that makes the array that replaces what a pass computes, of a dtype and a shape.
+pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
 
 impl<'a> Pass<'a> {
     /// A pass for these reductions, which have one shape and axes, in chunks of at most this many bytes if possible; and whether it
@@ -53,8 +73,8 @@ impl<'a> Pass<'a> {
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
         limit: usize,
-        stand_in: impl FnMut(&&Array<'a>) -> Result<Array<'a>>,
-    ) -> Result<Option<(Pass<'a>, bool)>> {
+        stand_in: StandIn<'_, 'a>,
+    ) -> Result<Found<'a>> {
         let mut operands = Vec::new();
         let mut kinds = Vec::new();
         let mut along = Axes::NONE;
@@ -87,14 +107,77 @@ impl<'a> Pass<'a> {
             reduced,
             partial,
             limit: limit.saturating_sub(held),
+            multiple: 1,
         };
         let ((kept, reduced, reading), fits) = match ways.best()? {
             Some(best) => (best, held <= limit),
             None => ((Cuts::smallest(&ways.kept), Cuts::smallest(&ways.reduced), f64::INFINITY), false),
         };
-        let stand_ins = reductions.iter().map(stand_in).collect::<Result<_>>()?;
-        let pass = Pass { operands, reductions: kinds, axes: along, kept, reduced, stand_ins, reading };
+        let of = |array: &&Array<'a>| stand_in(array.dtype(), array.0.shape.clone());
+        let stand_ins = reductions.iter().map(of).collect::<Result<_>>()?;
+        let purpose = Purpose::Reductions(kinds);
+        let pass = Pass { operands, purpose, axes: along, kept, reduced, stand_ins, reading };
         Ok(Some((pass, fits)))
+    }
+
+    /// The pass for the totals of a scan, in chunks of at most this many bytes if possible; and whether it is possible.
+    ///
+    /// The chunks of results begin at blocks, so these are short, but not so short that their totals take much of the limit.
+    pub fn of_scan(
+        array: &Array<'a>,
+        inputs: &[&Array<'a>],
+        limit: usize,
+        stand_in: StandIn<'_, 'a>,
+    ) -> Result<Found<'a>> {
+        let Kind::Scan { arg, scan, axis, before: None, .. } = &array.0.kind else { return Ok(None) };
+        let axis = usize::from(*axis);
+        let extents = arg.shape();
+        let (extent, item) = (extents[axis], arg.dtype().size());
+        let row = arg.len() / extent.max(1) * item;
+        // The totals of all blocks before the last element.
+        let blocks = |level: u32| extent.saturating_sub(1) >> level;
+        let longest = extent.max(1).ilog2();
+        let within = |bytes: usize| (0..longest).find(|&level| blocks(level).saturating_mul(row) <= bytes);
+        // Long rows leave room for few of them.
+        let is_short = |level: &u32| row.saturating_mul(1 << level) <= limit / 4;
+        let level = within(limit / 8).filter(is_short).or_else(|| within(limit / 3));
+        let (level, is_small) = (level.unwrap_or(longest), level.is_some());
+        let held = blocks(level).saturating_mul(row);
+        let axes: Axes = [axis].into_iter().collect();
+        let kept =
+            extents.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, extent)| *extent).collect();
+        let operands = Chunks::whole(&[arg], inputs)?;
+        let ways = Ways {
+            operands: &operands,
+            axes,
+            kept,
+            reduced: vec![extent],
+            partial: 0,
+            // What is scanned is in memory as well.
+            limit: limit.saturating_sub(held) / 2,
+            multiple: 1 << level,
+        };
+        let ((kept, reduced, reading), fits) = match ways.best()? {
+            Some(best) => (best, is_small),
+            None => ((Cuts::smallest(&ways.kept), Cuts::at(&[extent], 0, 1 << level), f64::INFINITY), false),
+        };
+        let mut shape: SmallVec<[usize; 4]> = extents.into();
+        shape[axis] = blocks(level);
+        let stand_ins = vec![stand_in(arg.dtype(), Shape::new(&shape)?)?];
+        let purpose = Purpose::Totals { scan: *scan, level: level as u8 };
+        Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
+    }
+
+    /// What replaces the nodes that the pass is for: stand-ins of reductions, or a scan whose totals are known.
+    pub fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
+        let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
+        let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
+            let Kind::Scan { arg, scan, axis, initial, .. } = &array.0.kind else { return array.clone() };
+            let before = Some(Before { totals: totals.clone(), level, blocks: 0 });
+            let kind = Kind::Scan { arg: arg.clone(), scan: *scan, axis: *axis, initial: *initial, before };
+            Array::of(kind, array.dtype(), array.0.shape.clone())
+        };
+        of.iter().zip(&self.stand_ins).map(known).collect()
     }
 
     /// Whether reading all chunks takes hardly longer than reading everything at once.
@@ -140,7 +223,10 @@ impl Ways<'_, '_> {
     /// fits.
     fn best(&self) -> Result<Option<(Cuts, Cuts, f64)>> {
         let whole = Cuts::none(&self.reduced);
-        let smallest = Cuts::smallest(&self.reduced);
+        let smallest = match self.multiple {
+            1 => Cuts::smallest(&self.reduced),
+            rows => Cuts::at(&self.reduced, 0, rows),
+        };
         let mut of_results = vec![Cuts::none(&self.kept)];
         for axis in (0..self.kept.len()).filter(|&axis| self.kept[axis] > 1) {
             // All elements of as many results as possible; as many results as possible; one result.
@@ -150,9 +236,9 @@ impl Ways<'_, '_> {
         }
         let mut best: Option<(Cuts, Cuts, f64)> = None;
         for kept in of_results {
-            let Some(reduced) = Cuts::largest(&self.reduced, |reduced| self.fit(&kept, reduced))? else {
-                continue;
-            };
+            let fits = |reduced: &Cuts| self.fit(&kept, &reduced.multiple_of(self.multiple));
+            let Some(reduced) = Cuts::largest(&self.reduced, fits)? else { continue };
+            let reduced = reduced.multiple_of(self.multiple);
             let reading = self.reading(&kept, &reduced)?;
             if best.as_ref().is_none_or(|best| reading < best.2) {
                 best = Some((kept, reduced, reading));

@@ -1,6 +1,7 @@
-//! Reductions of data larger than memory, which are computed before the results that use them.
+//! Reductions and scans of data larger than memory, which are computed before the results that use them.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use broadloom_core::graph::IntDivision;
 use broadloom_core::{Error, ErrorKind, Layout, Result};
@@ -8,20 +9,23 @@ use broadloom_mem::Buffer;
 
 use super::contracted::contracted;
 use super::narrow::Nodes;
-use super::pass::Pass;
+use super::pass::{Pass, Purpose};
 use super::plan::{self, Group};
-use super::{Chunk, Chunks, InputPart};
+use super::{Chunk, Chunks, InputPart, Window};
 use crate::array::Array;
-use crate::engine::{Control, Engine, Folding, Options};
+use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
 use crate::expr;
 use crate::storage::Storage;
 
-/// Passes over inputs larger than memory, which compute reductions chunk by chunk, with the same bits as all at once.
+/// Passes over inputs larger than memory, which compute reductions and scans chunk by chunk, with the same bits as all at once.
 ///
 /// [`Chunks`] need all elements of a reduction in one chunk. If that exceeds [`Options::max_bytes`], or if chunks of the results
 /// would compute the reduction repeatedly, or read inputs in short pieces, the reduction is computed beforehand: a sum in one pass,
 /// a variance in two. Independent reductions of one shape along the same axes share a pass. The remaining results, in which the
 /// reductions are arrays in memory, are then computed in [`Chunks`], as any others.
+///
+/// A scan whose axis exceeds the limit has a pass that keeps the totals of blocks of 2^k elements, in at most a third of the limit.
+/// Each chunk of the results then needs its own elements, from the beginning of a block on. Inputs are read twice.
 ///
 /// Inputs are read in the order of their memory, row by row, if possible: if rows or columns of a matrix are summed, or all of it.
 /// Partial results count as memory: 16 elements and some more for each result and each doubling of the elements.
@@ -77,6 +81,16 @@ struct Running {
 impl Running {
     fn new() -> Running {
         Running { kept: 0, reduced: 0, folding: Folding::new(), results: Vec::new() }
+    }
+
+    /// Goes on to the next chunk; returns whether the one that is done was the last of its results.
+    fn advance(&mut self, pass: &Pass<'_>) -> bool {
+        self.reduced += 1;
+        let is_last = self.reduced == pass.reduced.count();
+        if is_last {
+            (self.kept, self.reduced) = (self.kept + 1, 0);
+        }
+        is_last
     }
 }
 
@@ -184,7 +198,8 @@ impl<'a> Passes<'a> {
         }
         let window = pass.window(self.running.kept, self.running.reduced);
         let (elements, ranges) = (window.elements(), window.ranges());
-        let chunk = Chunk::of(&pass.operands, ranges, vec![window; pass.reductions.len()])?;
+        let operands = pass.operands.nodes.results().count();
+        let chunk = Chunk::of(&pass.operands, ranges, vec![window; operands])?;
         Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
     }
 
@@ -247,11 +262,16 @@ impl std::fmt::Debug for Passes<'_> {
     }
 }
 
-/// The reductions of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+/// The reductions of a pass, or its scan, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
 impl std::fmt::Display for Pass<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (i, reduction) in self.reductions.iter().enumerate() {
-            write!(f, "{}{reduction}", if i > 0 { ", " } else { "" })?;
+        match &self.purpose {
+            Purpose::Reductions(reductions) => {
+                for (i, reduction) in reductions.iter().enumerate() {
+                    write!(f, "{}{reduction}", if i > 0 { ", " } else { "" })?;
+                }
+            }
+            Purpose::Totals { scan, level } => write!(f, "{scan} of blocks of {}", 1u64 << level)?,
         }
         write!(f, " along {} of ", self.axes)?;
         if let Some(operand) = self.operands.nodes.results().next() {
@@ -261,7 +281,50 @@ impl std::fmt::Display for Pass<'_> {
     }
 }
 
-/// A chunk of the elements that a pass reduces.
+/// The place of the totals of a chunk among those of all elements of a scan.
+struct PlaceOfTotals {
+    axis: usize,
+    /// The number of bytes of a row of all totals, and of the chunk.
+    row: usize,
+    of_chunk: usize,
+    /// The number of blocks of a run.
+    blocks: usize,
+    /// The chunk's first run, its first block, and the first byte of its rows.
+    run: usize,
+    block: usize,
+    byte: usize,
+}
+
+impl PlaceOfTotals {
+    fn new(pass: &Pass<'_>, window: &Window, level: u8) -> PlaceOfTotals {
+        let axis = pass.axes.iter().next().unwrap_or(0);
+        let (shape, item) = match pass.stand_ins.first() {
+            Some(totals) => (totals.shape(), totals.dtype().size()),
+            None => (&[][..], 0),
+        };
+        // A chunk has adjacent runs, or adjacent columns of one.
+        let first = |axes: Range<usize>| axes.fold(0, |at, axis| at * shape[axis] + window.0[axis].start);
+        let columns = axis + 1..shape.len();
+        PlaceOfTotals {
+            axis,
+            row: shape[columns.clone()].iter().product::<usize>() * item,
+            of_chunk: window.0[columns.clone()].iter().map(|slice| slice.len).product::<usize>() * item,
+            blocks: shape[axis],
+            run: first(0..axis),
+            block: window.0[axis].start >> level,
+            byte: first(columns) * item,
+        }
+    }
+
+    /// The bytes of the total of a block of a run of the chunk; `None` for a last block, which is before no element.
+    fn of(&self, run: usize, block: usize) -> Option<Range<usize>> {
+        let block = self.block + block;
+        let start = ((self.run + run) * self.blocks + block) * self.row + self.byte;
+        (block < self.blocks).then_some(start..start + self.of_chunk)
+    }
+}
+
+/// A chunk of the elements that a pass reduces or scans.
 pub struct PassChunk<'p, 'a> {
     pass: &'p Pass<'a>,
     chunk: Chunk<'p, 'a>,
@@ -286,7 +349,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk alone, from an array for each of the [parts](PassChunk::parts); they are lazy.
+    /// The reductions of this chunk alone, or the elements that are scanned, from an array for each of the
+    /// [parts](PassChunk::parts); they are lazy.
     ///
     /// # Errors
     /// The errors of [`Chunk::results`].
@@ -295,13 +359,14 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         'a: 'q,
     {
         let operands = self.chunk.results(parts)?;
-        let reductions = operands.iter().zip(&self.pass.reductions);
+        let Purpose::Reductions(reductions) = &self.pass.purpose else { return Ok(operands) };
+        let reductions = operands.iter().zip(reductions);
         reductions
             .map(|(operand, &reduction)| expr::reduce(reduction, operand, self.pass.axes, false))
             .collect()
     }
 
-    /// Reduces the elements of this chunk together with the previous ones, from an array for each of the [parts](PassChunk::parts),
+    /// Reduces or scans the elements of this chunk together with the previous ones, from an array for each of the [parts](PassChunk::parts),
     /// in their order.
     ///
     /// # Errors
@@ -325,12 +390,32 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         let PassChunk { pass, running, elements, options, .. } = self;
         // The limit has already determined the size of the chunk.
         let options = Options { max_bytes: usize::MAX, ..options.clone() };
+        if let Purpose::Totals { scan, level } = pass.purpose {
+            let internal = || Error::new(ErrorKind::Internal, "a scan without memory for totals");
+            let place = PlaceOfTotals::new(pass, &pass.window(running.kept, running.reduced), level);
+            let elements = reductions.first().ok_or_else(internal)?;
+            let (buffer, _) = running.results.first_mut().ok_or_else(internal)?;
+            let totals = buffer.as_bytes_mut().ok_or_else(internal)?;
+            let blocks = ScanBlocks { scan, axis: place.axis, level };
+            Engine::global().block_totals(
+                elements,
+                blocks,
+                &options,
+                Some(control),
+                |run, block, total| {
+                    if let Some(of_block) = place.of(run, block).and_then(|range| totals.get_mut(range)) {
+                        of_block.copy_from_slice(total);
+                    }
+                },
+            )?;
+            running.advance(pass);
+            return Ok(());
+        }
         let roots: Vec<&Array<'_>> = reductions.iter().collect();
         let results: usize = pass.kept.get(running.kept).iter().map(ExactSizeIterator::len).product();
         let count = (elements / results.max(1)) as u64;
         Engine::global().fold(&roots, count, &mut running.folding, &options, Some(control))?;
-        running.reduced += 1;
-        if running.reduced < pass.reduced.count() {
+        if !running.advance(pass) {
             return Ok(());
         }
         for (reduction, (buffer, done)) in running.results.iter_mut().enumerate() {
@@ -341,8 +426,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
             running.folding.finish(reduction, dtype, out);
             *done = end;
         }
-        (running.folding, running.reduced) = (Folding::new(), 0);
-        running.kept += 1;
+        running.folding = Folding::new();
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
-//! Chooses the reductions that are computed in passes of their own, before the results that use them.
+//! Chooses the reductions and scans that need passes of their own, before the results that use them.
 //!
 //! Results are computed in chunks directly if each chunk fits memory, no reduction's elements are computed for several chunks, and
-//! inputs are read in long pieces. Otherwise some reduction is an obstacle. It is computed by a pass, or, if the pass has an
-//! obstacle in turn, a reduction that it depends on is. A computed reduction is an array in memory for everything after it.
+//! inputs are read in long pieces. Otherwise some reduction or scan is an obstacle. A pass computes it, or, if the pass has an
+//! obstacle in turn, one that it depends on. A computed reduction is an array in memory for everything after it; a scan whose totals
+//! are computed needs only the elements of a chunk.
 
-use broadloom_core::{Error, ErrorKind, Layout, Result, Shape, View};
+use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_mem::Buffer;
 
 use super::Chunks;
@@ -29,8 +30,8 @@ pub(super) fn passes<'a>(
     let mut held = 0usize;
     for group in 0..groups.len() {
         while let Some((nodes, pass)) = next(&groups[group], inputs, max_bytes.saturating_sub(held))? {
-            let made = nodes.iter().zip(&pass.stand_ins);
-            let by: Vec<(Array<'a>, Array<'a>)> = made.map(|(of, by)| (of.clone(), by.clone())).collect();
+            let by: Vec<(Array<'a>, Array<'a>)> =
+                { nodes.iter().cloned() }.zip(pass.replacements(&nodes)).collect();
             let mut replaced =
                 Nodes::of(&groups.iter().flatten().collect::<Vec<_>>())?.replaced(&by)?.into_iter();
             for group in &mut *groups {
@@ -45,14 +46,14 @@ pub(super) fn passes<'a>(
     Ok(passes)
 }
 
-/// The next pass that results need, and the reductions that it computes.
+/// The next pass that results need, and the reductions that it computes, or the scan.
 fn next<'a>(
     results: &[Array<'a>],
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
     let mut chunks = Chunks::whole(&results.iter().collect::<Vec<_>>(), inputs)?;
-    if !chunks.nodes.iter().any(|(node, _)| is_reduction(&chunks.nodes, node)) {
+    if !chunks.nodes.iter().any(|(node, _)| combines(&chunks.nodes, node)) {
         return Ok(None);
     }
     let fits = chunks.fit(limit)?;
@@ -61,8 +62,14 @@ fn next<'a>(
         return Ok(None);
     }
     let windows = chunks.nodes.windows(&chunks.wanted(&chunks.cuts.get(count / 2)))?;
-    if let Some(node) = obstacle(&chunks.nodes, &windows, count, fits, limit) {
-        return resolve(&chunks.nodes, node, inputs, limit);
+    let obstacles = obstacles(&chunks.nodes, &windows, count, fits, limit);
+    for &node in &obstacles {
+        if let Some(found) = resolve(&chunks.nodes, node, inputs, limit)? {
+            return Ok(Some(found));
+        }
+    }
+    if !obstacles.is_empty() {
+        return Ok(None);
     }
     // Parts of rows may take much longer to read than whole rows.
     let whole: Vec<Window> = results.iter().map(|result| Window::whole(result.shape())).collect();
@@ -71,46 +78,44 @@ fn next<'a>(
     if !fits || reading <= 2.0 * at_once {
         return Ok(None);
     }
-    let last =
-        chunks.nodes.iter().map(|(node, _)| node).rev().find(|&node| is_reduction(&chunks.nodes, node));
+    let last = chunks.nodes.iter().map(|(node, _)| node).rev().find(|&node| combines(&chunks.nodes, node));
     let pass = last.map_or(Ok(None), |node| resolve(&chunks.nodes, node, inputs, limit))?;
     Ok(pass.filter(|(_, pass)| pass.reading < reading / 2.0))
 }
 
-/// A reduction that has to be computed beforehand for `count` chunks, one of which has these windows: because its elements would be
-/// computed for several chunks, or because they make the chunk too large.
-fn obstacle(
+/// The reductions and scans that have to be computed beforehand for `count` chunks, one of which has these windows: because their
+/// elements would be computed for several chunks, or because they make the chunk too large. The best choice is the first.
+fn obstacles(
     nodes: &Nodes<'_>,
     windows: &super::Windows,
     count: usize,
     fits: bool,
     limit: usize,
-) -> Option<usize> {
-    let reductions = || nodes.iter().map(|(node, _)| node).filter(|&node| is_reduction(nodes, node)).rev();
+) -> Vec<usize> {
+    let combined = || nodes.iter().map(|(node, _)| node).filter(|&node| combines(nodes, node)).rev();
     let elements = |node: usize| nodes.operands(node).map(|(_, operand)| operand.len()).sum::<usize>();
     let is_repeated = |&node: &usize| {
         let needed = nodes.reduced(windows, node) as f64 * count as f64;
         count > 1 && needed > 2.0 * elements(node) as f64
     };
-    if let Some(node) = reductions().find(is_repeated) {
-        return Some(node);
+    let mut found: Vec<usize> = combined().filter(is_repeated).collect();
+    if !fits {
+        let bytes =
+            |&node: &usize| nodes.reduced(windows, node).saturating_mul(nodes.get(node).dtype().size());
+        found.extend(combined().filter(|node| bytes(node) > limit / 16));
+        found.extend(combined().filter(|node| elements(*node) > 0).max_by_key(bytes));
     }
-    if fits {
-        return None;
-    }
-    let bytes = |&node: &usize| nodes.reduced(windows, node).saturating_mul(nodes.get(node).dtype().size());
-    let large = reductions().find(|node| bytes(node) > limit / 16);
-    large.or_else(|| reductions().filter(|node| elements(*node) > 0).max_by_key(bytes))
+    found
 }
 
-/// The pass that computes a reduction and others like it, or one that it depends on.
+/// The pass that computes a scan, or a reduction and others like it; or one that it depends on.
 fn resolve<'a>(
     nodes: &Nodes<'a>,
     mut node: usize,
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
-    // A pass that is possible, but reads inputs in short pieces.
+    // A pass that is possible, but reads inputs in short pieces, or scans elements repeatedly.
     let mut slow = None;
     loop {
         let mut inner = None;
@@ -118,18 +123,23 @@ fn resolve<'a>(
         let single = (others.len() > 1).then(|| vec![node]);
         for together in std::iter::once(others).chain(single) {
             let arrays: Vec<&Array<'a>> = together.iter().map(|&node| nodes.get(node)).collect();
-            let Some((pass, fits)) = Pass::new(&arrays, inputs, limit, stand_in)? else { return Ok(slow) };
+            let found = match is_scan(arrays[0]) {
+                true => Pass::of_scan(arrays[0], inputs, limit, &stand_in)?,
+                false => Pass::new(&arrays, inputs, limit, &stand_in)?,
+            };
+            let Some((pass, fits)) = found else { return Ok(slow) };
             let of = &pass.operands.nodes;
             let (i, j) = (pass.kept.count() / 2, pass.reduced.count() / 2);
             let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
-            let obstacle = obstacle(of, &windows, pass.chunks(), fits, limit);
+            let obstacle = obstacles(of, &windows, pass.chunks(), fits, limit).first().copied();
             let is_computable = fits && obstacle.is_none();
             // Once the reductions that it depends on are computed, it may be divided in another way.
-            let first = || of.iter().map(|(node, _)| node).find(|&node| is_reduction(of, node));
+            let first = || of.iter().map(|(node, _)| node).find(|&node| combines(of, node));
             let below = if is_computable { first() } else { obstacle };
             inner = below.map(|node| of.get(node).clone());
-            if is_computable {
-                let is_quick = pass.reads_in_order()?;
+            let is_repeated = fits && obstacle.is_some_and(|below| is_scan(of.get(below)));
+            if is_computable || is_repeated {
+                let is_quick = is_computable && pass.reads_in_order()?;
                 let found = (arrays.into_iter().cloned().collect(), pass);
                 if is_quick {
                     return Ok(Some(found));
@@ -156,26 +166,31 @@ fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     let below = nodes.below(&[node]);
     let is_alike = |&other: &usize| {
         let inner = || nodes.below(&[other]).into_iter().enumerate().filter(|(_, is_below)| *is_below);
-        let is_simple = || inner().all(|(below, _)| below == other || !is_reduction(nodes, below));
-        other == node || of(other) == of(node) && !below[other] && is_simple()
+        let is_simple = || inner().all(|(below, _)| below == other || !combines(nodes, below));
+        other == node || of(node).is_some() && of(other) == of(node) && !below[other] && is_simple()
     };
-    nodes
-        .iter()
-        .map(|(other, _)| other)
-        .filter(|&other| is_reduction(nodes, other))
-        .filter(is_alike)
-        .collect()
+    nodes.iter().map(|(other, _)| other).filter(|&other| combines(nodes, other)).filter(is_alike).collect()
 }
 
-/// Whether the node is a reduction of several elements. A reduction along no axes is an element-wise operation, and needs no pass.
-fn is_reduction(nodes: &Nodes<'_>, node: usize) -> bool {
-    matches!(&nodes.get(node).0.kind, Kind::Reduce { arg, axes, .. } if !arg.is_empty() && !axes.is_empty())
+/// Whether the node is a reduction of several elements, or a scan of which no totals are known. A reduction along no axes is an
+/// element-wise operation, and needs no pass.
+fn combines(nodes: &Nodes<'_>, node: usize) -> bool {
+    let array = nodes.get(node);
+    match &array.0.kind {
+        Kind::Reduce { arg, axes, .. } => !arg.is_empty() && !axes.is_empty(),
+        Kind::Scan { arg, .. } => !arg.is_empty() && is_scan(array),
+        _ => false,
+    }
 }
 
-/// An array of the shape of a reduction that takes no memory: all elements are the same.
-fn stand_in<'a>(reduction: &&Array<'a>) -> Result<Array<'a>> {
-    let dtype = reduction.dtype();
+/// Whether the node is a scan of which no totals are known.
+fn is_scan(array: &Array<'_>) -> bool {
+    matches!(array.0.kind, Kind::Scan { before: None, .. })
+}
+
+/// An array of this shape that takes no memory: all elements are the same.
+fn stand_in<'a>(dtype: DType, shape: Shape) -> Result<Array<'a>> {
     let element = Buffer::zeroed(dtype.size()).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
     let array = Array::data(Storage::from_buffer(dtype, element), Layout::contiguous(Shape::scalar()));
-    expr::view(&array, View::BroadcastTo(reduction.0.shape.clone()))
+    expr::view(&array, View::BroadcastTo(shape))
 }

@@ -86,6 +86,8 @@ impl Cut {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
+        // What a scan begins with is not among the elements.
+        part.inputs.truncate(part.kernel.inputs.len());
         for input in &mut part.inputs {
             Arc::make_mut(&mut input.layout).shape = part.shape.clone();
         }

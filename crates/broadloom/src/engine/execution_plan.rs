@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use broadloom_core::fuse::{self, InputView, Source, Stage, Target};
+use broadloom_core::fuse::{self, Beginning, InputView, Source, Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Kernel, Layout, Result, Shape};
 use broadloom_ir::VectorWidth;
 use broadloom_mem::{FloatEnv, HostFunction, Nest, NestError, Operands, Region, RegionMut};
@@ -158,7 +158,7 @@ impl ExecutionPlan {
                 params: Vec::new(),
                 outputs: vec![target],
                 axes: broadloom_ir::Axes::NONE,
-                initial: false,
+                beginning: Beginning::First,
             });
         }
         let made = Arc::new(ExecutionPlan::with_copies(plan, &functions, count, &variant)?);

@@ -57,7 +57,7 @@ pub use options::{Executor, Limits, Options, Profiling};
 use plan_run::PlanRun;
 pub(crate) use plan_run::{Params, params};
 use reduce::Blocks;
-pub(crate) use reduce::Folding;
+pub(crate) use reduce::{Folding, ScanBlocks};
 pub(crate) use runtime::Request;
 use runtime::Runtime;
 pub use watch::{Control, Progress};

@@ -131,7 +131,7 @@ impl PreparedStage {
     pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
         let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
-        (0..self.stage.inputs.len()).map(class)
+        (0..self.stage.kernel.inputs.len()).map(class)
     }
 
     /// Whether the stage stores, and its loops are a single loop over memory.

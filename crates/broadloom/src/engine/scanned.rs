@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use broadloom_core::fuse::Stage;
+use broadloom_core::fuse::{Beginning, Stage};
 use broadloom_core::{DType, Layout, Result};
 use broadloom_ir::Scan;
 use broadloom_ir::loop_plan::{AccessClass, LoopOperand, LoopPlan, LoopPlanError};
@@ -39,6 +39,17 @@ pub struct Scanned {
     /// Bytes of the initial elements of a run, and of the whole run.
     front: usize,
     bytes: usize,
+    /// The blocks before the elements of a run, if it continues another one.
+    before: Option<Blocks>,
+}
+
+/// The blocks of 2^level elements before those of a run.
+#[derive(Clone, Copy)]
+struct Blocks {
+    level: u8,
+    count: usize,
+    /// The number of blocks of a run that have totals.
+    known: usize,
 }
 
 /// A function that stores the elements of a block in this memory.
@@ -49,6 +60,8 @@ pub struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
     pub memory: &'m mut [u8],
+    /// The totals of the blocks before each run of the stage; empty for runs from their beginning.
+    pub totals: &'m [u8],
 }
 
 /// The tiles of a scan.
@@ -95,7 +108,8 @@ impl Scanned {
         let (scan, axis) = stage.scan()?;
         let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
         let width: usize = shape[axis + 1..].iter().product();
-        let front = if stage.initial { width } else { 0 };
+        let initial = usize::from(stage.beginning == Beginning::Initial);
+        let front = initial * width;
         // The layout of the results, beginning after the initial elements of the first run.
         let results = Layout::contiguous(stage.output_shape());
         let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
@@ -107,9 +121,30 @@ impl Scanned {
             width,
             count: shape[..axis].iter().product(),
             front: front * dtype.size(),
-            bytes: width * (shape[axis] + usize::from(stage.initial)) * dtype.size(),
+            bytes: width * (shape[axis] + initial) * dtype.size(),
+            before: match (stage.beginning, stage.inputs.last()) {
+                (Beginning::After { blocks: count, level }, Some(totals)) => {
+                    Some(Blocks { level, count, known: totals.layout.shape[axis] })
+                }
+                _ => None,
+            },
         };
         Some(stored(stage, std::slice::from_ref(&output)).map(of))
+    }
+
+    /// The number of bytes of the totals before all runs.
+    pub fn bytes_of_totals(&self) -> usize {
+        self.before.map_or(0, |before| self.count * before.known * self.width * self.dtype.size())
+    }
+
+    /// Begins a run with the columns from this byte of its rows on.
+    fn begin(&self, state: &mut ScanState, totals: &[u8], run: usize, columns: Range<usize>) {
+        state.reset();
+        let Some(Blocks { level, count, known }) = self.before else { return };
+        let row = self.width * self.dtype.size();
+        for total in totals[run * known * row..][..count * row].chunks_exact(row) {
+            state.push_total(level, &total[columns.clone()]);
+        }
     }
 
     /// Whether there are no results.
@@ -157,7 +192,7 @@ impl Scanned {
     ///
     /// Errors: those of `store`, and cancellation of the run.
     pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
-        let Share { number: block, runs, memory: out } = share;
+        let Share { number: block, runs, memory: out, totals } = share;
         let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
         let mut state = ScanState::new(self.scan, self.dtype, self.width.min(STRETCH / item))?;
         let tiles = store.and_then(|store| Some((store, self.tiles.as_ref()?)));
@@ -168,10 +203,10 @@ impl Scanned {
             let (head, elements) = run.split_at_mut(self.front);
             self.fill(head);
             if row > STRETCH {
-                self.scan_strips(elements, &mut state, pace)?;
+                self.scan_strips(elements, &mut state, (totals, number), pace)?;
                 continue;
             }
-            state.reset();
+            self.begin(&mut state, totals, number, 0..row);
             let tile = match tiles {
                 Some((_, tiles)) if tiles.is_along => tiles.cut.rows * row,
                 _ => row * (STRETCH / row),
@@ -189,7 +224,13 @@ impl Scanned {
     }
 
     /// Scans a run of long rows in place: some columns of all rows, and then the next columns.
-    fn scan_strips(&self, elements: &mut [u8], state: &mut ScanState, pace: &mut Pace<'_>) -> Result<()> {
+    fn scan_strips(
+        &self,
+        elements: &mut [u8],
+        state: &mut ScanState,
+        (totals, run): (&[u8], usize),
+        pace: &mut Pace<'_>,
+    ) -> Result<()> {
         let row = self.width * self.dtype.size();
         for from in (0..row).step_by(STRETCH) {
             let columns = from..row.min(from + STRETCH);
@@ -200,7 +241,7 @@ impl Scanned {
                 narrower = ScanState::new(self.scan, self.dtype, columns.len() / self.dtype.size())?;
                 &mut narrower
             };
-            state.reset();
+            self.begin(state, totals, run, columns.clone());
             for row in elements.chunks_exact_mut(row) {
                 pace.again(columns.len())?;
                 state.push_in_place(&mut row[columns.clone()]);

@@ -26,7 +26,7 @@ pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan
         strides,
         is_generated: is_generated(operand),
     });
-    LoopPlan::new(&stage.shape, stage.inputs.len(), layouts, LoopPlan::MIN_ROW)
+    LoopPlan::new(&stage.shape, stage.kernel.inputs.len(), layouts, LoopPlan::MIN_ROW)
 }
 
 /// The layouts of a stage's outputs, if all are contiguous over its elements.

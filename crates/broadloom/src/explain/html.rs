@@ -151,9 +151,10 @@ fn kernel(e: &Explanation, number: usize, step: &Step) -> Markup {
                 tr { th { "value" } th { "dtype" } th { "where" } th { "layout" } th { "access" } }
                 @for j in 0..stage.inputs.len() {
                     @let [source, layout, access] = e.input(step, j);
+                    @let (name, dtype) = stage.read(j);
                     tr {
-                        td { (format!("{:?}", stage.kernel.input(j))) }
-                        td { (stage.kernel.inputs[j]) }
+                        td { (name) }
+                        td { (dtype) }
                         td { "reads " (source) } td { (layout) } td { (access) }
                     }
                 }

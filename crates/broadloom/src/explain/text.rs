@@ -96,7 +96,7 @@ impl Explanation {
         let stage = &step.stage;
         writeln!(f, "stage {number} over {}:", step.space())?;
         for j in 0..stage.inputs.len() {
-            writeln!(f, "  {:?} reads {}", stage.kernel.input(j), self.input(step, j).join(", "))?;
+            writeln!(f, "  {} reads {}", stage.read(j).0, self.input(step, j).join(", "))?;
         }
         for (j, &target) in stage.outputs.iter().enumerate() {
             writeln!(f, "  {} is written to {}", stage.written(j), self.target(target))?;

@@ -9,6 +9,7 @@ mod elements;
 mod folding;
 mod scan;
 mod take;
+mod totals;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +27,7 @@ use crate::engine::watch::Watch;
 use elements::{Elements, Fold};
 pub(crate) use folding::{Blocks, Folding};
 use take::{Partials, Results, Take, append};
+pub(crate) use totals::ScanBlocks;
 
 /// Bytes of results that are filled between two checks for cancellation.
 const FILLED: usize = 1 << 20;

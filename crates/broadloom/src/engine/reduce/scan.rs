@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use broadloom_core::Result;
+use broadloom_core::{Error, ErrorKind, Result};
 use broadloom_mem::{Operands, Region};
 
 use super::overlaps;
@@ -21,8 +21,12 @@ impl StageRun<'_> {
     ) -> Result<()> {
         let threads_of_runs = threads.min(scanned.count);
         let in_tiles = scanned.tiles.is_some() && threads_of_runs == threads;
+        let of_kernel = self.prepared.stage.kernel.inputs.len();
         if !in_tiles && scanned.plan.elements() > 0 {
-            self.store(&scanned.plan, operands, threads)?;
+            let (inputs, outputs) = operands.parts();
+            let mut operands = Operands::reading(inputs.into_iter().take(of_kernel));
+            outputs.into_iter().for_each(|output| operands.write(output));
+            self.store(&scanned.plan, &mut operands, threads)?;
         }
         let (inputs, mut outputs) = operands.slices().ok_or_else(overlaps)?;
         let Some(out) = outputs.first_mut() else { return Ok(()) };
@@ -30,6 +34,10 @@ impl StageRun<'_> {
             scanned.fill(out);
             return Ok(());
         }
+        let totals = match inputs.get(of_kernel) {
+            Some((region, _)) => region.elements(0..scanned.bytes_of_totals()).ok_or_else(no_totals)?,
+            None => &[],
+        };
         let shares = scanned.shares(out, in_tiles, threads_of_runs);
         let (next, outcome) = (AtomicUsize::new(0), &self.outcome);
         let store = |tiles: &Tiles, block: usize, out: &mut [u8]| self.tile(tiles, block, &inputs, out);
@@ -40,7 +48,7 @@ impl StageRun<'_> {
                 && !outcome.has_stopped()
             {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-                let share = Share { number, runs: runs.clone(), memory: &mut memory };
+                let share = Share { number, runs: runs.clone(), memory: &mut memory, totals };
                 outcome.part(0, || scanned.run(share, &mut Pace::new(outcome, STRETCH), store));
             }
         })
@@ -63,4 +71,9 @@ impl StageRun<'_> {
         operands.write(out.into());
         self.store(&tiles.plans[usize::from(block.rows != tiles.cut.rows)], &mut operands, 1)
     }
+}
+
+/// The error that the memory of totals is none of a contiguous array.
+fn no_totals() -> Error {
+    Error::new(ErrorKind::Internal, "the totals before a scan are not contiguous")
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use broadloom_core::fuse::{BLOCK_BYTES, Plan, Source, Stage, Target};
+use broadloom_core::fuse::{BLOCK_BYTES, Beginning, Plan, Source, Stage, Target};
 use broadloom_core::{DType, Layout, Shape};
 use smallvec::SmallVec;
 
@@ -108,7 +108,9 @@ fn outer_axes(stage: &Stage) -> usize {
 /// Whether the stage has these leading axes and reduces none of them.
 fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     let free = stage.stores() || outer_axes(stage) >= extents.len();
-    free && stage.shape.starts_with(extents) && stage.shape.elements() > 0
+    // The totals that a scan begins with are those of all rows.
+    let begins = !matches!(stage.beginning, Beginning::After { .. });
+    free && begins && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
 /// Whether the elements read of a temporary with these leading axes are in the same row.

@@ -1,0 +1,66 @@
+//! The totals of the blocks of a scan, for a scan of data larger than memory: with those before it, any part can be scanned.
+
+use broadloom_core::Result;
+use broadloom_ir::Scan;
+use broadloom_mem::FloatEnv;
+use broadloom_reduce::ScanState;
+
+use crate::array::Array;
+use crate::engine::memory::{buffer, written};
+use crate::engine::outcome::{Outcome, Pace};
+use crate::engine::scanned::STRETCH;
+use crate::engine::watch::{Watch, Work};
+use crate::engine::{Control, Engine, Options};
+
+/// The blocks of 2^level elements of a scan along an axis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScanBlocks {
+    pub scan: Scan,
+    pub axis: usize,
+    pub level: u8,
+}
+
+/// Approximate nanoseconds to scan an element.
+const SCAN: f64 = 2.0;
+
+impl Engine {
+    /// Evaluates elements, and calls `each` with the number of a run, that of a block of it, and the block's total, which is one
+    /// row; for each complete block, the first of which begins with the first element.
+    ///
+    /// Errors: those of evaluating, and cancellation.
+    pub(crate) fn block_totals(
+        &self,
+        elements: &Array<'_>,
+        ScanBlocks { scan, axis, level }: ScanBlocks,
+        options: &Options,
+        control: Option<&Control<'_>>,
+        mut each: impl FnMut(usize, usize, &[u8]),
+    ) -> Result<()> {
+        let (dtype, shape) = (elements.dtype(), elements.shape());
+        let columns: usize = shape[axis + 1..].iter().product();
+        let row = columns * dtype.size();
+        let run = row * shape[axis];
+        if run == 0 {
+            return Ok(());
+        }
+        let mut memory = buffer(&self.pool, elements.len() * dtype.size())?;
+        self.eval_into(elements, written(&mut memory)?, None, options, control)?;
+        let work = Work { elements: elements.len(), time: SCAN * elements.len() as f64 };
+        let watch = Watch::over(Watch::begin(control, options)?, work)?;
+        let outcome = Outcome::new(0, false, watch.as_ref()).uncounted();
+        let _ieee = FloatEnv::ieee();
+        let (mut pace, mut state) = (Pace::new(&outcome, STRETCH), ScanState::new(scan, dtype, columns)?);
+        for (number, run) in memory.as_bytes_mut().unwrap_or_default().chunks_exact_mut(run).enumerate() {
+            for (block, rows) in run.chunks_exact_mut(row << level).enumerate() {
+                state.reset();
+                for stretch in rows.chunks_mut(row * (STRETCH / row).max(1)) {
+                    state.push_in_place(stretch);
+                    pace.again(stretch.len())?;
+                }
+                state.total().into_iter().for_each(|total| each(number, block, total));
+            }
+        }
+        self.pool.give(memory);
+        Ok(())
+    }
+}
