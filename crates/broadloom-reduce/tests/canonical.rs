@@ -396,6 +396,22 @@ fn check_scan<T: Sample>(scan: Scan) {
             at = to;
         }
         assert_eq!(bits::<T>(&out), expected, "{scan} of {} [{n}][{width}]", T::DTYPE);
+
+        // From any block on, with the totals of those before.
+        let level = numbers.below(9);
+        let block = width << level;
+        for blocks in 0..=n >> level {
+            let mut rest = list[blocks * block..].to_vec();
+            let mut part = ScanState::new(scan, T::DTYPE, width).expect("a scan");
+            list.chunks_exact(block).take(blocks).for_each(|before| {
+                let mut of_block = ScanState::new(scan, T::DTYPE, width).expect("a scan");
+                of_block.push_in_place(bytes_of_mut(&mut before.to_vec()));
+                part.push_total(level as u8, of_block.total().expect("a block"));
+            });
+            part.push_in_place(bytes_of_mut(&mut rest));
+            let what = format!("{scan} of {} [{n}][{width}] after {blocks} of 2^{level}", T::DTYPE);
+            assert_eq!(bits::<T>(&rest), expected[blocks * block..], "{what}");
+        }
     }
 }
 
