@@ -148,6 +148,13 @@ impl<'m> Operands<'m> {
         (read, outputs.iter().map(|&memory| RegionMut::of_memory(memory)).collect())
     }
 
+    /// The operands without the inputs from number `count` on, reborrowed for a shorter time.
+    pub fn with_inputs(&mut self, count: usize) -> Operands<'_> {
+        let (inputs, outputs) = self.memory.split_at(self.inputs);
+        let memory = inputs.iter().take(count).chain(outputs).copied().collect();
+        Operands { memory, inputs: count.min(self.inputs), ..*self }
+    }
+
     /// Each input with the byte that a plan's offsets are relative to, and the bytes of the outputs; `None` if an output has gaps
     /// or [may overlap](Operands::may_overlap) another operand.
     #[inline]

@@ -114,14 +114,14 @@ impl Stage {
         self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
     }
 
-    /// Whether elements are combined along axes.
+    /// Whether elements are reduced along axes. Others may be stored as well, if these axes are the last ones.
     pub fn reduces(&self) -> bool {
-        self.reductions().next().is_some()
+        self.reductions().any(|reduction| reduction.is_some())
     }
 
-    /// The reduction of each output's elements along axes, or `None`.
-    pub fn reductions(&self) -> impl Iterator<Item = Reduction> {
-        self.kernel.outputs.iter().filter_map(|output| match output.sink {
+    /// The reduction of each output's elements along axes; `None` where they are stored or scanned.
+    pub fn reductions(&self) -> impl Iterator<Item = Option<Reduction>> {
+        self.kernel.outputs.iter().map(|output| match output.sink {
             Sink::Reduce(reduction) => Some(reduction),
             Sink::Store | Sink::Scan(_) => None,
         })
@@ -144,10 +144,11 @@ impl Stage {
         })
     }
 
-    /// The shape of its outputs.
-    pub fn output_shape(&self) -> Shape {
-        let sink = self.kernel.outputs.first().map_or(Sink::Store, |output| output.sink);
-        written_shape(&self.shape, sink, self.axes, self.beginning)
+    /// The dtype and shape of each output.
+    pub fn results(&self) -> impl Iterator<Item = (DType, Shape)> {
+        let shape =
+            |output: &KernelOutput| written_shape(&self.shape, output.sink, self.axes, self.beginning);
+        self.kernel.result_dtypes().zip(self.kernel.outputs.iter().map(shape))
     }
 
     /// The name and dtype of an input: a value of the kernel, or the totals before a scan.

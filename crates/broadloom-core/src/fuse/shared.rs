@@ -170,12 +170,13 @@ fn costs_and_levels(graph: &Graph, cuts: &Cuts) -> (Vec<u64>, Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
+    use broadloom_ir::kernel::Sink;
     use broadloom_ir::{Axes, DType, Op, Reduction};
 
     use super::*;
     use crate::Result;
-    use crate::fuse::{self, Plan};
-    use crate::layout::{Layout, View};
+    use crate::fuse::{self, Plan, Stage};
+    use crate::layout::{Layout, Slice, View};
 
     /// `f(x - max(x))` of rows, divided by its sum.
     fn divided_by_sum(op: Op, shape: &[usize]) -> Result<Plan> {
@@ -198,13 +199,43 @@ mod tests {
     #[test]
     fn exponentials_that_are_added_and_divided_are_computed_once() -> Result<()> {
         let plan = divided_by_sum(Op::Exp, &[10_000, 1000])?;
-        assert_eq!(plan.stages.len(), 4, "{plan}");
+        assert_eq!(plan.stages.len(), 3, "{plan}");
+        let both = plan.stages[1].kernel.outputs.iter().map(|output| output.sink).collect::<Vec<_>>();
+        assert_eq!(both, [Sink::Store, Sink::Reduce(Reduction::Sum)], "{plan}");
         let shared =
             plan.decisions.iter().filter(|decision| matches!(decision.why, Why::Shared { loops: 2, .. }));
         assert_eq!(shared.count(), 1, "{plan}");
         let exps = plan.stages.iter().filter(|stage| stage.kernel.to_string().contains("exp.float32"));
         assert_eq!(exps.count(), 1, "{plan}");
         assert!(plan.to_string().contains("is materialised: 2 kernels read it"), "{plan}");
+        Ok(())
+    }
+
+    /// A value is stored and reduced by one stage only where the reduction is along the last axes and reads each element under its
+    /// own indices.
+    #[test]
+    fn other_reductions_of_a_stored_value_read_it_from_memory() -> Result<()> {
+        let shape = Shape::new(&[100, 1000])?;
+        let flipped = |extent: usize| Slice { start: extent - 1, step: -1, len: extent };
+        let flip = View::Slice([flipped(100), flipped(1000)].into_iter().collect());
+        for (axis, view, expected) in [(1, None, true), (0, None, false), (1, Some(flip), false)] {
+            let mut g = Graph::default();
+            let x = g.input(0, DType::Float32, Layout::contiguous(shape.clone()))?;
+            let powers = g.push(NodeKind::apply(Op::Exp, [x]))?;
+            let seen = view.map_or(Ok(powers), |view| g.view(powers, view))?;
+            let arg = g.push(NodeKind::apply(Op::Multiply, [powers, seen]))?;
+            let axes: Axes = [axis].into_iter().collect();
+            let reduce = NodeKind::Reduce { arg, reduction: Reduction::Sum, axes, keep_dims: true };
+            let reduced = g.push(reduce)?;
+            let sum = g.view(reduced, View::BroadcastTo(shape.clone()))?;
+            let root = g.push(NodeKind::apply(Op::Divide, [powers, sum]))?;
+            let plan = fuse::explain(&g, &[root])?;
+            let does_both = |stage: &Stage| {
+                let stores = stage.kernel.outputs.iter().any(|output| output.sink == Sink::Store);
+                stores && stage.reduces()
+            };
+            assert_eq!(plan.stages.iter().any(does_both), expected, "{axis}: {plan}");
+        }
         Ok(())
     }
 

@@ -70,15 +70,21 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
 
 /// Makes of a stage that combines elements one that stores them, and gives the one that combines what was stored.
 fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
+    let (mut kernel, mut outputs, mut temps) = (Kernel::default(), Vec::new(), Vec::new());
     let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
-    let mut kernel = Kernel { inputs: dtypes.clone(), ..Kernel::default() };
-    let sinks = whole.kernel.outputs.iter().enumerate();
-    kernel.outputs =
-        sinks.map(|(i, output)| KernelOutput { value: kernel.input(i), sink: output.sink }).collect();
-    Arc::make_mut(&mut whole.kernel).outputs.iter_mut().for_each(|output| output.sink = Sink::Store);
-    let first = plan.temps.len() as u32;
-    plan.temps.extend(dtypes.into_iter().map(|dtype| (dtype, whole.shape.clone())));
-    let temps = (first..plan.temps.len() as u32).collect::<Vec<_>>();
+    let of_stored = Arc::make_mut(&mut whole.kernel).outputs.iter_mut().zip(dtypes);
+    for ((output, dtype), target) in of_stored.zip(&mut whole.outputs) {
+        if output.sink == Sink::Store {
+            continue;
+        }
+        let temp = plan.temps.len() as u32;
+        plan.temps.push((dtype, whole.shape.clone()));
+        kernel.inputs.push(dtype);
+        let sink = std::mem::replace(&mut output.sink, Sink::Store);
+        kernel.outputs.push(KernelOutput { value: ValueId(temps.len() as u32), sink });
+        outputs.push(std::mem::replace(target, Target::Temp(temp)));
+        temps.push(temp);
+    }
     let totals = whole.inputs.split_off(whole.kernel.inputs.len());
     let layout = Arc::new(Layout::contiguous(whole.shape.clone()));
     let read = |&temp: &u32| InputView { source: Source::Temp(temp), layout: layout.clone() };
@@ -87,7 +93,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
         shape: whole.shape.clone(),
         inputs: temps.iter().map(read).chain(totals).collect(),
         params: Vec::new(),
-        outputs: std::mem::replace(&mut whole.outputs, temps.iter().copied().map(Target::Temp).collect()),
+        outputs,
         axes: std::mem::take(&mut whole.axes),
         beginning: std::mem::take(&mut whole.beginning),
     }

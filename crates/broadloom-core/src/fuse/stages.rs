@@ -6,6 +6,7 @@
 
 use broadloom_ir::Axes;
 use broadloom_ir::kernel::Sink;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fuse::body::{self, Member, Straight};
 use crate::fuse::decision::Cuts;
@@ -75,6 +76,7 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
             }
         }
     }
+    store_and_reduce(graph, cuts, &levels, &mut groups);
     groups.sort_by_key(|group| group.order);
     let mut straight = Straight::of(graph);
     let build = |Group { shape, members, axes, beginning, totals, .. }| {
@@ -83,6 +85,69 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
         draft
     };
     groups.into_iter().map(build).collect()
+}
+
+/// Joins the loop that stores a node with one that reduces what is computed of it, along the last axes: the elements are reduced
+/// where they are computed.
+fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
+    let stored = groups.iter().enumerate().filter_map(|(i, group)| match group.members[..] {
+        [Member { node, own: true, .. }] => Some((node, i)),
+        _ => None,
+    });
+    let stored: FxHashMap<NodeId, usize> = stored.collect();
+    for i in 0..groups.len() {
+        let place = last_read(graph, cuts, levels, &groups[i]).and_then(|node| stored.get(&node));
+        if let Some(&place) = place
+            && groups[place].shape == groups[i].shape
+            && groups[place].axes == Axes::NONE
+        {
+            let members = std::mem::take(&mut groups[i].members);
+            groups[place].members.extend(members);
+            groups[place].axes = groups[i].axes;
+        }
+    }
+    groups.retain(|group| !group.members.is_empty());
+}
+
+/// Larger bodies are not looked through for what they read.
+const MOST_NODES: usize = 256;
+
+/// The only node with the highest level among those that a group reads, if the group reduces along its last axes and reads that node
+/// element by element.
+fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Option<NodeId> {
+    let rank = group.shape.rank();
+    let reduces = group.members.iter().all(|member| matches!(member.sink, Sink::Reduce(_)));
+    let first = group.axes.iter().next()?;
+    if !reduces || (first..rank).any(|axis| !group.axes.contains(axis)) {
+        return None;
+    }
+    // Whether each cut node is read under its own indices only.
+    let mut read: FxHashMap<NodeId, bool> = FxHashMap::default();
+    let mut seen: FxHashSet<(NodeId, bool)> = FxHashSet::default();
+    let mut pending: Vec<(NodeId, bool)> = group.members.iter().map(|member| (member.node, true)).collect();
+    while let Some((id, is_straight)) = pending.pop() {
+        if !seen.insert((id, is_straight)) {
+            continue;
+        }
+        if seen.len() > MOST_NODES {
+            return None;
+        }
+        let node = graph.node(id);
+        if cuts.contains(&id) {
+            *read.entry(id).or_insert(true) &= is_straight;
+            continue;
+        }
+        let is_view = matches!(node.kind, NodeKind::View { .. });
+        let below = node.kind.operands().map(|&arg| {
+            let same = graph.node(arg).shape == node.shape;
+            (arg, is_straight && same && !is_view)
+        });
+        pending.extend(below);
+    }
+    let (&last, &is_straight) = read.iter().max_by_key(|(id, _)| (levels[id.index()], id.index()))?;
+    let level = levels[last.index()];
+    let others = read.keys().filter(|id| levels[id.index()] == level).count();
+    (is_straight && others == 1).then_some(last)
 }
 
 /// Adds a value to the loop that it shares with others, or to a new one: a root with roots, a reduction with those along the same

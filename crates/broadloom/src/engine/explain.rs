@@ -93,8 +93,7 @@ fn step(
     let (stage, traffic) = (prepared.stage.clone(), prepared.traffic);
     let (read, mut written) = (traffic.read, traffic.written);
     if !stage.stores() {
-        let elements = stage.output_shape().elements();
-        written = stage.kernel.result_dtypes().map(|dtype| elements * dtype.size()).sum();
+        written = stage.results().map(|(dtype, shape)| shape.elements() * dtype.size()).sum();
     }
     if stage.shape.elements() == 0 {
         let (access, combining) = (prepared.classes().collect(), combining(prepared, 1));
@@ -160,7 +159,8 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     match prepared.space() {
         Some(space) => {
             let counts = format!("each of {} results is combined of {} elements", space.results, space.count);
-            let order = order(stage.reductions().zip(stage.kernel.output_dtypes()));
+            let dtypes = stage.kernel.output_dtypes();
+            let order = order(stage.reductions().zip(dtypes).filter_map(|(of, dtype)| Some((of?, dtype))));
             let mut lines = vec![format!("{counts}; {order}")];
             if space.results > 0 && space.count > 0 {
                 lines.push(walk(space, threads));

@@ -40,9 +40,9 @@ impl<'p> Temporaries<'p> {
     /// Makes buffers for the temporaries that a stage writes.
     pub fn make(&self, stage: &Stage) -> Result<Written> {
         let mut written = Written::new();
-        for (target, dtype) in stage.outputs.iter().zip(stage.kernel.result_dtypes()) {
+        for (target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()) {
             if let Target::Temp(t) = target {
-                written.push((*t, buffer(self.pool, dtype.size() * stage.output_shape().elements())?));
+                written.push((*t, buffer(self.pool, dtype.size() * shape.elements())?));
             }
         }
         Ok(written)

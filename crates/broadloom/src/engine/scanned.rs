@@ -111,7 +111,8 @@ impl Scanned {
         let initial = usize::from(stage.beginning == Beginning::Initial);
         let front = initial * width;
         // The layout of the results, beginning after the initial elements of the first run.
-        let results = Layout::contiguous(stage.output_shape());
+        let (_, shape_of_results) = stage.results().next()?;
+        let results = Layout::contiguous(shape_of_results);
         let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
         let of = |plan: LoopPlan| Scanned {
             tiles: Tiles::new(stage, axis, &output, &plan),

@@ -115,7 +115,12 @@ impl Space {
             extent: stage.shape[axis],
             strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
         };
-        let is_free = stage.reductions().zip(stage.kernel.output_dtypes()).all(|(r, dtype)| r.is_free(dtype));
+        // Elements that are stored are visited in their order.
+        let stores = stage.reductions().any(|reduction| reduction.is_none());
+        let is_free_of = |(reduction, dtype): (Option<Reduction>, DType)| {
+            reduction.is_some_and(|reduction| reduction.is_free(dtype))
+        };
+        let is_free = stage.reductions().zip(stage.kernel.output_dtypes()).all(is_free_of);
         let of = |reduced: bool| {
             let dims = (0..stage.shape.rank()).filter(|&axis| axes.contains(axis) == reduced).map(dim);
             let mut dims: Dims = dims.filter(|dim| dim.extent != 1).collect();
@@ -143,10 +148,10 @@ impl Space {
             tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
             form: Form::Along,
             whole: Err(LoopPlanError::TooLarge),
-            is_bare: stage.kernel.body.is_empty() && stage.kernel.params.is_empty() && in_memory,
+            is_bare: stage.kernel.body.is_empty() && stage.kernel.params.is_empty() && in_memory && !stores,
         };
         if space.results > 0 && space.count > 0 {
-            space.form = space.form_of(widest);
+            space.form = if stores { Form::Along } else { space.form_of(widest) };
             space.whole = space.plan(&space.extents());
         }
         space
@@ -373,8 +378,8 @@ pub struct ShortReduction {
 impl ShortReduction {
     /// The short reductions of a stage, one for each output, if it consists of such reductions only.
     pub fn all(stage: &Stage, space: &Space) -> Option<SmallVec<[ShortReduction; 1]>> {
-        let of = |(output, reduction): (&KernelOutput, Reduction)| {
-            let input = output.value.index();
+        let of = |(output, reduction): (&KernelOutput, Option<Reduction>)| {
+            let (reduction, input) = (reduction?, output.value.index());
             let (dtype, range) = (*stage.kernel.inputs.get(input)?, space.neighbours(input)?);
             let bytes = range.start * dtype.size()..range.end * dtype.size();
             Some(ShortReduction { reduction, dtype, count: space.count, input, bytes })

@@ -8,6 +8,7 @@ use broadloom_core::graph::{Graph, NodeId};
 use broadloom_core::kernel::{Code, Depth, Inst};
 use broadloom_core::rewrite::Firing;
 use broadloom_core::{DType, Op, Shape};
+use broadloom_ir::kernel::Sink;
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{VectorWidth, printable};
 
@@ -195,14 +196,17 @@ impl Step {
 
     /// The number of outputs that are reduced or scanned.
     pub(super) fn combinations(&self) -> usize {
-        if self.stage.stores() { 0 } else { self.stage.outputs.len() }
+        self.stage.combined_by().count()
     }
 
     /// The index space, and the shape that its elements are reduced to.
     pub(super) fn space(&self) -> String {
-        match self.stage.stores() {
-            true => self.stage.shape.to_string(),
-            false => format!("{}, combined to {}", self.stage.shape, self.stage.output_shape()),
+        let outputs = self.stage.kernel.outputs.iter().zip(self.stage.results());
+        let combined =
+            { outputs }.find(|(output, _)| output.sink != Sink::Store).map(|(_, (_, shape))| shape);
+        match combined {
+            None => self.stage.shape.to_string(),
+            Some(shape) => format!("{}, combined to {shape}", self.stage.shape),
         }
     }
 

@@ -2,7 +2,8 @@
 //! compute.
 //!
 //! Blocks come from loop plans in order, which pack elements that are not contiguous. A tile holds elements, or nodes to which
-//! machine code has reduced them; it is reduced before the next one is computed.
+//! machine code has reduced them; it is reduced before the next one is computed. Outputs that are stored as well are computed where
+//! they go.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use broadloom_mem::{
 };
 use smallvec::SmallVec;
 
-use super::take::{Reductions, Take};
+use super::take::{Reductions, Results, Take};
 use crate::engine::execute::{StageRun, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
@@ -31,6 +32,8 @@ pub struct Fold<'f> {
     /// The number of the first element of each result.
     pub start: u64,
     pub reductions: Reductions,
+    /// For each output of the kernel its dtype, and whether it is reduced; other outputs are stored.
+    pub outputs: SmallVec<[(DType, bool); 2]>,
     /// The memory of each input, and the byte that offsets of the space are relative to.
     pub inputs: &'f [(Region<'f>, isize)],
 }
@@ -43,8 +46,19 @@ impl<'f> Fold<'f> {
         inputs: &'f [(Region<'f>, isize)],
     ) -> Fold<'f> {
         let stage = &run.prepared.stage;
-        let reductions = stage.reductions().zip(stage.kernel.output_dtypes()).collect();
-        Fold { run, space, start, reductions, inputs }
+        let outputs = || stage.reductions().zip(stage.kernel.output_dtypes());
+        let reductions = outputs().filter_map(|(reduction, dtype)| Some((reduction?, dtype))).collect();
+        let outputs = outputs().map(|(reduction, dtype)| (dtype, reduction.is_some())).collect();
+        Fold { run, space, start, reductions, outputs, inputs }
+    }
+
+    /// The memory of results that are reduced, and that of elements that are stored, from the memory of all outputs.
+    pub fn apart<'m>(&self, outputs: Results<'m>) -> (Results<'m>, Results<'m>) {
+        let (mut reduced, mut stored) = (Results::new(), Results::new());
+        for (memory, (_, is_reduced)) in outputs.into_iter().zip(&self.outputs) {
+            if *is_reduced { reduced.push(memory) } else { stored.push(memory) }
+        }
+        (reduced, stored)
     }
 }
 
@@ -62,7 +76,7 @@ pub struct Elements<'f> {
 }
 
 /// The computation of the blocks of a box.
-struct BoxRun<'r, 'f> {
+struct BoxRun<'r, 'f, 'm> {
     fold: &'r Fold<'f>,
     /// The kernel that computes elements; `None` if they are reduced as they are.
     kernel: Option<&'r Executable>,
@@ -73,6 +87,9 @@ struct BoxRun<'r, 'f> {
     pace: &'r mut Pace<'f>,
     /// The linear index of the box's first element.
     first: usize,
+    /// The memory of the elements that are stored, and the linear index of the first.
+    stored: &'r mut [&'m mut [u8]],
+    stored_from: usize,
 }
 
 impl<'f> Elements<'f> {
@@ -83,15 +100,20 @@ impl<'f> Elements<'f> {
         Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), faults, pace }
     }
 
-    /// Computes the elements of a unit and passes them to `take`.
+    /// Computes the elements of a unit and passes them to `take`; the outputs that are stored have this memory.
     ///
     /// Errors: those of the kernel, and cancellation of the run.
-    pub fn unit(&mut self, unit: &Unit, take: &mut Take<'_, '_>) -> Result<()> {
-        let space = self.fold.space;
-        space.boxes(unit).try_for_each(|cells| self.cells(&cells, take))
+    pub fn unit(&mut self, unit: &Unit, mut stored: Results<'_>, take: &mut Take<'_, '_>) -> Result<()> {
+        let (space, from) = (self.fold.space, unit.numbers.start);
+        space.boxes(unit).try_for_each(|cells| self.cells(&cells, (&mut stored, from), take))
     }
 
-    fn cells(&mut self, cells: &Cells, take: &mut Take<'_, '_>) -> Result<()> {
+    fn cells(
+        &mut self,
+        cells: &Cells,
+        (stored, stored_from): (&mut [&mut [u8]], usize),
+        take: &mut Take<'_, '_>,
+    ) -> Result<()> {
         let Elements { fold, tiles, plans, faults, pace } = self;
         let plan = match fold.space.whole_of(cells) {
             Some(plan) => plan,
@@ -117,13 +139,14 @@ impl<'f> Elements<'f> {
         let level = kernel.as_ref().and_then(|kernel| kernel.plan()?.leaf_level());
         with_workspace(|scratch, memory| {
             let run = KernelRun { params: fold.run.params, faults, stores: Stores::Cached, memory };
-            BoxRun { fold, kernel: kernel.as_ref(), level, run, tiles, pace, first: cells.first }
+            let (kernel, first) = (kernel.as_ref(), cells.first);
+            BoxRun { fold, kernel, level, run, tiles, pace, first, stored, stored_from }
                 .walk(&mut nest, scratch, take)
         })
     }
 }
 
-impl BoxRun<'_, '_> {
+impl BoxRun<'_, '_, '_> {
     fn walk(mut self, nest: &mut Nest<'_>, scratch: &mut Scratch, take: &mut Take<'_, '_>) -> Result<()> {
         let can_fail = self.fold.run.prepared.can_fail;
         let mut parts = nest.split(1, AliasPolicy::InPlace);
@@ -136,14 +159,15 @@ impl BoxRun<'_, '_> {
         }
         let (rows, cols, width) = (block.rows(), block.cols(), take.width());
         let most = (self.fold.space.tile / width).max(1) * width;
-        if cols >= most || self.level.is_some() {
+        let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
+        let is_apart = step != cols && !self.stored.is_empty();
+        if cols >= most || self.level.is_some() || is_apart {
             return (0..rows).try_for_each(|row| self.row(block, row, most, take));
         }
         for first in (0..rows).step_by(most / cols) {
             let some = first..rows.min(first + most / cols);
-            self.compute(block, some.clone(), 0..cols, 0)?;
             let at = self.first + block.first_of(first);
-            let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
+            self.compute(block, some.clone(), 0..cols, 0, at)?;
             if step == cols {
                 take.run(at, some.len() * cols, |output| self.tile(output))?;
                 continue;
@@ -196,29 +220,39 @@ impl BoxRun<'_, '_> {
             return Ok(());
         }
         block.ask_ahead(row, cols.clone());
-        self.compute(block, row..row + 1, cols.clone(), level)?;
         let (at, count) = (self.first + block.first_of(row) + cols.start, cols.len());
+        self.compute(block, row..row + 1, cols, level, at)?;
         match level {
             0 => take.run(at, count, |output| self.tile(output)),
             _ => take.nodes(at, count, level, |output| self.tile(output)),
         }
     }
 
-    /// Computes some rows and columns of a block to the tiles.
+    /// Computes some rows and columns of a block, the first of whose elements has the linear index `at`: to the tiles, and to the
+    /// memory of outputs that are stored.
     fn compute(
         &mut self,
         block: &mut Block<'_>,
         rows: Range<usize>,
         cols: Range<usize>,
         level: u8,
+        at: usize,
     ) -> Result<()> {
         let count = rows.len() * cols.len();
         self.pace.pass(count)?;
         self.make_tiles(count >> level)?;
-        let BoxRun { fold, kernel, run, tiles, .. } = self;
+        let BoxRun { fold, kernel, run, tiles, stored, stored_from, .. } = self;
         let Some(kernel) = kernel else { return Ok(()) };
-        let memory = tiles.iter_mut().map(|tile| tile.as_bytes_mut().unwrap_or(&mut []));
-        let outputs = memory.zip(&fold.reductions).map(|(bytes, (_, dtype))| (bytes, dtype.size()));
+        let place = at - *stored_from..at - *stored_from + count;
+        let (mut tiles, mut stored) = (tiles.iter_mut(), stored.iter_mut());
+        let outputs = fold.outputs.iter().map(|&(dtype, is_reduced)| {
+            let size = dtype.size();
+            let memory = match is_reduced {
+                true => tiles.next().and_then(Buffer::as_bytes_mut),
+                false => stored.next().and_then(|all| all.get_mut(place.start * size..place.end * size)),
+            };
+            (memory.unwrap_or_default(), size)
+        });
         block.with_outputs(rows, cols, level, outputs, |block| kernel.run(block, run))
     }
 

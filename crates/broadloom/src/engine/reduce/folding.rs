@@ -7,6 +7,7 @@
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Operands};
 use broadloom_reduce::Partial;
+use smallvec::SmallVec;
 
 use super::elements::Fold;
 use super::{no_reduction, overlaps, parts};
@@ -121,6 +122,7 @@ impl PreparedStage {
             threads,
             ranges,
             &blocks,
+            SmallVec::new(),
             |block, partials| {
                 let width = blocks[block].len();
                 made.iter_mut().zip(partials).for_each(|(of, partial)| of.blocks.push((width, partial)));

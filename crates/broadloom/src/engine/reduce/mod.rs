@@ -37,26 +37,27 @@ impl StageRun<'_> {
     pub(super) fn reduce(&self, space: &Space, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let (inputs, mut outputs) = operands.slices().ok_or_else(overlaps)?;
         let fold = Fold::new(self, space, 0, &inputs);
+        let outputs: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
         if space.count == 0 {
-            let each = fold.reductions.iter().zip(outputs);
+            // There are no elements to be stored.
+            let each = fold.reductions.iter().zip(fold.apart(outputs).0);
             return { each }.try_for_each(|(&(reduction, dtype), out)| {
                 fill(reduction, dtype, out, self.outcome.watch())
             });
         }
-        fold.run(threads, parts(threads), &mut outputs)
+        fold.run(threads, parts(threads), outputs)
     }
 }
 
 impl Fold<'_> {
     /// Reduces in about `parts` parts.
-    fn run(&self, threads: usize, parts: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+    fn run(&self, threads: usize, parts: usize, outputs: Results<'_>) -> Result<()> {
         let pieces = self.space.pieces();
         if parts > 1 && self.space.has_ranges(parts) {
             return self.run_in_ranges(threads, parts.div_ceil(pieces), outputs);
         }
         let parts = parts.clamp(1, pieces);
-        let mut left: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
-        let mut written = 0;
+        let (mut left, mut written) = (outputs, 0);
         let mut shares: SmallVec<[_; 1]> = SmallVec::new();
         for part in 0..parts {
             let range = pieces * part / parts..pieces * (part + 1) / parts;
@@ -76,15 +77,17 @@ impl Fold<'_> {
         })
     }
 
-    /// Splits off the memory of the first results.
+    /// Splits off the memory of the first results, and of the elements of these that are stored.
     fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
-        let first = |(out, (reduction, dtype)): (&mut &'m mut [u8], &(Reduction, DType))| {
-            let bytes = results * reduction.result(*dtype).size();
-            let (head, tail) = std::mem::take(out).split_at_mut(bytes);
-            *out = tail;
-            head
+        let mut reductions = self.reductions.iter();
+        let first = |(out, (dtype, is_reduced)): (&mut &'m mut [u8], &(DType, bool))| {
+            let of_result = match (is_reduced, is_reduced.then(|| reductions.next()).flatten()) {
+                (true, Some((reduction, dtype))) => reduction.result(*dtype).size(),
+                _ => self.space.count * dtype.size(),
+            };
+            head(out, results * of_result)
         };
-        left.iter_mut().zip(&self.reductions).map(first).collect()
+        left.iter_mut().zip(&self.outputs).map(first).collect()
     }
 
     /// Reduces pieces into these results.
@@ -94,10 +97,10 @@ impl Fold<'_> {
             if self.run.outcome.has_stopped() {
                 break;
             }
-            let of_unit = self.split(&mut results, unit.results.len());
+            let (of_unit, stored) = self.apart(self.split(&mut results, unit.results.len()));
             let width = if self.space.form == Form::Along { 1 } else { unit.results.len() };
             let mut take = Take::new(&self.reductions, width, self.space.count, self.start, Some(of_unit));
-            elements.unit(&unit, &mut take)?;
+            elements.unit(&unit, stored, &mut take)?;
         }
         elements.pace.end();
         self.run.outcome.note_faults(&elements.faults);
@@ -105,13 +108,14 @@ impl Fold<'_> {
     }
 
     /// Reduces few pieces of many elements: each is divided into ranges, whose partial results are merged in order.
-    fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+    fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: Results<'_>) -> Result<()> {
+        let (mut reduced, stored) = self.apart(outputs);
         let blocks: Vec<Range<usize>> =
             (0..self.space.pieces()).map(|piece| self.space.piece(piece)).collect();
-        self.in_blocks(threads, ranges, &blocks, |block, partials| {
+        self.in_blocks(threads, ranges, &blocks, stored, |block, partials| {
             let results = &blocks[block];
             for ((mut partial, out), (reduction, dtype)) in
-                partials.into_iter().zip(&mut *outputs).zip(&self.reductions)
+                partials.into_iter().zip(&mut reduced).zip(&self.reductions)
             {
                 let size = reduction.result(*dtype).size();
                 partial.finish(&mut out[results.start * size..results.end * size]);
@@ -121,12 +125,13 @@ impl Fold<'_> {
     }
 
     /// Reduces all elements of blocks of adjacent results, in about this many ranges of the numbers, which threads share; returns
-    /// the partial results of each block, in order.
+    /// the partial results of each block, in order. Elements are stored where each block is one result.
     fn in_blocks(
         &self,
         threads: usize,
         ranges: usize,
         blocks: &[Range<usize>],
+        mut stored: Results<'_>,
         mut each: impl FnMut(usize, Partials) -> Result<()>,
     ) -> Result<()> {
         let count = self.space.count;
@@ -135,8 +140,17 @@ impl Fold<'_> {
             false => count,
         };
         let ranges = count.div_ceil(length);
-        let shares: Vec<Mutex<Option<Partials>>> =
-            (0..blocks.len() * ranges).map(|_| Mutex::new(None)).collect();
+        let numbers = |range: usize| range * length..count.min((range + 1) * length);
+        let sizes: SmallVec<[usize; 2]> = { self.outputs.iter() }
+            .filter_map(|(dtype, is_reduced)| (!is_reduced).then(|| dtype.size()))
+            .collect();
+        let shares: Vec<Mutex<(Results<'_>, Option<Partials>)>> = (0..blocks.len() * ranges)
+            .map(|share| {
+                let elements = numbers(share % ranges).len();
+                let memory = stored.iter_mut().zip(&sizes).map(|(all, size)| head(all, elements * size));
+                Mutex::new((memory.collect(), None))
+            })
+            .collect();
         let next = AtomicUsize::new(0);
         self.run.outcome.share(threads, &|| {
             let mut elements = None;
@@ -144,15 +158,17 @@ impl Fold<'_> {
                 && let Some(place) = shares.get(share)
                 && !self.run.outcome.has_stopped()
             {
-                let (results, start) = (blocks[share / ranges].clone(), share % ranges * length);
+                let (results, numbers) = (blocks[share / ranges].clone(), numbers(share % ranges));
+                let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+                let (stored, made) = &mut *place;
                 self.run.outcome.part(0, || {
                     let elements = elements.get_or_insert_with(|| Elements::new(self));
                     let width = results.len();
                     let mut take = Take::new(&self.reductions, width, count, self.start, None);
-                    elements.unit(&Unit { results, numbers: start..count.min(start + length) }, &mut take)?;
+                    elements.unit(&Unit { results, numbers }, std::mem::take(stored), &mut take)?;
                     elements.pace.end();
                     self.run.outcome.note_faults(&elements.faults);
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(take.into_partials()?);
+                    *made = Some(take.into_partials()?);
                     Ok(())
                 });
             }
@@ -160,7 +176,7 @@ impl Fold<'_> {
         let missing = || Error::new(ErrorKind::Internal, "a part was not reduced");
         let mut done = shares
             .into_iter()
-            .map(|share| share.into_inner().unwrap_or_else(PoisonError::into_inner).ok_or_else(missing));
+            .map(|share| share.into_inner().unwrap_or_else(PoisonError::into_inner).1.ok_or_else(missing));
         for block in 0..blocks.len() {
             let mut whole = done.next().ok_or_else(missing)??;
             for later in done.by_ref().take(ranges - 1) {
@@ -170,6 +186,13 @@ impl Fold<'_> {
         }
         Ok(())
     }
+}
+
+/// Splits off the first bytes.
+fn head<'m>(all: &mut &'m mut [u8], bytes: usize) -> &'m mut [u8] {
+    let (head, tail) = std::mem::take(all).split_at_mut(bytes);
+    *all = tail;
+    head
 }
 
 /// The number of parts for this many threads.

@@ -23,10 +23,7 @@ impl StageRun<'_> {
         let in_tiles = scanned.tiles.is_some() && threads_of_runs == threads;
         let of_kernel = self.prepared.stage.kernel.inputs.len();
         if !in_tiles && scanned.plan.elements() > 0 {
-            let (inputs, outputs) = operands.parts();
-            let mut operands = Operands::reading(inputs.into_iter().take(of_kernel));
-            outputs.into_iter().for_each(|output| operands.write(output));
-            self.store(&scanned.plan, &mut operands, threads)?;
+            self.store(&scanned.plan, &mut operands.with_inputs(of_kernel), threads)?;
         }
         let (inputs, mut outputs) = operands.slices().ok_or_else(overlaps)?;
         let Some(out) = outputs.first_mut() else { return Ok(()) };

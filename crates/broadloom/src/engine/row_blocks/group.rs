@@ -234,8 +234,8 @@ impl<'p> Draft<'p> {
             }
         }
         for stage in self.members() {
-            let row = stage.output_shape().elements() / count;
-            bytes.row += stage.kernel.result_dtypes().map(|dtype| row * dtype.size()).sum::<usize>();
+            let row = |(dtype, shape): (DType, Shape)| shape.elements() / count * dtype.size();
+            bytes.row += stage.results().map(row).sum::<usize>();
         }
         bytes
     }

@@ -157,16 +157,15 @@ impl RowBlocks {
                 Source::Slot(_) | Source::Index => Origin::Rows(source),
             };
             let inputs = stage.inputs.iter().map(|input| origin(input.source)).collect();
-            let row = stage.output_shape().elements() / rows;
             let mut outputs = SmallVec::new();
-            for (&target, dtype) in stage.outputs.iter().zip(stage.kernel.result_dtypes()) {
+            for (&target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()) {
                 let place = match group.blocks.contains(&target) {
                     true => Place::Block,
                     false => Place::Whole(target),
                 };
                 outputs.push(places.len());
                 place_of.insert(target, places.len());
-                places.push((place, row * dtype.size()));
+                places.push((place, shape.elements() / rows * dtype.size()));
             }
             let part = |rows: usize| Part::of(stage, &group.cut, rows);
             let parts = [part(group.cut.rows)?, part(group.cut.rows_of_last())?];
