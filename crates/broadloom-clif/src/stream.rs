@@ -4,6 +4,7 @@
 //! column where every output begins a line; all other columns are computed by the usual code, and so are short rows of which
 //! few begin a line. The stores are ordered with all that follows before a call returns.
 
+use broadloom_ir::tuning::code::{LONG_ROW, MIN_BLOCKS, TOGETHER};
 use broadloom_mem::{RawOperand, order_streamed};
 use smallvec::SmallVec;
 
@@ -12,18 +13,6 @@ use crate::code::Linked;
 
 /// Bytes of a line, and of the widest store.
 const LINE: usize = 64;
-
-/// Rows of fewer blocks are stored as usual: what is before the first line and behind the last is most of them.
-const MIN_BLOCKS: usize = 4;
-
-/// Bytes of a row of the widest output from which on it is streamed where it doesn't begin a line. In rows of 4000 bytes, three calls
-/// for each and the lines that it shares with its neighbours took 1.6 to 2.2 times as long as usual stores, with the calls for eight
-/// rows at once too; as one stream through a tile in cache they took 1.1 to 1.3 times as long.
-const LONG_ROW: usize = 32 << 10;
-
-/// Rows that begin lines are streamed together, so many where columns are left behind the last line: their memory is still
-/// in cache when these are computed.
-const TOGETHER: usize = 8;
 
 impl Call<'_> {
     /// Computes rows, with non-temporal stores as far as may be. False, and nothing is done, where rows are too short for that

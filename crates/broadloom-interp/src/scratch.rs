@@ -5,6 +5,7 @@
 //! into byte offsets.
 
 use broadloom_ir::kernel::{Definition, Depth, Kernel, ValueId};
+use broadloom_ir::tuning::tiles::{SHORTEST, WORKING_SET};
 use broadloom_mem::ALIGN;
 
 use crate::loops::TILE;
@@ -15,12 +16,6 @@ const SLOT: usize = 8;
 /// The distance between tiles, five cache lines, so that tiles that a loop reads and writes do not begin at the same offset in a
 /// page (stores to one would delay loads from the other).
 const STAGGER: usize = 5 * ALIGN;
-
-/// Bytes of all tiles that the steps of a program use: half of the L1 of current processors. On one with 48 KiB, tiles of
-/// 512 and 1024 elements took 0.85 and 0.75 of the time of 256 in ten steps over float32, and 0.95 over float64.
-const WORKING_SET: usize = 24 << 10;
-/// The minimum length of a tile, in elements, which is kept even if many tiles then exceed [`WORKING_SET`].
-const SHORTEST: usize = 256;
 
 /// The location of each value of a kernel, and the free tiles.
 pub(crate) struct Scratch<'k> {

@@ -7,6 +7,10 @@
 use crate::canonical::LANES;
 use crate::kernel::{Code, Kernel, KernelOutput, Sink, ValueId};
 use crate::loop_plan::Access;
+use crate::tuning::code::{
+    CHEAP, LONG_CHAIN, MOST_UNROLLED, SHORT_BODY, SINGLE_PASS_ABOVE_COST, SINGLE_PASS_ABOVE_PRIMITIVES,
+    TABLE_ABOVE, TESTED_FOR_NAN,
+};
 use crate::{DType, VectorWidth, recording};
 
 /// The use of the code's outputs.
@@ -80,36 +84,9 @@ pub enum Allocator {
     SinglePass,
 }
 
-/// Bodies of at most this cost are unrolled to save loop overhead.
-const SHORT_BODY: u64 = 24;
-
-/// Long bodies of a latency above this, in cycles of [`Kernel::latency`], are computed four vectors at a time.
-const LONG_CHAIN: u64 = 94;
-
-/// Bodies of a higher cost are not unrolled: their copies would not fit the first-level instruction cache.
-const MOST_UNROLLED: u64 = 256;
-
-/// Sums and products whose body has a cost in this range are tested for NaN a block at a time: their time is that of the
-/// instructions in flight. Cheaper ones wait for memory, or take a fifth longer where there are NaNs; functions and divisions gain
-/// nothing.
-const TESTED_FOR_NAN: std::ops::RangeInclusive<u64> = 16..=SHORT_BODY;
-
-/// Kernels of a higher cost read their constants from a table.
-const TABLE_ABOVE: u64 = 24;
-
-/// Rows of kernels of at most this cost are computed in two parts at 512 bits. Measured on sums of rows of 600 and 1000 float32
-/// with a column: 0.85 and 0.95 of the time; with a division it is 1.05, because the first part costs a block.
-const CHEAP: u64 = 4;
-
 /// Bytes of a cache line, and of the lanes of a row that a leaf computes at a time (two vectors of 256 bits or one of 512). A leaf
 /// keeps one more such group live than it has levels.
 const LINE: u32 = 64;
-
-/// The linear-time register allocator is used for bodies above this cost, or with that many primitives. The time of the
-/// backtracking one grows faster than the body: eight functions of float32 with 569 primitives, whose cost is 296, take it 1.9 ms,
-/// and the linear one 0.7 ms.
-const SINGLE_PASS_ABOVE_COST: u64 = 300;
-const SINGLE_PASS_ABOVE_PRIMITIVES: usize = 500;
 
 impl CodePlan {
     /// The plan of a kernel for the given input accesses, vector width and purpose.

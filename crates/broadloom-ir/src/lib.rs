@@ -20,6 +20,7 @@ mod printable;
 pub mod recording;
 pub mod reduction;
 pub mod scalar;
+pub mod tuning;
 pub mod verify;
 mod width;
 

@@ -5,6 +5,7 @@
 use crate::fuse::code;
 use crate::graph::{Graph, Node, NodeId};
 use crate::kernel::Code;
+use broadloom_ir::tuning::blocks::{KERNEL, TEMPORARY, TEMPORARY_IN_MEMORY};
 
 /// The most instructions of one kernel; a larger region is cut where the fewest values are live.
 ///
@@ -20,16 +21,6 @@ pub const MAX_COST: usize = 1 << 17;
 pub fn of_inst(code: Code) -> usize {
     (code.instructions() as usize).clamp(MAX_COST / MAX_BODY, MAX_COST)
 }
-
-/// Bytes that stages which run block by block read and write for a block, about: half of a second-level cache.
-pub const BLOCK_BYTES: usize = 512 << 10;
-
-/// Writing an element of a temporary and reading it back, while it is in cache.
-const TEMPORARY: u64 = 8;
-/// An element of a temporary that is larger than the caches, where three times its bytes are moved.
-const TEMPORARY_IN_MEMORY: u64 = 40;
-/// Setting up one more kernel.
-const KERNEL: u64 = 20_000;
 
 /// Cost of the node itself, per element.
 pub fn of_node(graph: &Graph, node: &Node) -> u64 {

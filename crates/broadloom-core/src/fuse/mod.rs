@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::graph::{Graph, NodeId};
 use crate::verify;
 
-pub use cost::{BLOCK_BYTES, MAX_BODY};
+pub use cost::MAX_BODY;
 pub use decision::{Decision, Why};
 pub use plan::{Beginning, InputView, ParamSource, Plan, Source, Stage, Target, describe};
 

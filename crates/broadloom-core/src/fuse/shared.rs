@@ -4,6 +4,7 @@
 //! exponentials of a softmax are added up, and then divided by their sum. A temporary is better if computing costs
 //! more than storing, which depends on whether the loops run over blocks of rows that stay in cache.
 
+use broadloom_ir::tuning::blocks::BLOCK_BYTES;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
@@ -83,7 +84,7 @@ impl Known {
         // Operands, the temporary and results of a row.
         let bytes = 3 * node.dtype.size();
         let row = loops().filter_map(|reader| reader.row).max().unwrap_or(elements).min(elements);
-        let stays = row.saturating_mul(bytes) <= cost::BLOCK_BYTES;
+        let stays = row.saturating_mul(bytes) <= BLOCK_BYTES;
         cost::weigh_shared(cost.saturating_mul(again as u64), elements, stays, is_root)
     }
 }

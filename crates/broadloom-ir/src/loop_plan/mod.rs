@@ -14,14 +14,8 @@
 mod reach;
 mod tiles;
 
+use crate::tuning::tiles::{STEPPED_ROW, TILE};
 use smallvec::SmallVec;
-
-/// Elements of a tile that copies an input which is an output as well. The sizes of other tiles are derived from it.
-const TILE: usize = 4096;
-
-/// The minimal size in bytes of a row that is read in steps, unless it is the only row: a block of the widest machine code. Shorter
-/// rows would be computed through buffers.
-const STEPPED_ROW: usize = 256;
 
 pub use reach::{injective, reach};
 

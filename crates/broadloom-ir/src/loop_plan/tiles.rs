@@ -4,25 +4,11 @@
 //! first-level cache. The sizes come from the measurements given with each constant.
 
 use super::{LoopMode, LoopOperand, LoopPlan, Order, TILE};
+use crate::tuning::tiles::{
+    COLUMN_BYTES, COMBINED_BYTES, FAR, FAR_COLUMN_BYTES, FAR_TRANSPOSED_BYTES, FLAT_TILE, PACKED_BYTES,
+    ROW_BYTES, TRANSPOSED_BYTES,
+};
 
-/// Bytes of a packed operand in a tile with the longest possible rows. Measured on sums of every second element, of reversed ones
-/// and of every third, float32 and float64: 4 to 8 KiB, so that the tile and the other operands stay in a first-level cache of 48
-/// KiB, are up to 1.3 × faster than 16 to 32 KiB; 2 KiB is slower again.
-const ROW_BYTES: usize = 8 << 10;
-/// Bytes of an operand in a tile for transposed copies, and the limit for all packed operands together.
-const TRANSPOSED_BYTES: usize = 32 << 10;
-const PACKED_BYTES: usize = 128 << 10;
-/// Bytes of a column, contiguous in memory, in a tile for transposed copies: two cache lines, which is the unit of prefetching.
-const COLUMN_BYTES: usize = 128;
-/// Bytes of an operand in a tile for transposed copies from an operand larger than the caches: more of each page is read at once.
-/// Measured on transposed sums of 10^7 float32 and float64: 0.85 to 0.92 of the time; within a cache it was up to 4 % longer.
-const FAR_TRANSPOSED_BYTES: usize = 64 << 10;
-const FAR_COLUMN_BYTES: usize = 256;
-const FAR: usize = 16 << 20;
-/// Bytes of a transposed tile whose elements are reduced row by row: its rows are as long as those of stored results.
-const COMBINED_BYTES: usize = 128 << 10;
-/// Maximum number of elements of a tile in flat mode, unless one row has more.
-const FLAT_TILE: usize = 1024;
 /// A number of elements that is a whole number of cache lines for every element size; so are its multiples.
 const LINES: usize = 64;
 

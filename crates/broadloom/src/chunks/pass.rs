@@ -8,6 +8,7 @@
 
 use broadloom_core::node::Before;
 use broadloom_core::{DType, Result, Shape};
+use broadloom_ir::tuning::chunks::CHUNK;
 use broadloom_ir::{Axes, Reduction, Scan};
 use smallvec::SmallVec;
 
@@ -18,8 +19,6 @@ use crate::array::{Array, Kind};
 
 /// Partial results up to this size are not counted, like the other working memory of an evaluation.
 const UNCOUNTED: usize = 64 << 10;
-/// The fixed cost of a chunk, in bytes that could be read instead.
-const CHUNK: f64 = 65536.0;
 
 /// What a pass computes of its elements.
 #[derive(Clone, PartialEq)]

@@ -3,16 +3,12 @@
 //! A block is one index of each shared axis but the last, and some indices of that. Blocks are consecutive in row-major order, so
 //! that the rows of a contiguous array are divided into ranges of its memory.
 
+use broadloom_ir::tuning::blocks::{BLOCKS, LEAST};
 use std::sync::Arc;
 
 use broadloom_core::fuse::{InputView, Stage};
 use broadloom_core::{DType, Result, Shape};
 use smallvec::SmallVec;
-
-/// Blocks are not made smaller than this number of bytes.
-const LEAST: usize = 64 << 10;
-/// The minimum number of blocks, unless they would be too small: threads take them one by one.
-const BLOCKS: usize = 16;
 
 /// A division of the shared axes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,84 +1,21 @@
 //! The cost model: estimates the time of a run of a stage by the interpreter and by machine code.
 //!
 //! It consists of pure functions of the kernel, the vector width, the number of elements and the bytes that are moved. It affects
-//! speed, never bits. The constants come from measurements on one machine with AVX-512 (`docs/performance.md` describes how to
-//! repeat them); on aarch64, where nothing was measured, those of 128 bits are used. The *regret* of a run on the interpreter is
+//! speed, never bits. Its constants are in `broadloom_ir::tuning`. The *regret* of a run on the interpreter is
 //! the time that it takes longer than machine code would have taken, and never negative: once the total regret of all runs exceeds
 //! the time of compiling, compiling would have paid.
 
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Op};
 use broadloom_ir::loop_plan::LoopPlan;
+use broadloom_ir::tuning::executors::{
+    CALL, CALL_COMPILED, CALL_INTERPRETED, CLOSE, CONVERSIONS, CONVERTED_HALF, DISPATCH, HOST_LANES,
+    INTERPRETED, INTERPRETED_HALF, MOVE, PASS, PER_BYTE, RATES,
+};
+use broadloom_ir::tuning::stores::{LARGE, NARROW};
+use broadloom_ir::tuning::threads::{BYTES_AWAKE, LOOP_AWAKE, MOST_AWAKE, PARALLEL};
 use broadloom_ir::{CodePlan, VectorWidth};
 use broadloom_mem::{Caches, Stores};
-
-/// The costs of machine code.
-struct Rates {
-    /// Nanoseconds of one vector instruction per float32 element in a fused loop; elements of half the size take half as long.
-    instruction: f64,
-    /// Nanoseconds per element that float16's conversions add to an operation: they are instructions from 256 bits on, and integer
-    /// arithmetic below.
-    half: f64,
-    /// Nanoseconds to compile a kernel, and per vector instruction of it.
-    compile: f64,
-    compile_instruction: f64,
-}
-
-/// The rates on vectors of 128, 256 and 512 bits. Compiling for the wider ones takes half the time, up to some hundreds of
-/// instructions (`cargo run --release -p broadloom-bench --features wide --bin wide compile`).
-const RATES: [Rates; 3] = [
-    Rates { instruction: 0.035, half: 2.2, compile: 60_000.0, compile_instruction: 2_200.0 },
-    Rates { instruction: 0.018, half: 0.18, compile: 30_000.0, compile_instruction: 900.0 },
-    Rates { instruction: 0.012, half: 0.075, compile: 30_000.0, compile_instruction: 900.0 },
-];
-
-/// Nanoseconds to load or store a float32 element, for either executor, and of an instruction of a host function.
-const MOVE: f64 = 0.035;
-/// Nanoseconds of one vector instruction per float32 element in the interpreter's loops at four lanes; they use as many lanes as
-/// the target has.
-const INTERPRETED: f64 = 0.06;
-/// Nanoseconds per float32 element to load and store the tiles of one step of the interpreter.
-const PASS: f64 = 0.03;
-/// Nanoseconds per step and 256 elements of the interpreter.
-const DISPATCH: f64 = 4.0;
-/// Nanoseconds that machine code takes to call a host function, for at least [`HOST_LANES`] elements at a time: 3 to 6 were
-/// measured.
-const CALL: f64 = 4.0;
-const HOST_LANES: u32 = 4;
-/// Nanoseconds per element of float16 arithmetic in the interpreter: its loops convert by integer arithmetic at the target's width,
-/// or by the target's conversions.
-const INTERPRETED_HALF: f64 = 0.4;
-const CONVERTED_HALF: f64 = 0.03;
-/// The part of [`Code::cost`] that accounts for the conversions of an operation; the loops save it where the target converts.
-const CONVERSIONS: f64 = 20.0;
-/// Nanoseconds to bind memory and set up a run in the interpreter, and in machine code.
-const CALL_INTERPRETED: f64 = 250.0;
-const CALL_COMPILED: f64 = 60.0;
-/// Nanoseconds of work below which a thread that has to be woken costs more than it gives.
-const PARALLEL: u64 = 100_000;
-/// Nanoseconds of work for each thread that is awake already, below which it costs more than it gives. On two cores with AVX-512, the
-/// sum of two float32 arrays takes 0.92 of one thread's time at 5e4 elements and 0.73 at 1e5, the sigmoid 1.01 at 2e4, 0.74 at 5e4
-/// and 0.58 at 1e5.
-const LOOP_AWAKE: u64 = 3_000;
-/// The most nanoseconds of work, and bytes of operands, that are shared so. A thread looks for work for 50 µs and then sleeps; loops
-/// over larger operands take up to four times their estimate. With more, each run of a series wakes a thread that comes too late: 1.2 to
-/// 1.3 times as slow at 3e5 and 1e6 elements.
-const MOST_AWAKE: u64 = 50_000;
-const BYTES_AWAKE: usize = 2 << 20;
-/// Estimates are within this factor of the measured time, nearly always: closer ones are no reason to choose.
-const CLOSE: f64 = 4.0;
-
-/// With operands of at least this many last-level caches, the interpreter, and machine code on vectors of more than 128 bits, use
-/// non-temporal stores. Measured with float32 and float64 sums and triads on a CPU with a shared L3 of 32 MiB: no difference at 24
-/// MB, 0.7 to 0.9 of the time at 120 MB and beyond, a loss within L2.
-const LARGE: usize = 2;
-/// On targets without vectors of 512 bits, results of less than 1 in this many bytes read are written by regular stores: there is
-/// little to save, and blocks of fewer bytes than a line fill it slowly. With AVX-512 comparisons took 0.77 of the time of regular
-/// stores.
-const NARROW: usize = 5;
-
-/// Nanoseconds per byte that one thread moves from or to memory, for such operands.
-const PER_BYTE: f64 = 0.048;
 
 /// The bytes of a stage's operands.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,6 +4,8 @@
 //! runs along the axis, or the next rows of a long run. A run is scanned by one thread. If there are fewer runs than threads, or
 //! tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
 
+use broadloom_ir::tuning::executors::SCAN;
+use broadloom_ir::tuning::reductions::SCANNED_BYTES;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -17,10 +19,6 @@ use crate::engine::blocks::Cut;
 use crate::engine::outcome::Pace;
 use crate::engine::stored::stored;
 
-/// Approximate nanoseconds to scan an element.
-const SCAN: f64 = 2.0;
-/// Bytes of a tile: within a second-level cache.
-const TILE: usize = 128 << 10;
 /// Bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
 pub const STRETCH: usize = 1 << 20;
 
@@ -87,9 +85,9 @@ impl Tiles {
             return None;
         }
         // Without axes before the scanned one, there is only one run.
-        let is_along = run > TILE || axis == 0;
+        let is_along = run > SCANNED_BYTES || axis == 0;
         let (extents, bytes) = if is_along { (&shape[..=axis], row) } else { (&shape[..axis], run) };
-        let cut = Cut::new(extents, (TILE / bytes).max(1), bytes);
+        let cut = Cut::new(extents, (SCANNED_BYTES / bytes).max(1), bytes);
         let plan = |rows: usize| {
             let part = cut.part(stage, rows).ok()?;
             // The rows of a long run are given without the initial elements.
@@ -172,7 +170,7 @@ impl Scanned {
         threads: usize,
     ) -> Vec<(Range<usize>, Mutex<&'m mut [u8]>)> {
         let blocks = self.tiles.as_ref().filter(|tiles| in_tiles && !tiles.is_along).map(|tiles| &tiles.cut);
-        let together = (TILE / self.bytes).clamp(1, self.count.div_ceil(threads));
+        let together = (SCANNED_BYTES / self.bytes).clamp(1, self.count.div_ceil(threads));
         let runs_of = |number: usize, from: usize| match blocks {
             Some(cut) => cut.block(number).rows,
             None if in_tiles => 1,

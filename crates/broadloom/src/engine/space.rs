@@ -5,6 +5,7 @@
 //! results, or a range of the numbers of some results. It is visited as boxes, by loop plans in order, whose linear index is that
 //! of the unit's elements.
 
+use broadloom_ir::tuning::reductions::{ACROSS_BYTES, ACROSS_COMPUTED, PART, SHORT, TILE_BYTES};
 use std::ops::Range;
 
 use broadloom_core::fuse::{Source, Stage};
@@ -16,17 +17,6 @@ use broadloom_mem::{FloatEnv, Operands};
 use smallvec::SmallVec;
 
 use crate::engine::cost;
-
-/// Bytes of the widest output's elements that are computed before they are reduced: they stay in a first-level cache.
-const TILE_BYTES: usize = 16 << 10;
-/// Results that are reduced together across rows of memory, in bytes of contiguous elements of each row.
-const ACROSS_BYTES: usize = 4096;
-/// The number of results that are reduced together across rows if elements are computed first.
-const ACROSS_COMPUTED: usize = 64;
-/// Reductions of at most this many elements run on the calling thread.
-const SHORT: usize = 1 << 12;
-/// The number of elements in a part of a long reduction is a multiple of this, so that few parts begin within a subtree.
-pub const PART: usize = 1 << 14;
 
 /// A dimension: its extent, and the distance of consecutive elements for each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]

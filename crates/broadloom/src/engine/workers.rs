@@ -7,6 +7,7 @@
 //! since its stack may hold a lock that such a job asks for. Where threads are refused, or stayed behind in the process that this
 //! one was forked from, the caller works alone.
 
+use broadloom_ir::tuning::threads::{AWAKE, LOOKS, WAKES, WORTH_WAKING};
 use std::collections::VecDeque;
 use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,18 +30,8 @@ const MOST: usize = 256;
 const HEADROOM: usize = 96 << 20;
 /// The time after a refusal during which no other thread is started.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// How long a thread that has nothing to do looks for a job before it sleeps. The next evaluation of a series begins within it, and
-/// a thread that is woken begins after 20 to 50 µs (a virtual Xeon; one that looks, after 0.3).
-const AWAKE: Duration = Duration::from_micros(50);
-/// How often it looks before it lets other threads run, and looks at the clock: some 200 ns.
-const LOOKS: usize = 16;
-/// The nanoseconds that short runs of a series have taken on the caller's thread alone, before it wakes another one for those that
-/// follow: four times the 10 to 15 µs that waking takes the caller there, so that no series is slower by more than a quarter.
-const WORTH_WAKING: u64 = 60_000;
 /// How long the caller waits for the others before it looks for something else.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// The number of sleeping threads that each thread with work wakes: all are woken soon, without a long sequence on one thread.
-const WAKES: usize = 2;
 
 thread_local! {
     /// Its address tells threads apart.

@@ -5,6 +5,7 @@
 //! machine code has reduced them; it is reduced before the next one is computed. Outputs that are stored as well are computed where
 //! they go.
 
+use broadloom_ir::tuning::reductions::LEAST_STRETCH;
 use std::ops::Range;
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
@@ -21,9 +22,6 @@ use crate::engine::execute::{StageRun, memory, walk, with_workspace};
 use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
-
-/// Bytes that are reduced from memory between two checks for cancellation, if the last-level cache is smaller or unknown.
-const LEAST_STRETCH: usize = 8 << 20;
 
 /// One run of a stage that reduces, or of a part of it: the state shared by its threads.
 pub struct Fold<'f> {

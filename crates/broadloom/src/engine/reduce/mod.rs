@@ -17,11 +17,12 @@ use std::sync::{Mutex, PoisonError};
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
+use broadloom_ir::tuning::reductions::PART;
 use broadloom_mem::Operands;
 use smallvec::SmallVec;
 
 use crate::engine::execute::StageRun;
-use crate::engine::space::{Form, PART, Space, Unit};
+use crate::engine::space::{Form, Space, Unit};
 use crate::engine::watch::Watch;
 
 use elements::{Elements, Fold};

@@ -2,6 +2,7 @@
 
 use broadloom_core::Result;
 use broadloom_ir::Scan;
+use broadloom_ir::tuning::executors::SCAN;
 use broadloom_mem::FloatEnv;
 use broadloom_reduce::ScanState;
 
@@ -19,9 +20,6 @@ pub(crate) struct ScanBlocks {
     pub axis: usize,
     pub level: u8,
 }
-
-/// Approximate nanoseconds to scan an element.
-const SCAN: f64 = 2.0;
 
 impl Engine {
     /// Evaluates elements, and calls `each` with the number of a run, that of a block of it, and the block's total, which is one

@@ -3,20 +3,15 @@
 //! They share leading axes, along which nothing is reduced, and each reads from the others only elements of the same row. Any other
 //! stage runs before all of them, if it needs none of them, or after.
 
+use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LONGEST, MOST, RUN};
 use std::fmt;
 
-use broadloom_core::fuse::{BLOCK_BYTES, Beginning, Plan, Source, Stage, Target};
+use broadloom_core::fuse::{Beginning, Plan, Source, Stage, Target};
 use broadloom_core::{DType, Layout, Shape};
 use smallvec::SmallVec;
 
 use crate::engine::blocks::Cut;
 
-/// The maximum number of bytes of a one-row block, for long rows: several second-level caches, and shares of the last level.
-const LONGEST: usize = 4 * BLOCK_BYTES;
-/// Minimum number of contiguous bytes in a block for an operand whose rows are interleaved in memory.
-const RUN: usize = 256;
-/// Maximum number of elements of a block of one stage.
-const MOST: usize = 1 << 17;
 /// Plans of more stages run one stage after another, since finding groups takes quadratic time.
 const MOST_STAGES: usize = 64;
 
