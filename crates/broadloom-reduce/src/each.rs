@@ -1,6 +1,7 @@
 //! Complete reductions of short rows: many rows to one element each, or few rows to one row.
 //!
-//! Short rows are transposed, 16 of them at a time, so that vectors hold elements of different results.
+//! Rows of up to 16 elements are transposed, 16 of them at a time, so that vectors hold elements of different results. Longer ones are
+//! first reduced to 16 lanes each; then adjacent lanes of 16 rows are, until one is left of each row.
 
 use std::marker::PhantomData;
 
@@ -16,7 +17,7 @@ use crate::vectors::{CombineVectors, Vectors, combine, fold_level, pairwise};
 pub(crate) const LONG: usize = 128 * LANES - 1;
 
 /// The number of rows whose results are computed together.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 /// Contiguous rows of `n` elements, up to [`LONG`].
 pub(crate) struct Rows<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
@@ -48,22 +49,18 @@ impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
     }
 }
 
-/// Reduces the elements of a row in 16 lanes, from the right: a subtree for each binary digit of the number of rows of 16.
+/// Reduces the whole rows of 16 elements from the right: a subtree for each binary digit of their number, and after all of them the
+/// node, which receives the result.
 #[inline(always)]
-fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T]) -> [T; LANES] {
-    let (full, rest) = row.as_chunks::<LANES>();
-    let mut node = [F::identity(); LANES];
-    for (lane, x) in node.iter_mut().zip(rest) {
-        *lane = *x;
-    }
+fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node: &mut [T; LANES]) {
+    let (full, _) = row.as_chunks::<LANES>();
     let (mut rows, mut end) = (full.len(), full.len());
     while rows != 0 {
         let level = rows.trailing_zeros();
         end -= 1 << level;
-        fold_level::<true, S, F, T>(simd, level, full[end..].as_flattened(), &mut node, 1);
+        fold_level::<true, S, F, T>(simd, level, full[end..].as_flattened(), node, 1);
         rows &= rows - 1;
     }
-    node
 }
 
 /// Reduces rows of few elements, which vectors load and shuffle.
@@ -79,22 +76,64 @@ fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut 
 /// Reduces up to [`BATCH`] rows.
 #[inline(always)]
 fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T], out: &mut [T]) {
-    let mut columns = [[F::identity(); BATCH]; LANES];
-    for (i, row) in from.chunks_exact(n).enumerate() {
-        if n <= LANES {
+    let mut rows = [[F::identity(); LANES]; BATCH];
+    if n <= LANES {
+        for (i, row) in from.chunks_exact(n).enumerate() {
             for j in 0..n {
-                columns[j][i % BATCH] = row[j];
-            }
-        } else {
-            let node = lanes_of::<S, F, T>(simd, row);
-            for j in 0..LANES {
-                columns[j][i % BATCH] = node[j];
+                rows[j][i % BATCH] = row[j];
             }
         }
+        combine_columns::<F, T, BATCH>(&mut rows[..n]);
+    } else {
+        set_rests::<T, LANES>(n, from, &mut rows);
+        for (node, row) in rows.iter_mut().zip(from.chunks_exact(n)) {
+            lanes_of::<S, F, T>(simd, row, node);
+        }
+        combine_lanes::<F, T, LANES>(&mut rows);
     }
-    combine_columns::<F, T, BATCH>(&mut columns[..n.min(LANES)]);
-    for (out, x) in out.iter_mut().zip(columns[0]) {
+    for (out, x) in out.iter_mut().zip(rows[0]) {
         *out = F::result(x);
+    }
+}
+
+/// Reduces the lanes of each node pairwise, adjacent ones first; the results are the first elements.
+#[inline(always)]
+pub(crate) fn combine_lanes<F: Combine<T>, T: Elem, const N: usize>(nodes: &mut [[T::Store; N]; BATCH]) {
+    let mut others = [[F::identity(); N]; BATCH / 2];
+    let (mut from, mut to) = (nodes.as_flattened_mut(), others.as_flattened_mut());
+    let mut len = N * BATCH;
+    while len > BATCH {
+        len /= 2;
+        pairs::<F, T>(&from[..2 * len], &mut to[..len]);
+        std::mem::swap(&mut from, &mut to);
+    }
+    if N.ilog2() % 2 == 1 {
+        to[..BATCH].copy_from_slice(&from[..BATCH]);
+    }
+}
+
+/// Reduces adjacent elements to one.
+#[inline(always)]
+fn pairs<F: Combine<T>, T: Elem>(from: &[T::Store], to: &mut [T::Store]) {
+    for (two, to) in from.as_chunks::<2>().0.iter().zip(to) {
+        *to = F::pair(two[0], two[1]);
+    }
+}
+
+/// Sets the first lanes of each node to the elements of a row that are after whole ranges of `N`.
+///
+/// PERF: what is stored element by element and loaded as a vector waits for the stores, unless they are long done: so this is done
+/// for all rows first.
+#[inline(always)]
+pub(crate) fn set_rests<T: Elem, const N: usize>(
+    n: usize,
+    from: &[T::Store],
+    nodes: &mut [[T::Store; N]; BATCH],
+) {
+    for (node, row) in nodes.iter_mut().zip(from.chunks_exact(n)) {
+        for (lane, x) in node.iter_mut().zip(row.as_chunks::<N>().1) {
+            *lane = *x;
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use broadloom_mem::{PAGE, ask_ahead};
 use pulp::{NullaryFnOnce, Scalar128b, Simd, WithSimd};
 
 use crate::combine::{Combine, EIGHT as ROWS};
+use crate::each::{BATCH, combine_lanes, set_rests};
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
@@ -18,7 +19,7 @@ use crate::vectors::combine;
 const NODE: usize = 512;
 
 /// Longer rows are reduced in lanes.
-const SHORT: usize = 32;
+const FEW: usize = 8;
 
 /// Reductions that may run in any order.
 pub(crate) struct Free<F, T>(PhantomData<fn() -> (F, T)>);
@@ -228,21 +229,22 @@ impl<F: Combine<T>, T: Elem> Each<'_, F, T> {
     #[inline(always)]
     fn rows<const N: usize, S: Simd>(self, simd: S) {
         let Each(n, from, out, _) = self;
-        for (row, out) in from.chunks_exact(n).zip(out) {
-            if n <= SHORT {
+        if n <= FEW {
+            for (row, out) in from.chunks_exact(n).zip(out) {
                 *out = F::result(row.iter().fold(F::identity(), |a, x| F::pair(a, *x)));
-                continue;
             }
-            let mut node = [F::identity(); N];
-            let rest = lines::<N, S, F, T>(simd, &mut node, row);
-            combine::<F, T>(&mut node[..rest.len()], rest);
-            let mut half = N;
-            while half > 1 {
-                half /= 2;
-                let (a, b) = node.split_at_mut(half);
-                combine::<F, T>(a, &b[..half]);
+            return;
+        }
+        for (from, out) in from.chunks(n * BATCH).zip(out.chunks_mut(BATCH)) {
+            let mut nodes = [[F::identity(); N]; BATCH];
+            set_rests::<T, N>(n, from, &mut nodes);
+            for (node, row) in nodes.iter_mut().zip(from.chunks_exact(n)) {
+                lines::<N, S, F, T>(simd, node, row);
             }
-            *out = F::result(node[0]);
+            combine_lanes::<F, T, N>(&mut nodes);
+            for (out, x) in out.iter_mut().zip(nodes.as_flattened()) {
+                *out = F::result(*x);
+            }
         }
     }
 }

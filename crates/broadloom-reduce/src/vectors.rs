@@ -209,6 +209,7 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
             0 => tree::<1, S, F, T, _>(simd, rows, 0),
             1 => tree::<2, S, F, T, _>(simd, rows, 0),
             2 => tree::<4, S, F, T, _>(simd, rows, 0),
+            3 => tree::<8, S, F, T, _>(simd, rows, 0),
             _ => eights::<S, F, T>(simd, level - 3, rows, 0),
         };
         if AFTER {
