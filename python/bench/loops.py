@@ -146,7 +146,7 @@ def computed_in(arrays: Sequence[np.ndarray]) -> np.dtype[Any]:
 def numba_loop(
     workload: Workload, arrays: Sequence[np.ndarray], out: np.ndarray, threads: int
 ) -> Callable[[], np.ndarray]:
-    """The loop as a Numba function; its outer loop is parallel where more than one thread is asked for."""
+    """The loop as a Numba function; its outer loop is parallel where more than one thread is requested."""
     import math
 
     import numba

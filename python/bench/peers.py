@@ -1,10 +1,10 @@
-"""What the workloads are compared with: libraries and compilers, each in a process of its own.
+"""The peers of the workloads: libraries and compilers, each in a process of its own.
 
     python python/bench/peers.py NAME
 
 answers requests that come line by line on standard input, as JSON, with the seconds that so many calls took. A process of its
 own lets a peer have another interpreter than ours (Numba with Intel's vector library needs an older Numba), lets JAX have one
-processor where one thread is asked for, and keeps the threads of one library from those of another.
+processor where one thread is requested, and keeps the threads of one library from those of another.
 """
 
 from __future__ import annotations

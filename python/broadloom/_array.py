@@ -1,8 +1,8 @@
-"""The array: an expression that computes when it is asked for values.
+"""The array: an expression that computes when its values are requested.
 
 An `Array` holds a handle of an expression, typed when it was built. Asking for all of its values computes them in one pass
 and keeps them; asking for one element computes no more than that. Operators are methods of one line over `_core.apply`, so
-that what they mean stands in one place, the engine. In-place operators and assignment to elements replace the handle, and
+that what they mean is in one place, the engine. In-place operators and assignment to elements replace the handle, and
 never write to memory.
 """
 
@@ -35,7 +35,7 @@ EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 class Array(Buffered, NumpyMethods, Operators):
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
-    values are asked for (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
+    values are requested (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
 
     Made by `broadloom.asarray` and the other creation functions, not by its constructor.
 
@@ -78,7 +78,7 @@ class Array(Buffered, NumpyMethods, Operators):
         return Array._of(handle)
 
     def promoting_by_numpy(self) -> Array:
-        """The same array, with NumPy's rule of promotion whatever `set_options` says; what is made of it has this rule, too."""
+        """This array, with NumPy's rule of promotion whatever `set_options` says; so does what is made of it."""
         return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
     def _replace(self, handle: Handle) -> None:
@@ -87,7 +87,7 @@ class Array(Buffered, NumpyMethods, Operators):
         self._reads = 0
         self._handle = handle
 
-    # What is known without computing.
+    # Properties that are known without computing.
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -270,7 +270,7 @@ class Array(Buffered, NumpyMethods, Operators):
         return self._elements()
 
     def _elements(self) -> Iterator[Array]:
-        # Not before the first is asked for: `numpy.iterable`, which libraries call, only makes the iterator.
+        # Not before the first is requested: `numpy.iterable`, which libraries call, only makes the iterator.
         self._evaluated()
         for i in range(len(self)):
             yield self[i]
@@ -358,7 +358,7 @@ def check_device(device: str | None) -> None:
 
 
 def of_numpy(values: np.ndarray, copy: bool | None = None) -> Array:
-    """An array over the memory of a NumPy array; over a copy, where its memory cannot be shared or a copy is asked for.
+    """An array over the memory of a NumPy array; over a copy, where its memory cannot be shared or a copy is requested.
 
     TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
     """

@@ -1,4 +1,4 @@
-"""Arrow's PyCapsule interface, both ways: memory of primitive types is lent to other libraries and taken from them.
+"""Arrow's PyCapsule interface, both ways: memory of primitive types is shared with other libraries and taken from them.
 
 Values are not copied, but for bools, which are bits in Arrow and bytes here, for chunks, which become one array, and for memory
 that is strided or misaligned. A validity bitmap is an array of bools here, true where an element is not null; bits are
@@ -61,7 +61,7 @@ PRIMITIVE = dict(
 
 
 class Taken(NamedTuple):
-    """What was taken from another library."""
+    """Memory that was taken from another library."""
 
     values: np.ndarray
     #: Where elements are not null; None if none is.
@@ -83,7 +83,7 @@ def schema_capsule(dtype: np.dtype[Any]) -> object:
 def array_capsules(values: Array, validity: Array | None = None, requested: object = None) -> tuple[object, object]:
     """The type and the elements of an array of one axis: `__arrow_c_array__`. All of them are computed, and kept by the array.
 
-    The memory is lent, and stays until the consumer releases it. Another type that the consumer asks for is given if it holds all
+    The memory is shared, and stays until the consumer releases it. Another type that the consumer asks for is given if it holds all
     of the values, or rounds floats; else the array's own. ValueError for an array that has not one axis.
     """
     lent = _lent(values, validity, requested)

@@ -27,7 +27,7 @@ def new_buffer(shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
 
 
 def region(buffer: Buffer, key: tuple[Any, ...] = ()) -> np.ndarray:
-    """A part of a buffer as an array of NumPy's own class, for writing; of one element, too."""
+    """A part of a buffer as an array of NumPy's own class, for writing, also of a single element."""
     plain = buffer.view(np.ndarray)
     return plain[key if Ellipsis in key else (*key, Ellipsis)]
 
@@ -76,7 +76,7 @@ def taken(array: Array) -> tuple[Buffer, Handle] | None:
     if array._handle is not handle:
         return None
     # A handle that has been derived from the old one keeps the old view alive, and so does what `numpy.asarray` gave
-    # away. Until that is known, the array has no origin: whoever sets elements of it meanwhile makes a copy.
+    # away. Until that is known, the array has no origin: setting elements of it meanwhile makes a copy.
     array._origin = None
     array._handle = own
     del view, handle

@@ -59,7 +59,7 @@ def asarray(
     `copy=True` the values are those of now: a snapshot. (This is the one exception to the rule that an array means the
     values of the time when it was built; values that were computed whole are kept.) With `copy=False` ValueError is raised where a copy is needed: for
     sequences, for another dtype, and for memory that cannot be shared. An Array is returned itself, unless a copy or
-    another dtype is asked for. If a NumPy array whose memory is shared is given another dtype, shape or memory in place, whatever
+    another dtype is requested. If a NumPy array whose memory is shared is given another dtype, shape or memory in place, whatever
     reads elements of it raises ValueError.
 
     TypeError for values of no dtype of broadloom, such as complex numbers and strings; OverflowError for an integer that

@@ -1,6 +1,6 @@
-"""DLPack, both ways: memory is lent to other libraries and taken from them, without a copy where that is possible.
+"""DLPack, both ways: memory is shared with other libraries and taken from them, without a copy where that is possible.
 
-What is lent is NumPy's view of the values, which is read-only: consumers of DLPack 1.0 and later are told so. Older
+What is shared is NumPy's view of the values, which is read-only: consumers of DLPack 1.0 and later are told so. Older
 ones can't be, and get a copy, unless they forbid one.
 """
 
@@ -29,7 +29,7 @@ def dlpack(
 ) -> Any:
     """The values as a DLPack capsule: `Array.__dlpack__`. All of them are computed, and kept by the array.
 
-    A consumer that states a `max_version` from (1, 0) on is lent memory that is marked as read-only. Another gets a
+    A consumer that states a `max_version` from (1, 0) on gets memory that is marked as read-only. Another gets a
     copy or, with `copy=False`, memory that it must not write.
 
     Raises BufferError for another device than that of CPUs, and, with `copy=False` and no such `max_version`, if

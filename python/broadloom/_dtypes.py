@@ -190,7 +190,7 @@ class FloatInfo:
 
 
 class IntInfo:
-    """What `iinfo` tells: bits, max, min, dtype."""
+    """The answer of `iinfo`: bits, max, min, dtype."""
 
     __slots__ = ("bits", "dtype", "max", "min")
 

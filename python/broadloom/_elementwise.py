@@ -1,7 +1,7 @@
 """Functions of each element: arithmetic, comparisons, rounding, logic and bits.
 
 Operands are arrays and Python numbers, which broadcast, and promote to one dtype as the standard has it: a number takes the
-dtype of the arrays, which must hold it. What a function means stands in the engine's table of functions, and these have its
+dtype of the arrays, which must hold it. What a function means is in the engine's table of functions, and these have its
 words. All raise TypeError for dtypes that they do not take, or that do not promote, and ValueError for shapes that do not
 broadcast.
 """

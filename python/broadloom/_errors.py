@@ -1,7 +1,7 @@
 """The exceptions of the engine: a class for each kind of its errors.
 
 Each is also the exception of Python's that a caller of such a function expects: a `DTypeError` is a TypeError. What an error is about
-stands in attributes, so that no program has to read messages. Python's class comes first among the bases, since it makes the objects.
+is in attributes, so that no program has to read messages. Python's class comes first among the bases, since it makes the objects.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _evaluate_into(
 
 
 class _Watch:
-    """What a run calls as it goes on, for each kind of `progress`."""
+    """The function that a run calls as it goes on, for each kind of `progress`."""
 
     def __init__(self, progress: bool | Progress | None) -> None:
         self._progress = progress

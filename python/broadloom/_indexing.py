@@ -254,7 +254,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     if handle.is_symbolic:
         raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
     there = _computed(value, handle.dtype)
-    # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array, too.
+    # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array as well.
     del handle, view, values
     _set(array, items if Ellipsis in items else (*items, Ellipsis), there)
 

@@ -15,7 +15,7 @@ MAX_RANK = 64
 
 
 class NamespaceInfo:
-    """What the namespace can do: the object that `__array_namespace_info__` returns."""
+    """The capabilities of the namespace: the object that `__array_namespace_info__` returns."""
 
     def capabilities(self) -> dict[str, bool | int | None]:
         """Indexing by a mask and shapes that depend on values are there: they evaluate.

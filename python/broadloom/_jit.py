@@ -294,7 +294,7 @@ def jit(
     - bool, int and float of Python are given to the kernel at each call. With an array they take its dtype, as literals do: a
       number that does not fit raises ValueError. Among themselves they follow Python's arithmetic. Defaults that are not given
       are constants. Arguments named in `static_argnames` are constants too, and may be anything that can be hashed: there is
-      a kernel for each value, where 1, 1.0 and True are three, and 0.0 and -0.0 two, in tuples and frozensets, too.
+      a kernel for each value, where 1, 1.0 and True are three, and 0.0 and -0.0 two, also in tuples and frozensets.
     - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an error, or
       KeyboardInterrupt, their elements are unspecified.
     - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.

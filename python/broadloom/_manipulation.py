@@ -207,7 +207,7 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
 
 def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     """The array several times side by side along each axis; the last number is for the last axis, and where there
-    are fewer numbers than axes, or fewer axes than numbers, ones stand for those that are missing. Lazy.
+    are fewer numbers than axes, or fewer axes than numbers, ones represent those that are missing. Lazy.
 
     Raises ValueError for a negative number.
 

@@ -216,7 +216,7 @@ class NumpyMethods:
     # Shapes.
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
-        """The same elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
+        """These elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
         return _numpy(np.reshape, self, _axes(shape), order=order)
 
     def ravel(self, order: str = "C") -> Array:
@@ -243,7 +243,7 @@ class NumpyMethods:
         """Every element several times, as `numpy.repeat`."""
         return _numpy(np.repeat, self, repeats, axis)
 
-    # What NumPy computes.
+    # Functions that NumPy computes.
 
     def take(self, indices: Any, axis: int | None = None, out: Any = None, mode: Any = "raise") -> Array:
         """The elements at indices along `axis`; computed by NumPy, unless there is one index."""

@@ -1,7 +1,7 @@
 """Arrays with nulls: values, and masks that say where they are valid, both lazy.
 
 A function of elements gives null where an operand is null: values and masks are expressions of their own, which one loop
-computes when both are asked for. Masks are kept apart until they are needed, so that what has the same mask on both sides does
+computes when both are requested. Masks are kept apart until they are needed, so that what has the same mask on both sides does
 not combine it with itself. Values under a null are of no meaning, and are never an error.
 """
 

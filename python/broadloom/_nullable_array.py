@@ -88,7 +88,7 @@ class NullableArray(OverArrays):
             self._masks = (self._mask,)
         return self._mask
 
-    # What is known without computing.
+    # Properties that are known without computing.
 
     @property
     def dtype(self) -> np.dtype[Any]:

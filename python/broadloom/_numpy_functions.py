@@ -356,7 +356,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     return bool(same.reduce("all").item())
 
 
-# What is known without computing.
+# Properties that are known without computing.
 
 
 @lazy(np.shape)

@@ -174,7 +174,7 @@ for _rank, _function in enumerate((np.atleast_1d, np.atleast_2d, np.atleast_3d),
     _add_at_least(_function, _rank)
 
 
-# What joins arrays.
+# Functions that join arrays.
 
 
 def _sequence(arrays: Any) -> Sequence[Any]:

@@ -46,7 +46,7 @@ _LOOKED_INTO = 1024
 _NESTING = 64
 
 
-# What NumPy computes.
+# Functions that NumPy computes.
 
 
 def to_numpy(value: Any, depth: int = 0) -> Any:

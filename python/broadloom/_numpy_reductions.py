@@ -1,6 +1,6 @@
 """Reductions and cumulative functions with NumPy's arguments and NumPy's dtypes, of handles.
 
-`dtype`, `keepdims`, `initial`, `where`, `ddof` mean what they mean in NumPy. What no expression stands for raises
+`dtype`, `keepdims`, `initial`, `where`, `ddof` mean what they mean in NumPy. What no expression represents raises
 `Unsupported`, and is computed by NumPy.
 """
 
@@ -17,7 +17,7 @@ from broadloom import _core
 from broadloom._core import Handle
 from broadloom._ufuncs import BOOL, Operand, Unsupported, as_dtype, common_dtype, converted, number_as, own_dtype
 
-#: What stands for an element that `where` leaves out; and what a result starts from.
+#: What represents an element that `where` leaves out; and what a result starts from.
 IDENTITIES: dict[str, int] = {"sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": 0, "all": 1, "count_nonzero": 0}
 #: How an initial value is combined with a result.
 COMBINED = {

@@ -1,6 +1,6 @@
 """The operators of arrays, and what they take as operands.
 
-An operator is a method of one line over the op table of the engine, so that what it means stands in one place. In-place operators
+An operator is a method of one line over the op table of the engine, so that what it means is in one place. In-place operators
 give the array another expression, and never write to memory. `Array` inherits them.
 """
 
@@ -219,7 +219,7 @@ Operated = TypeVar("Operated", bound=Operators)
 
 
 def lent(values: np.ndarray, copy: bool | None = None) -> tuple[Handle, np.ndarray]:
-    """A handle of the memory of a NumPy array, or of a copy, where its memory cannot be shared or a copy is asked for; and the array
+    """A handle of the memory of a NumPy array, or of a copy, where its memory cannot be shared or a copy is requested; and the array
     whose memory it is.
 
     TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
@@ -279,7 +279,7 @@ def handle_of(x: Any) -> Handle:
     return strong(operand(x))
 
 
-# What the operators do.
+# The functions behind the operators.
 
 
 def _forward(op: str, x: Operators, other: Any) -> Array:

@@ -22,7 +22,7 @@ _MARGIN = 150
 
 
 def from_values(values: np.ndarray, by_numpy: bool = False) -> Array:
-    """An array over memory that nobody else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
+    """An array over memory that no one else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
     message, and is copied where its elements are not aligned."""
     array = of_numpy(values)
     return array.promoting_by_numpy() if by_numpy else array

@@ -58,7 +58,7 @@ class Recorded:
 
 
 class Tape:
-    """What a trace does with numbers, and the numbers that it made."""
+    """The treatment of numbers in a trace, and the numbers that it made."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """A tape for a trace whose arguments have these names."""

@@ -43,7 +43,7 @@ def function_of_kernels(
 
 
 def _found(module: str | None, name: str) -> Any:
-    """What a name of a module stands for, as pickle finds it."""
+    """The object that a name of a module represents, as pickle finds it."""
     found: Any = sys.modules.get(module or "")
     for part in name.split("."):
         found = getattr(found, part, None)

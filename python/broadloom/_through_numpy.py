@@ -43,7 +43,7 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
@@ -242,7 +242,7 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     """The matrix product, `x1 @ x2`. Evaluates its operands and is computed by NumPy.
 
     The last two axes are those of matrices, of shapes (M, K) and (K, N); the others broadcast. An array of one axis
-    stands for a row on the left and a column on the right, and has no axis in the result. Both are numeric, and of
+    represents a row on the left and a column on the right, and has no axis in the result. Both are numeric, and of
     one kind.
 
     Raises ValueError for an array of rank 0 and for shapes that don't fit, TypeError for dtypes that don't.

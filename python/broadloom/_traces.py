@@ -90,7 +90,7 @@ def _trace_once(
 ) -> Traced:
     names = names_of(parameters, form)
     tape = Tape(names)
-    # Where the rule is set, it holds in the function, too, which may set another one.
+    # A rule that is set also holds in the function, which may set another one.
     carries_rule = by_numpy and not _options.by_numpy()
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []

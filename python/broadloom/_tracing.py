@@ -1,4 +1,4 @@
-"""What a trace may not know, and how it says so: values, and extents that are open.
+"""The errors of a trace that needs to know values, and extents that are open.
 
 A function is traced with arrays that have no values. Code that asks for one gets a `TracerError`, which names the user's line. Code
 that computes with an open extent raises `ExtentNeeded`, upon which the function is traced again with the extents of the call;
@@ -116,7 +116,7 @@ def refuse(what: str, *, scalar: str | None = None) -> NoReturn:
 
 
 def converted(error: Exception) -> TracerError | None:
-    """The TracerError that an error of the engine stands for, which found that a traced array has no values; else None."""
+    """The TracerError that an error of the engine represents, which found that a traced array has no values; else None."""
     if not isinstance(error, NoValuesError):
         return None
     place, called = error.__traceback__, ""

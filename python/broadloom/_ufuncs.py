@@ -36,7 +36,7 @@ Build = Callable[..., Handle]
 
 
 class Unsupported(Exception):
-    """The call is none that an expression stands for: it is evaluated, and NumPy computes it."""
+    """The call is none that an expression represents: it is evaluated, and NumPy computes it."""
 
 
 #: The dtypes that the engine has.

@@ -68,7 +68,7 @@ def from_zarr(url: Any, *args: Any, **options: Any) -> dask.array.Array:
 
 
 def to_numpy(x: dask.array.Array) -> dask.array.Array:
-    """The same array with NumPy's chunks, of which each is evaluated once: the end of a block's chain, for what takes none but those.
+    """This array with NumPy's chunks, of which each is evaluated once: the end of a block's chain, for what takes none but those.
 
     >>> import broadloom.dask
     >>> d = bl.dask.from_array(np.arange(4.0), chunks=2) * 10
@@ -188,7 +188,7 @@ def _arrays(made: Any) -> Iterator[Array]:
             pending.extend(one.values())
 
 
-# What Dask is told.
+# The interface that Dask asks for.
 
 
 def _bytes_of(x: Array) -> int:

@@ -57,7 +57,7 @@ class EighResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     Q: Array
     R: Array

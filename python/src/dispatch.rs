@@ -108,7 +108,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// The same as one number, 0 for the usual call.
+    /// The form as one number, 0 for the usual call.
     #[inline]
     fn tag(self) -> u64 {
         let threads = self.context.threads.map_or(0, |threads| threads.min(1 << 30) as u64);
@@ -240,7 +240,7 @@ impl Dispatch {
         self.is_general.store(true, Ordering::Relaxed);
     }
 
-    /// A call of a form, with the arguments that a kernel has; by NumPy's rule, if that is asked for or holds here.
+    /// A call of a form, with the arguments that a kernel has; by NumPy's rule, if that is requested or holds here.
     #[pyo3(signature = (form, by_numpy, args, out = None))]
     fn _call<'py>(
         slf: &Bound<'py, Self>,
@@ -408,7 +408,7 @@ impl Known {
             })
             .collect();
         let outputs = written.iter().map(|memory| match wanted.is_empty() && is_short {
-            // SAFETY: the array was made here, row-major and with a value in each byte; nobody else has it, and `made` keeps it alive
+            // SAFETY: the array was made here, row-major and with a value in each byte; no one else has it, and `made` keeps it alive
             // until the run is over.
             true => Ok(unsafe { memory.output_slice() }),
             // SAFETY: `made` keeps the array alive until the run is over, and it is writeable.

@@ -42,7 +42,7 @@ pub fn of_type_number(number: i32, size: usize) -> Option<DType> {
 /// Our dtype of a descriptor, and whether its bytes are in this machine's order.
 pub fn of_descriptor(descriptor: &Bound<'_, PyArrayDescr>) -> Option<(DType, bool)> {
     let dtype = of_type_number(descriptor.num(), descriptor.itemsize())?;
-    // SAFETY: the descriptor is alive as long as it is borrowed, and the GIL is held, so that nobody changes it.
+    // SAFETY: the descriptor is alive as long as it is borrowed, and the GIL is held, so that no one changes it.
     let order = unsafe { (*_PyDataType_GET_ITEM_DATA(descriptor.as_dtype_ptr())).byteorder } as u8;
     let swapped = if cfg!(target_endian = "little") { b'>' } else { b'<' };
     Some((dtype, order != swapped))

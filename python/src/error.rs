@@ -32,7 +32,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::TimeLimit => "TimeLimitError",
         ErrorKind::Io => "FileError",
-        // A kind that has no class yet is our mistake, too.
+        // A kind that has no class yet is our mistake as well.
         _ => "InternalError",
     }
 }

@@ -116,7 +116,7 @@ impl Handle {
         }
     }
 
-    /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
+    /// ValueError if NumPy's memory that it reads has changed its description since it was shared.
     pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin {
             Origin::Memory(_) => memory::check_lenders(py, &self.array),
@@ -302,7 +302,7 @@ impl Handle {
         self.by_numpy
     }
 
-    /// The same values, with NumPy's rule of promotion.
+    /// These values, with NumPy's rule of promotion.
     fn promoting_by_numpy(&self) -> Handle {
         Handle { by_numpy: true, ..self.clone() }
     }
@@ -319,7 +319,7 @@ impl Handle {
         self.array.is_evaluated()
     }
 
-    /// ValueError if NumPy's memory that it reads has changed its description since it was lent.
+    /// ValueError if NumPy's memory that it reads has changed its description since it was shared.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.check_lenders(py)
     }
@@ -515,7 +515,7 @@ impl Handle {
         memory::share(py, array)?.call_method0("item")
     }
 
-    /// How it would be evaluated, as text; with the code of each kernel, if that is asked for.
+    /// How it would be evaluated, as text; with the code of each kernel, if that is requested.
     #[pyo3(signature = (code = false, **options))]
     fn explain(&self, code: bool, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
         self.array.explain_with(&of_evaluation(options)?, code).or_raise()

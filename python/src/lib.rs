@@ -1,6 +1,6 @@
 //! `broadloom._core`, the extension module of the Python package: it adapts, and computes nothing.
 //!
-//! Python's classes and functions stand in `python/broadloom`, over `Handle` (an expression), `Kernel` and
+//! Python's classes and functions are in `python/broadloom`, over `Handle` (an expression), `Kernel` and
 //! `Dispatch` (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in
 //! `memory`, what holds or releases the GIL in `run`.
 

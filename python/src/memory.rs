@@ -220,7 +220,7 @@ impl NumpyMemory {
         view.map_err(|error| PyValueError::new_err(format!("out: {error}")))
     }
 
-    /// The memory of a row-major array that nobody else has, as an output of a run.
+    /// The memory of a row-major array that no one else has, as an output of a run.
     ///
     /// # Safety
     /// As [`NumpyMemory::view_mut`]; nothing else reads or writes the array meanwhile, and all of its bytes have values.
@@ -229,7 +229,7 @@ impl NumpyMemory {
         if len == 0 {
             return Out::bytes(self.dtype, &mut []);
         }
-        // SAFETY: a row-major array has its elements from `data` on, and nobody else has it.
+        // SAFETY: a row-major array has its elements from `data` on, and no one else has it.
         Out::bytes(self.dtype, unsafe { std::slice::from_raw_parts_mut(self.data, len) })
     }
 
@@ -323,7 +323,7 @@ pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
     Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner.clone()).or_raise()
 }
 
-/// ValueError if an expression reads memory of an array of NumPy's that has changed its description since it was lent.
+/// ValueError if an expression reads memory of an array of NumPy's that has changed its description since it was shared.
 pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
     let mut checked = Ok(());
     array.visit_owners(&mut |owner| {
@@ -343,7 +343,7 @@ struct Memory {
     array: Array<'static>,
 }
 
-/// An array of NumPy's over the memory of an evaluated array; to be written if nobody else has that memory.
+/// An array of NumPy's over the memory of an evaluated array; to be written if no one else has that memory.
 pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<'py, PyAny>> {
     let (shape, dtype) = (array.shape().to_vec(), array.dtype());
     let (data, flags) = match array.as_bytes_mut() {

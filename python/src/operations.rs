@@ -13,7 +13,7 @@ use crate::origin::{self, Operand, Origin};
 use crate::run::compute;
 use crate::work::Work;
 
-/// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is asked for.
+/// A function of the op table, of handles and numbers; with NumPy's promotion of mixed kinds, if that is requested.
 #[pyfunction]
 #[pyo3(signature = (op, *operands, numpy_promotion = false))]
 pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {

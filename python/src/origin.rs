@@ -105,7 +105,7 @@ pub struct Operand {
 /// Operands, and whether they are traced.
 pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
-/// Memory that a traced function uses, and the input that stands for it.
+/// Memory that a traced function uses, and the input that represents it.
 pub struct Captured {
     pub origin: Origin,
     pub array: Array<'static>,
@@ -132,7 +132,7 @@ pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// The input that stands for memory in the trace that this thread is in; the memory itself outside of a trace.
+/// The input that represents memory in the trace that this thread is in; the memory itself outside of a trace.
 pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };

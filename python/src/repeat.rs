@@ -221,7 +221,7 @@ impl Repeat {
                 None => return Ok(None),
             });
         }
-        // An input that is asked for twice is copied twice.
+        // An input that is requested twice is copied twice.
         let copied = inputs.iter().map(|input| match input {
             Input::Copied { bytes, .. } => bytes.div_ceil(8),
             Input::Number { .. } => 1,
@@ -310,7 +310,7 @@ impl Repeat {
             return Err(PyValueError::new_err("out: the array was changed meanwhile"));
         }
         let bytes = self.made[0].bytes;
-        // SAFETY: both are row-major arrays of this dtype and shape, and so of so many bytes; the result is nobody else's.
+        // SAFETY: both are row-major arrays of this dtype and shape, and so of so many bytes; the result is no one else's.
         unsafe {
             let (from, to) = (fields(results[0].as_ptr()).data, fields(out.as_ptr()).data);
             std::ptr::copy_nonoverlapping(from, to, bytes);
@@ -376,7 +376,7 @@ impl Repeat {
         for (made, array) in self.made.iter().zip(&results) {
             outputs.push(match made.bytes {
                 0 => Out::bytes(made.dtype, &mut []),
-                // SAFETY: the array was made here, of so many bytes, all of which have values; nobody else has it, and `results`
+                // SAFETY: the array was made here, of so many bytes, all of which have values; no one else has it, and `results`
                 // keeps it alive until the run is over.
                 bytes => Out::bytes(made.dtype, unsafe {
                     std::slice::from_raw_parts_mut(fields(array.as_ptr()).data.cast::<u8>(), bytes)

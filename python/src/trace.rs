@@ -12,7 +12,7 @@ pub fn begin_trace() {
     origin::begin();
 }
 
-/// Ends the innermost trace of this thread: the inputs that stand for captured memory, and that memory as arrays of NumPy's. What is
+/// Ends the innermost trace of this thread: the inputs that represent captured memory, and that memory as arrays of NumPy's. What is
 /// not NumPy's memory alone is evaluated now.
 #[pyfunction]
 pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
@@ -32,7 +32,7 @@ pub fn abandon_trace() {
     drop(origin::end());
 }
 
-/// The handle as it stands in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
+/// The handle as it is in a kernel: memory becomes an input of the trace, and a parameter the input that it is alone.
 #[pyfunction]
 pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     let handle = handle.get();

@@ -344,7 +344,7 @@ def test_an_interrupt_ends_a_reduction_of_what_is_broadcast(way: str) -> None:
 
 
 class Resizing:
-    """Changes an array while it is asked for its own values."""
+    """Changes an array while its own values are requested."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array

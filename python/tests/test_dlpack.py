@@ -1,4 +1,4 @@
-"""Memory that is lent to other libraries, and taken from them."""
+"""Memory that is shared with other libraries, and taken from them."""
 
 from typing import Any
 

@@ -560,7 +560,7 @@ def test_the_lists_of_functions_name_numpys() -> None:
     assert all(any(hasattr(module, name) for module in modules) for list_ in names.values() for name in list_)
 
 
-#: Calls of listed functions with arguments that no expression stands for.
+#: Calls of listed functions with arguments that no expression represents.
 BY_NUMPY = {
     ("where", 1, ""),
     ("max", 1, "initial"),

@@ -30,7 +30,7 @@ impl Vectors<'_> {
         self.narrow_pair(halves[0], halves[1], 2)
     }
 
-    /// The same within words of two bytes: the lower bytes' products, and those of the higher ones at their place.
+    /// Products within words of two bytes: those of the lower bytes, and those of the higher ones at their place.
     fn multiply_bytes_in_place(&mut self, a: Value, b: Value) -> Value {
         let (ty, words) = (self.type_of(a), self.word_type());
         let (a, b) = (self.cast_bits(words, a), self.cast_bits(words, b));
@@ -152,7 +152,7 @@ impl Vectors<'_> {
         }
     }
 
-    /// The same bits under a vector type whose lanes are as wide.
+    /// A value's bits under a vector type whose lanes are as wide.
     pub fn cast_lanes(&mut self, ty: Type, x: Lanes) -> Lanes {
         x.map(|v| self.cast_bits(ty, v)).with_width(ty.lane_type().bytes())
     }

@@ -18,7 +18,7 @@ use broadloom_mem::Access;
 use crate::legalise;
 use crate::width::Width;
 
-/// What a value is computed by.
+/// The computation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// The elements of an input.
@@ -33,7 +33,7 @@ pub enum Code {
     Primitive(Primitive),
     /// The lesser of two numbers. Of floats −0 is less than 0, and lanes with a NaN are unspecified.
     Minimum,
-    /// The greater of two numbers, likewise.
+    /// The greater of two numbers.
     Maximum,
     /// A mask of the lanes in which either of two floats is NaN.
     Unordered,
@@ -509,7 +509,7 @@ impl Sink for Body {
     }
 
     fn has_short_reciprocal(&self, x: Var, dtype: DType) -> bool {
-        // The same bits are another number where a conversion between signs was folded.
+        // Equal bits are another number where a conversion between signs was folded.
         match self.node(x) {
             Node { code: Code::Param(i), dtype: of, .. } if *of == dtype => {
                 self.short_reciprocals.get(*i).is_some_and(|&short| short)

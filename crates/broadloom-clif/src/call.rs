@@ -7,7 +7,7 @@ use broadloom_mem::RawOperand;
 
 use crate::code::{Compiled, Linked};
 
-/// What every entry of a call is given.
+/// The arguments of every entry of a call.
 pub(crate) struct Call<'a> {
     pub inner: &'a Compiled,
     pub params: &'a [u64],

@@ -64,7 +64,7 @@ pub(crate) struct Linked {
 /// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
 pub(crate) struct Code(pub ManuallyDrop<JITModule>);
 
-// The module is read by nobody once its code is linked: only freed.
+// The module is not read once its code is linked: only freed.
 impl UnwindSafe for Code {}
 impl RefUnwindSafe for Code {}
 

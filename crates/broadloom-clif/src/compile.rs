@@ -321,7 +321,7 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
     explain(&*isa, kernel, access).map(|listing| listing.clif)
 }
 
-/// What AVX and FMA come with.
+/// The features that AVX and FMA imply.
 pub(crate) const X86_64_AT_LEAST: [&str; 6] =
     ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
 

@@ -25,7 +25,7 @@ use crate::width::Width;
 pub struct Constants {
     /// The table's address.
     table_address: Option<Value>,
-    /// The same, where constants are read from the table.
+    /// The form in which constants are read from the table.
     base: Option<Value>,
     /// Before this instruction, the entry block's last, constants of wide vectors are defined.
     entry_end: Option<Inst>,

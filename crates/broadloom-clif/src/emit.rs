@@ -389,7 +389,7 @@ impl Emitter<'_> {
             }
             self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
-        // Each level reads its constants anew: a loop has an address of its own for their table.
+        // Each level reads its constants again: a loop has an address of its own for their table.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
         Ok(())
     }

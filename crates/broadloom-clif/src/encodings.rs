@@ -104,7 +104,7 @@ fn own(instruction: &Instruction) -> Reading {
     }
 }
 
-/// What Capstone reads, and its text.
+/// The bytes that Capstone reads, and its text.
 fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, String)> {
     let read = capstone.disasm_count(bytes, at, 1).expect("disassembles");
     let instruction = read.iter().next()?;

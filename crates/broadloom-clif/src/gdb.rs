@@ -52,7 +52,7 @@ extern "C" fn __jit_debug_register_code() {
 static LIST: Mutex<()> = Mutex::new(());
 
 /// The process whose list it is, once there is one: a forked child has a copy, perhaps of one that was being changed,
-/// and with the lock held by nobody.
+/// and with the lock free.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
 fn is_owner() -> bool {
@@ -100,7 +100,7 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
 /// # Safety
 /// `LIST` is held; `list` is the descriptor and `entry` is alive.
 unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
-    // SAFETY: nobody else writes to the descriptor while `LIST` is held. Volatile: the debugger reads it.
+    // SAFETY: no one else writes to the descriptor while `LIST` is held. Volatile: the debugger reads it.
     unsafe {
         (&raw mut (*list).relevant).write_volatile(entry);
         (&raw mut (*list).action).write_volatile(action);

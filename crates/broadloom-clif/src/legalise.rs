@@ -2,7 +2,7 @@
 //!
 //! Which they are depends on the width alone: vectors of 128 bits divide 64-bit integers and convert them lane by lane,
 //! wider ones through floats; AVX2 converts only signed 32-bit integers, AVX-512 all but narrow ones. Each sequence gives
-//! the same bits as the primitive that it stands for, and is itself recorded, so that its parts take part in GVN and LICM.
+//! the same bits as the primitive that it represents, and is itself recorded, so that its parts take part in GVN and LICM.
 
 use broadloom_ir::DType;
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};

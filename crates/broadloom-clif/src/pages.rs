@@ -1,7 +1,7 @@
 //! Pages for machine code, which the kernels of a compiler take from chunks that several of them share.
 //!
 //! A page is written before it is executable and never again: it is handed out once, and a chunk goes back to the system when
-//! nobody owns code in it. What pages of its own would cost a kernel (a mapping, the first access to it, and its end) is shared
+//! no one owns code in it. What pages of its own would cost a kernel (a mapping, the first access to it, and its end) is shared
 //! by the kernels of a chunk.
 
 use std::io;
@@ -65,7 +65,7 @@ impl Drop for Chunk {
     }
 }
 
-/// Pages of a chunk that nobody else has or gets.
+/// Pages of a chunk that no one else has or gets.
 struct Pages {
     chunk: Arc<Chunk>,
     /// Where they begin in the chunk.

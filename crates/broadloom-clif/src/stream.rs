@@ -148,7 +148,7 @@ mod tests {
 
     thread_local!(static STREAMED: Cell<usize> = const { Cell::new(0) });
 
-    /// What stands for code with such stores: the kernel's outputs but for one more in the first, so that they can be
+    /// A kernel that represents code with such stores: the kernel's outputs but for one more in the first, so that they can be
     /// told from the usual code's.
     unsafe extern "C" fn one_more(
         operands: *const RawOperand,
@@ -158,7 +158,7 @@ mod tests {
         cols: usize,
         _: *const Constant,
     ) {
-        // SAFETY: the kernel that this stands for has one input and two outputs.
+        // SAFETY: the kernel that this represents has one input and two outputs.
         let operands = unsafe { std::slice::from_raw_parts(operands, 3) };
         for (row, column) in (0..rows).flat_map(|row| (0..cols).map(move |column| (row, column))) {
             // SAFETY: `row` is below `rows` and `column` below `cols`, for which all three operands are valid.

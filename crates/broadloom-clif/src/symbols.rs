@@ -15,7 +15,7 @@ pub(crate) struct Announce {
     pub gdb: bool,
 }
 
-/// What lasts as long as the code does.
+/// The symbols and files that last as long as the code does.
 #[cfg(feature = "gdb")]
 pub(crate) type Registration = Option<gdb::Registration>;
 #[cfg(not(feature = "gdb"))]
@@ -78,7 +78,7 @@ pub(crate) mod perf {
         PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()))
     }
 
-    /// Opened anew each time: a forked child has a map of its own, and others may write to this one.
+    /// Opened again each time: a forked child has a map of its own, and others may write to this one.
     fn open() -> Result<File> {
         // The name can be guessed, the directory is everyone's: no link is followed, and no pipe waited for.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -115,7 +115,7 @@ pub(crate) mod perf {
         false
     }
 
-    /// Nobody writes.
+    /// No one writes.
     pub fn refused() -> Option<std::io::Error> {
         None
     }

@@ -85,12 +85,12 @@ impl Lanes {
         &self.vectors[..self.len as usize]
     }
 
-    /// The same vectors, whose lanes are now this wide.
+    /// These vectors, with lanes that are now this wide.
     pub fn with_width(self, width: u32) -> Lanes {
         Lanes { width: width as u8, uniform: None, ..self }
     }
 
-    /// The same lanes, known to hold one scalar, or not known to.
+    /// These lanes, known to hold one scalar, or not known to.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
     }

@@ -118,7 +118,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// The same bits under another vector type.
+    /// A value's bits under another vector type.
     pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
         if self.type_of(v) == ty {
             return v;

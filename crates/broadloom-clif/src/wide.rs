@@ -41,7 +41,7 @@ pub fn widest(
     purpose: Purpose,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<(CodePlan, Wide)>, Option<String>) {
-    // Whoever asks for more than the target has must not get code that it can't run.
+    // A caller that asks for more than the target has must not get code that it can't run.
     let target = Width::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
@@ -76,7 +76,7 @@ pub fn wide(
     let (function, constants) =
         emit::function(kernel, access, plan, variant, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
-    // Allocations below abort on failure, so the memory is asked for here, where a refusal can be returned.
+    // Allocations below abort on failure, so the memory is requested here, where a refusal can be returned.
     let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
     Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| format!("no memory to compile it in: {e}"))?;
     if cfg!(debug_assertions) {

@@ -120,7 +120,7 @@ fn rows_are_combined_as_scalars_are() -> Result<()> {
                             let mut bits = [0; 8];
                             bits[..got.len()].copy_from_slice(got);
                             let got = Scalar { dtype, bits: u64::from_le_bytes(bits) };
-                            // Whoever folds the rows makes the NaN canonical.
+                            // The fold of the rows makes the NaN canonical.
                             let same = got.bits == wanted.bits || got.is_nan() && wanted.is_nan();
                             assert!(same, "{reduction} of {dtype} at {width}: {got:?}, not {wanted:?}");
                         }

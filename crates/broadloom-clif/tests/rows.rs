@@ -29,7 +29,7 @@ fn kernels(dtype: DType) -> [Kernel; 2] {
     [of(vec![inst(Op::Add, [0, 1, 0])]), of(body)]
 }
 
-/// What a kernel computes of two elements, wrapping: the low bytes are those of a narrower dtype.
+/// The result of a kernel for two elements, wrapping: the low bytes are those of a narrower dtype.
 fn expected(which: usize, a: u64, b: u64) -> u64 {
     match which {
         0 => a.wrapping_add(b),

@@ -14,7 +14,7 @@ fn widths(compiler: &Compiler) -> impl Iterator<Item = Subject<'_>> {
     Width::of_target().map(move |width| Subject::new(compiler, width))
 }
 
-/// The same with non-temporal stores, where there are such.
+/// Runs of the kernel with non-temporal stores, where there are such.
 fn streaming(compiler: &Compiler) -> impl Iterator<Item = Subject<'_>> {
     let wide = widths(compiler).filter(|subject| subject.width > Width::W128);
     wide.map(|subject| Subject { purpose: Purpose::Stream, ..subject })

@@ -50,7 +50,7 @@ pub mod executors {
     /// Nanoseconds per element of float16 arithmetic in the interpreter: its loops convert by integer arithmetic at the target's width.
     pub const INTERPRETED_HALF: f64 = 0.4;
 
-    /// The same where the target has conversions.
+    /// Nanoseconds where the target has conversions.
     pub const CONVERTED_HALF: f64 = 0.03;
 
     /// The part of [`Code::cost`](crate::kernel::Code::cost) that accounts for the conversions of an operation; the loops save it where the target converts.

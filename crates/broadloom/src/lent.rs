@@ -71,7 +71,7 @@ impl<'a> Array<'a> {
     /// use broadloom::prelude::*;
     ///
     /// let mut out = Array::for_overwrite(&[2], DType::UInt8)?;
-    /// out.as_bytes_mut().expect("nobody else holds it").copy_from_slice(&[7, 9]);
+    /// out.as_bytes_mut().expect("no one else holds it").copy_from_slice(&[7, 9]);
     /// assert_eq!(out.to_vec::<u8>()?, [7, 9]);
     /// # Ok::<(), Error>(())
     /// ```

@@ -71,7 +71,7 @@ __version__ = version.version
 use_vml: Final = False
 is_cpu_amd_intel: Final = False
 
-# What is imported when it is asked for: `install` is to cost little, and the environment is read when numexpr would read it.
+# What is imported when it is requested: `install` is to cost little, and the environment is read when numexpr would read it.
 _LAZY: Final = {
     "NumExpr": "_compiled",
     "E": "_nodes",

@@ -25,7 +25,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        # What stands in sys.modules after this is what `import` gives.
+        # What is in sys.modules after this is what `import` gives.
         sys.modules[name] = importlib.import_module(_SERVED + name.removeprefix(_NAME))
 
 

@@ -82,7 +82,7 @@ def of_constant(value: Any) -> Kind:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value may stand in an expression as a constant."""
+    """Whether a value may be in an expression as a constant."""
     return isinstance(value, (bool, int, float, complex, str, bytes, np.generic))
 
 

@@ -55,10 +55,10 @@ class Prepared(base.BackendRep):
         return self._program.outputs
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs, NumPy arrays in a tuple whose entries have the model's names, too.
+        """The outputs, NumPy arrays in a tuple whose entries also have the model's names.
 
         `inputs` are arrays (of NumPy's, of ours, or what `numpy.asarray` takes) in the model's order, or a dict by name.
-        Inputs that an initializer stands for may be left out. They are read while this runs, and not kept.
+        Inputs that an initializer represents may be left out. They are read while this runs, and not kept.
 
         Raises TypeError for another dtype than the model's and for unknown arguments, ValueError for a shape or number
         of inputs that does not fit, ZeroDivisionError under `int_division="error"`, LimitError for what is too large.

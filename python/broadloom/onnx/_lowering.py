@@ -3,7 +3,7 @@
 Functions, those of the model and those that ONNX ships as the body of an operator without a row, are expanded where they
 are called. Nodes come in order, so that a value is defined before it is read, and once: this is checked, as are types and
 dtypes. Whatever is not supported is collected, all of it, and nothing is computed. There is no recursion: nodes that are
-waiting stand in a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
+waiting are in a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
 memory once.
 """
 

@@ -2,7 +2,7 @@
 
 Operators become expressions of the arguments, so that chains of them are one fused loop. Values that are known when a plan is
 made (constants, shapes, and what follows from them) are computed then. An argument whose values decide a shape is known
-in that sense, too: a plan holds for these values alone; where it is large, the plan is for one run. A `Concat` cuts the
+in that sense as well: a plan holds for these values alone; where it is large, the plan is for one run. A `Concat` cuts the
 kernel: what is before it is computed into its places in one new array, which is an argument of what comes after.
 """
 

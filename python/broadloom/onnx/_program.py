@@ -23,7 +23,7 @@ from broadloom.onnx._types import DTYPES, DType, extents_of, tensor, type_of
 @dataclass(frozen=True)
 class Input:
     """An input of a model: its dtype, its extents (numbers, names or None; None for an open rank), and whether an
-    initializer stands for it if it is not given."""
+    initializer represents it if it is not given."""
 
     name: str
     dtype: DType

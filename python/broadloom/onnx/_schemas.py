@@ -17,7 +17,7 @@ from broadloom.onnx._types import DTYPES, UNDEFINED, element_of
 
 @dataclass(frozen=True)
 class Formal:
-    """An input or output of a schema: the type, or type parameter, that it has; the last one may stand for several."""
+    """An input or output of a schema: the type, or type parameter, that it has; the last one may represent several."""
 
     name: str
     type: str
@@ -73,7 +73,7 @@ class Schema:
         return found
 
     def bound(self, node: Node, types: Sequence[str | None]) -> dict[str, str]:
-        """The types that stand for the type parameters, by the inputs of a node.
+        """The types that represent the type parameters, by the inputs of a node.
 
         Raises InvalidModelError for a type of ours that the operator doesn't take, and for types that don't agree.
         """
@@ -97,7 +97,7 @@ class Schema:
         return bound
 
     def results(self, node: Node, bound: Mapping[str, str], given: Sequence[str | None]) -> list[str | None]:
-        """The types of a node's outputs: those that are given, and then what the type parameters stand for."""
+        """The types of a node's outputs: those that are given, and then what the type parameters represent."""
         made: list[str | None] = list(given[: len(node.outputs)])
         for number in range(len(made), len(node.outputs)):
             kind = self.outputs[min(number, len(self.outputs) - 1)].type

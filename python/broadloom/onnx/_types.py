@@ -1,4 +1,4 @@
-"""Types of ONNX by the names that its schemas have for them, and the dtypes that stand for them here."""
+"""Types of ONNX by the names that its schemas have for them, and the dtypes that represent them here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 //! The structs of the interfaces and the capsules that they travel in.
 //!
-//! A struct belongs to one owner, who calls `release` once unless it is null. It may be moved as bytes: whoever moves it sets
+//! A struct belongs to one owner, who calls `release` once unless it is null. It may be moved as bytes: moving it sets
 //! `release` of the old place to null. Both are [`Owned`]'s work.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -178,7 +178,7 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
         return Err(PyValueError::new_err(format!("from_arrow: the {} is not aligned", T::NAME)));
     }
     // SAFETY: a capsule of this name holds such a struct as long as it lives, which is what its maker promises, and the pointer is
-    // aligned. The GIL is held, so that nobody else looks at it.
+    // aligned. The GIL is held, so that no one else looks at it.
     if unsafe { (*pointer.as_ptr()).release().is_none() } {
         return Err(PyValueError::new_err(format!(
             "from_arrow: the {} was consumed before: a capsule is taken once",

@@ -1,4 +1,4 @@
-//! Arrays of NumPy's as structs of the interfaces: memory is lent, and kept alive until the consumer releases it.
+//! Arrays of NumPy's as structs of the interfaces: memory is shared, and kept alive until the consumer releases it.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -35,7 +35,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     unsafe { (*schema).release = None };
 }
 
-/// What keeps lent memory alive.
+/// The owner that keeps shared memory alive.
 struct Lent {
     #[expect(dead_code, reason = "keeps the memory alive")]
     owners: [Option<Py<PyUntypedArray>>; 2],
@@ -50,7 +50,7 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
         (*array).release = None;
         (*array).private_data.cast::<Lent>()
     };
-    // When the interpreter has ended, there is nobody any more who could free NumPy's memory.
+    // When the interpreter has ended, there is no one any more who could free NumPy's memory.
     // SAFETY: as above.
     Python::try_attach(|_| drop(unsafe { Box::from_raw(lent) }));
 }
@@ -63,7 +63,7 @@ pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult
 
 /// `length` elements of a dtype, of which `null_count` are null.
 ///
-/// `values` has the elements (of bool, bits in bytes) and `validity` a bit for each, both in row-major order. Their memory is lent.
+/// `values` has the elements (of bool, bits in bytes) and `validity` a bit for each, both in row-major order. Their memory is shared.
 fn lent(
     dtype: DType,
     length: usize,

@@ -198,13 +198,13 @@ impl ArrowStream {
         };
         let (stream, mut schema) = (&mut self.stream, Owned::<ArrowSchema>::empty());
         // The producer may wait for other threads of Python.
-        // SAFETY: the stream is not released and nobody else uses it; there is memory for a schema.
+        // SAFETY: the stream is not released and no one else uses it; there is memory for a schema.
         let code = py.detach(|| unsafe { get_schema(stream.pointer(), schema.pointer()) });
         match code {
             0 if schema.0.release.is_some() => field(py, &schema.0),
             0 => Err(malformed("get_schema gives a schema that is released")),
             code => {
-                // What a failing call wrote is nobody's.
+                // What a failing call wrote is no one's.
                 schema.0.release = None;
                 Err(self.exception(code))
             }

@@ -393,7 +393,7 @@ def test_no_byte_after_the_last_element_is_read() -> None:
         assert library.mprotect(Pointer(start + page), ctypes.c_size_t(page), 3) == 0
 
 
-# What is lent lives until it is released, and no longer.
+# What is shared lives until it is released, and no longer.
 
 
 def lent(x: Any) -> tuple[Any, Struct]:

@@ -44,7 +44,7 @@ def nullable(array: Any) -> NullableArray:
 
 
 def same(ours: Any, theirs: Any) -> None:
-    """Elements are the same bits, and the same are null. NaN stands for all NaN."""
+    """Elements are the same bits, and the same are null. NaN represents all NaN."""
     if isinstance(theirs, (pa.Scalar, pa.ChunkedArray)):
         theirs = pa.array([theirs.as_py()], theirs.type) if isinstance(theirs, pa.Scalar) else theirs.combine_chunks()
         ours = [ours.tolist()] if ours.ndim == 0 else ours.tolist()

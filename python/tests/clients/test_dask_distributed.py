@@ -36,7 +36,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "dashboard_address": "127.0.0.1:0",
         "local_directory": str(tmp_path_factory.mktemp("workers")),
     }
-    # A worker that was killed answers nobody; others need not wait for it for long.
+    # A worker that was killed answers no one; others need not wait for it for long.
     with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
         with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
             yield client

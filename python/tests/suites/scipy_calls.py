@@ -130,7 +130,7 @@ def operands(xp: Any, dtype: Any = np.float64) -> dict[str, Any]:
 
 
 def _functions(xp: Any, dtype: Any) -> dict[str, Any]:
-    """The functions and methods that calls take; those that draw numbers start anew for each call."""
+    """The functions and methods that calls take; those that draw numbers start again for each call."""
     rng = np.random.default_rng(1)
 
     def mean_of(x: Any, axis: int = -1) -> Any:

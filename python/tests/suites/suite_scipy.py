@@ -2,7 +2,7 @@
 
 The measure is SciPy on NumPy's arrays: each call of the table gives the same dtypes and shapes, and values within the stated
 distance. A function that SciPy claims for every namespace of the standard's gives arrays of ours; one that refuses them
-stands in `scipy_accepted.toml` with the reason. The lists of docs/generated/scipy.md are written from the verdicts, and a run
+is in `scipy_accepted.toml` with the reason. The lists of docs/generated/scipy.md are written from the verdicts, and a run
 fails where they differ.
 """
 

@@ -1,7 +1,7 @@
 """xarray's tests of duck arrays, with arrays of ours as the duck arrays, and tests of what it computes, with arrays of ours
 where they have NumPy's.
 
-The measure is NumPy in the same place: what fails there, too, is not counted. What fails with ours alone stands in
+The measure is NumPy in the same place: what also fails there is not counted. What fails with ours alone is in
 `xarray_accepted.toml` with the reason, which most often is the test's own. The tests of duck arrays run under both rules of
 promotion; all others under NumPy's.
 """

@@ -46,7 +46,7 @@ class _NumPy(ModuleType):
 
 
 def numpy_of_ours() -> ModuleType:
-    """A module that stands for NumPy, and whose creation functions give arrays of ours."""
+    """A module that represents NumPy, and whose creation functions give arrays of ours."""
     module = _NumPy("numpy_of_ours")
     for name in CREATION:
         setattr(module, name, _giving_ours(getattr(np, name)))

@@ -4,7 +4,7 @@
 //! oldest value that no other has read yet, as soon as half of `WINDOW` of them wait, and else, as for its second operand, one of
 //! the last `WINDOW` values; so every value reaches the result, and `WINDOW` values are live at a time at most, and half as many
 //! at least. Bounds of each value are tracked: a root is taken of what is not negative, else a square, and where a sum or product
-//! would be large, the minimum or maximum with a coordinate stands in its place, so that there is no NaN and no infinity. The
+//! would be large, the minimum or maximum with a coordinate is in its place, so that there is no NaN and no infinity. The
 //! coordinates are a row and a column of `SIDE` float32 numbers from −1 to 1.
 //!
 //! `cargo run --release -p broadloom-bench --bin long_program [-- OPERATIONS [WINDOW [SEED [SIDE]]]]`

@@ -23,7 +23,7 @@ type Bits = [u64; 64];
 struct Machine<'f> {
     function: &'f Function,
     values: Vec<Bits>,
-    /// What may be read and written.
+    /// The memory that may be read and written.
     memory: Vec<Range<u64>>,
     slots: Vec<Vec<u64>>,
 }

@@ -63,7 +63,7 @@ fn live_values_survive_a_cold_call() {
     }
 }
 
-/// Flags that are needed again, the same value for both ways, a result that nobody needs.
+/// Flags that are needed again, the same value for both ways, a result that no one needs.
 #[test]
 fn inline_and_cold_code_share_values() {
     for lane in [Lane::F32, Lane::I64] {

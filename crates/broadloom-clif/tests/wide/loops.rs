@@ -101,7 +101,7 @@ fn frames_above_a_page() {
                     assert!(machine.frame as usize >= bytes, "{} of {bytes} bytes", machine.frame);
                     run(&machine, &program, shape, Field::row(columns));
                 };
-                // A thread whose stack nobody has touched yet.
+                // A thread whose stack no one has touched yet.
                 let thread = std::thread::Builder::new().stack_size(4 << 20);
                 std::thread::scope(|scope| {
                     thread.spawn_scoped(scope, running).expect("a thread").join().expect("runs");

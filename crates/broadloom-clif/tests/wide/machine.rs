@@ -165,7 +165,7 @@ impl Machine {
     /// Compiles a text.
     ///
     /// # Errors
-    /// What the back end refuses.
+    /// The functions that the back end refuses.
     pub fn of_text(text: &str, level: Level, convention: Convention) -> Result<Machine, Unsupported> {
         let function = parse(text);
         let code = broadloom_wide::compile(&function, level, convention)?;
@@ -183,7 +183,7 @@ impl Machine {
     /// Compiles a program.
     ///
     /// # Errors
-    /// What the back end refuses.
+    /// The functions that the back end refuses.
     pub fn of(program: &Program, shape: Shape) -> Result<Machine, Unsupported> {
         Machine::of_text(&text::function(program, shape), shape.level, shape.convention)
     }

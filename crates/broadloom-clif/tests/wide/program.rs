@@ -2,7 +2,7 @@
 
 use broadloom_wide::Intrinsic;
 
-/// What a lane holds.
+/// The content of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     I8,

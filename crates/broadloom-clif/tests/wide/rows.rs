@@ -9,7 +9,7 @@ use crate::text::Shape;
 
 const PAGE: usize = 4096;
 
-/// Bytes between two pages that nobody can access.
+/// Bytes between two pages that no one can access.
 pub struct Guarded {
     map: *mut u8,
     pages: usize,
@@ -208,7 +208,7 @@ pub fn run(machine: &Machine, program: &Program, shape: Shape, field: Field) {
 /// Compiles a program and runs it over rows of some lengths: less than a block, some blocks, one more element.
 ///
 /// # Errors
-/// What the back end refuses.
+/// The functions that the back end refuses.
 pub fn agree(program: &Program, shape: Shape) -> Result<Machine, Unsupported> {
     let machine = Machine::of(program, shape)?;
     let block = shape.block();

@@ -89,7 +89,7 @@ impl Rows {
     }
 
     /// # Safety
-    /// Nobody may use the memory otherwise as long as the view is used, but as an output of the same elements.
+    /// No one may use the memory otherwise as long as the view is used, but as an output of the same elements.
     unsafe fn view(&mut self) -> View<'static> {
         let (start, strides) = (self.start(), self.strides());
         // SAFETY: the rows are in the memory, and this function's contract.

@@ -20,7 +20,7 @@ use crate::array::{Array, Kind};
 /// Partial results up to this size are not counted, like the other working memory of an evaluation.
 const UNCOUNTED: usize = 64 << 10;
 
-/// What a pass computes of its elements.
+/// The results that a pass computes of its elements.
 #[derive(Clone, PartialEq)]
 pub(super) enum Purpose {
     /// Reductions along the axes, one for each operand.
@@ -167,7 +167,7 @@ impl<'a> Pass<'a> {
         Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
     }
 
-    /// What replaces the nodes that the pass is for: stand-ins of reductions, or a scan whose totals are known.
+    /// The replacements of the nodes that the pass is for: stand-ins of reductions, or a scan whose totals are known.
     pub fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {

@@ -46,7 +46,7 @@ pub fn threads(options: &Options, time: f64) -> usize {
     threads_for(options, time as u64)
 }
 
-/// The same of integers alone: a short call asks for it in the application's floating-point environment, which may trap.
+/// [`threads`] in integers alone: a short call asks for it in the application's floating-point environment, which may trap.
 fn threads_for(options: &Options, time: u64) -> usize {
     let useful = cost::threads(time);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
@@ -128,7 +128,7 @@ struct Workers {
     series: Series,
 }
 
-/// Short runs of one thread that nobody was awake for, each of which began while a thread that had shared the one before would
+/// Short runs of one thread that no one was awake for, each of which began while a thread that had shared the one before would
 /// have been looking.
 struct Series {
     /// Whose they are, as the address of something that each thread has.
@@ -256,7 +256,7 @@ impl Workers {
             }
             thread::yield_now();
         }
-        // Before it looks into the queue once more: whoever posts a job and counts this thread is seen then.
+        // Before it looks into the queue once more: a job posted by a thread that counts this one is seen then.
         self.looking.fetch_sub(1, Ordering::AcqRel);
     }
 
@@ -347,7 +347,7 @@ mod tests {
         (0..count).map(run).collect()
     }
 
-    /// The clock is not stopped between two runs, so that a busy machine may begin a series anew: one of many attempts is undisturbed.
+    /// The clock is not stopped between two runs, so that a busy machine may begin a series again: one of many attempts is undisturbed.
     #[test]
     fn a_series_of_short_runs_wakes_a_thread_once_it_pays() {
         let count = (WORTH_WAKING / 10_000) as usize;

@@ -1,5 +1,5 @@
 //! The structure of the workspace: imports between crates point down only, modules of a crate that is listed for it name each
-//! other in no circle, and unsafe code stands in the crates for it alone. The manifests and sources are what is read.
+//! other in no circle, and unsafe code is in the crates for it alone. The manifests and sources are what is read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Executors know the kernel IR and nothing of what stands above it.
     ("broadloom-interp", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-clif", &["broadloom-ir", "broadloom-math", "broadloom-mem", "broadloom-wide"]),
-    // It folds tiles, whoever computes them.
+    // It folds tiles, whichever executor computes them.
     ("broadloom-reduce", &["broadloom-ir", "broadloom-math", "broadloom-mem"]),
     ("broadloom-wide", &[]),
     (

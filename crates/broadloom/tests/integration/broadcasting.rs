@@ -137,7 +137,7 @@ fn all_pairs_of_shapes_up_to_rank_three() {
     assert!(pairs.seen.iter().all(|&n| n > 1500), "{:?}", pairs.seen);
 }
 
-/// A shape of a rank, and one that fits it but for one axis, where that is asked for.
+/// A shape of a rank, and one that fits it but for one axis, where that is requested.
 fn random_pair(rng: &mut Rng, rank: usize, fits: bool) -> [Vec<usize>; 2] {
     let common: Vec<usize> = (0..rank).map(|_| [0, 1, 1, 2, 2, 2, 3, 3, 3][rng.below(9)]).collect();
     let mut cut = |least: usize| {

@@ -78,7 +78,7 @@ const EXPRESSIONS: &[&str] = &[
     "(m - mean(m, keepdims=true))[5:5] + min(m, axis=0, keepdims=true)[:0]",
 ];
 
-/// A part of an array that stands for a file.
+/// A part of an array that represents a file.
 fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();

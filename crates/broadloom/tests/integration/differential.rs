@@ -7,7 +7,7 @@ use broadloom_testkit::differential::Search;
 use broadloom_testkit::one_of;
 use broadloom_testkit::random::{self, Size};
 
-/// How many seeds are run, all of them where tests are thorough, if nothing else is asked for.
+/// How many seeds are run, all of them where tests are thorough, if nothing else is requested.
 const DEFAULT_SEEDS: usize = 12_000;
 
 /// The seeds to run, or one of so many of them.

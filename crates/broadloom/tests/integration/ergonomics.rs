@@ -1,4 +1,4 @@
-//! What a Rust user writes: numbers before arrays, ranges without conversions, assigning operators, iterators, arrays from
+//! The code that a Rust user writes: numbers before arrays, ranges without conversions, assigning operators, iterators, arrays from
 //! Rust's own and back, memory by strides and by bytes.
 
 // A negative end counts from the end of the axis.

@@ -322,7 +322,7 @@ fn large_graphs_are_drawn_as_kernels() {
     assert!(boxes(&page).is_empty() && page.contains("too many to draw"));
 }
 
-/// The picture in the README; `BROADLOOM_BLESS=1` draws it anew.
+/// The picture in the README; `BROADLOOM_BLESS=1` draws it again.
 #[test]
 fn the_picture_in_the_readme_is_current() {
     let band = || Array::zeros(&[512, 512], DType::UInt16).and_then(|x| x.eval()).expect("small");

@@ -27,7 +27,7 @@ mod mxcsr {
 
     pub type Word = u32;
 
-    /// What Rust runs under: round to nearest, keep subnormals, all exceptions masked.
+    /// The floating-point environment that Rust runs under: round to nearest, keep subnormals, all exceptions masked.
     pub const DEFAULT: Word = 0x1f80;
     /// The bits that say how to compute; the others note what has happened.
     const CONTROL: Word = !0x3f;
@@ -76,7 +76,7 @@ mod fpcr {
 
     pub type Word = u64;
 
-    /// What Rust runs under: round to nearest, keep subnormals, no trap, NaNs propagate.
+    /// The floating-point environment that Rust runs under: round to nearest, keep subnormals, no trap, NaNs propagate.
     pub const DEFAULT: Word = 0;
     /// Flush results and operands of float32 and float64 to zero, round up.
     pub const HOSTILE: Word = FLUSH | 0b01 << 22;
@@ -428,7 +428,7 @@ fn jobs_of_the_host_that_run_meanwhile() {
     let y = (0..30).fold(&x * 0.5, |y, _| &y * 0.75 + &x / 3);
     let (seen, evaluating) = (Arc::new(Mutex::new(Vec::new())), AtomicBool::new(true));
     std::thread::scope(|scope| {
-        // Jobs from elsewhere, a few at a time, which whoever is idle takes up.
+        // Jobs from elsewhere, a few at a time, which idle threads take.
         scope.spawn(|| {
             while evaluating.load(Ordering::Relaxed) {
                 let (sender, done) = mpsc::channel::<()>();

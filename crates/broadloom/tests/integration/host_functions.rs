@@ -243,7 +243,7 @@ fn the_first_thing_that_does_not_fit_is_named() {
     assert_eq!(name.kind(), ErrorKind::Name);
 }
 
-/// It is called for elements that nobody looks at; and a division that fails below it fails the evaluation.
+/// It is called for elements that no one looks at; and a division that fails below it fails the evaluation.
 #[test]
 fn what_stands_around_a_call_does_not_change_it() -> Result<()> {
     let f = host("add_one", |x: i32| x.wrapping_add(1));

@@ -1,4 +1,4 @@
-//! A host function that unwinds ends the process, as its registration says, whoever called it and however it unwinds.
+//! A host function that unwinds ends the process, as its registration says, whatever thread called it and however it unwinds.
 //!
 //! The test runs itself again as child processes, each of which registers such a function and evaluates it.
 #![cfg(target_os = "linux")]
@@ -15,7 +15,7 @@ use broadloom::{Executor, HostFunction, Options};
 const CHILD: &str = "BROADLOOM_TEST_UNWINDING";
 /// What a child says when the process goes on.
 const SURVIVED: &str = "the process went on";
-/// What a function says before it unwinds.
+/// The message of a function before it unwinds.
 const UNWINDS: &str = "here the function unwinds";
 
 fn unwind() -> f32 {

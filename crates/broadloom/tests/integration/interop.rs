@@ -154,7 +154,7 @@ fn views_of_any_strides_are_reduced() -> Result<()> {
     Ok(())
 }
 
-/// What lies between the elements of an input is lent to someone else, who writes the result there.
+/// What lies between the elements of an input is shared with someone else, who writes the result there.
 #[test]
 fn a_reduction_is_written_between_the_elements_it_reads() -> Result<()> {
     let mut whole = Array2::from_shape_fn((50, 40), |(i, j)| (i * 40 + j) as f64);

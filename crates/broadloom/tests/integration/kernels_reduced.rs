@@ -184,7 +184,7 @@ fn memory_that_is_not_a_slice() -> Result<()> {
     let largest: Vec<f64> = of.max(0)?.to_vec()?;
 
     let (mut out, mut max) = (vec![0.0; n * m], vec![0.0; 2 * m]);
-    // SAFETY: the bytes of `data`, which nobody writes while the region is used.
+    // SAFETY: the bytes of `data`, which no one writes while the region is used.
     let region = unsafe { Region::from_raw(data.as_ptr().cast(), size_of_val(&data[..])) };
     let raw = In::raw(DType::Float64, region, 0, &shape, &strides);
     let backwards = Out::view(&mut max, 2 * m - 1, &columns, &[-2]);

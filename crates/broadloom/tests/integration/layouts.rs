@@ -222,7 +222,7 @@ fn options(runner: Runner) -> Options {
     Options { threads: Some(1), ..runner.options() }
 }
 
-/// What a kernel must give: for each output its elements.
+/// The expected results of a kernel: for each output its elements.
 fn modelled(kernel: &Kernel, operands: &[(Array<'static>, Vec<u64>)]) -> Vec<Vec<u64>> {
     let n = operands[0].1.len();
     let mut want = vec![Vec::with_capacity(n); kernel.outputs.len()];

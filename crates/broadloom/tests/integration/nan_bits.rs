@@ -59,7 +59,7 @@ fn array(dtype: DType, bits: &[u64], lie: Lie) -> Result<Array<'static>> {
     })
 }
 
-/// What is only moved: the name, what the engine is asked for, and the bits of an element that had these, beside another.
+/// What is only moved: the name, what the engine is asked to do, and the bits of an element that had these, beside another.
 type Move =
     (&'static str, fn(&Array<'static>, &Array<'static>) -> Result<Array<'static>>, fn(u64, u64, u64) -> u64);
 

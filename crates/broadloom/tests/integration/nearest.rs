@@ -1,4 +1,4 @@
-//! The option `accuracy`: with `nearest`, each result of float32 is the exact value rounded to nearest, whoever computes it,
+//! The option `accuracy`: with `nearest`, each result of float32 is the exact value rounded to nearest, whatever computes it,
 //! or the expression is refused. What the results have to be comes from mpmath and from the exact reference.
 
 use broadloom::functions::{exp, hypot};
@@ -119,7 +119,7 @@ fn what_is_not_known_to_be_nearest_is_refused_with_its_name() -> Result<()> {
         assert_eq!(error.kind(), ErrorKind::DType, "{what}");
         assert!(error.to_string().contains(what), "{error}");
         x.eval()?;
-        // Beside something that isn't refused, too.
+        // Also beside something that isn't refused.
         let error =
             (&x.astype(DType::Float32) + &single.sqrt()).eval_with(&options).map(drop).expect_err(what);
         assert!(error.to_string().contains(what), "{error}");

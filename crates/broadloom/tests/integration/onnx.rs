@@ -127,7 +127,7 @@ fn truncated(dtype: DType, a: u64, b: u64) -> u64 {
         true => i128::from((bits << (64 - width)) as i64 >> (64 - width)),
         false => i128::from(bits),
     };
-    // In Rust, too, toward zero.
+    // Rust rounds toward zero as well.
     integer(a).checked_div(integer(b)).unwrap_or(0) as u64 & mask
 }
 

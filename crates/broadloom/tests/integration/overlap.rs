@@ -107,7 +107,7 @@ const EXECUTORS: &[(&str, AliasPolicy, Prepare)] = &[
     ("jit 512 from copies", AliasPolicy::Copy, compiled::<512>),
 ];
 
-/// What runs cases: memory, prepared kernels, and how many cases went which way.
+/// The means to run cases: memory, prepared kernels, and how many cases went which way.
 #[derive(Default)]
 struct Bench {
     prepared: HashMap<(usize, DType, Vec<Access>), Run>,

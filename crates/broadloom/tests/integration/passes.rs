@@ -10,7 +10,7 @@ use broadloom::{
 
 type Build = fn(&Array<'static>) -> Result<Array<'static>>;
 
-/// A part of an array that stands for a file.
+/// A part of an array that represents a file.
 fn read(of: &Array<'static>, part: &InputPart) -> Array<'static> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();

@@ -36,7 +36,7 @@ fn shown(x: &Array<'_>) -> String {
     format!("{}{:?} {bytes:?}", x.dtype(), x.shape())
 }
 
-/// A text, and the array that it stands for.
+/// A text, and the array that it represents.
 type Row = (&'static str, Result<Array<'static>>);
 
 fn rows() -> Vec<Row> {

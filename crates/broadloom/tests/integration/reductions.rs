@@ -305,7 +305,7 @@ fn chunks_have_the_bits_of_the_whole() {
     }
 }
 
-/// What people write: stages that share their rows, and several reductions of one array.
+/// Expressions that people write: stages that share their rows, and several reductions of one array.
 #[test]
 fn expressions_have_the_references_bits() {
     let x = Array::from_shape_vec(&[6, 40], vec![0.5_f32; 240]).expect("it fits");

@@ -12,7 +12,7 @@ use broadloom::{Engine, ErrorKind, Executor, Kernel, Options, eval_many};
 
 /// Tells a child what it is to do.
 const CHILD: &str = "BROADLOOM_TEST_SHORT_OF";
-/// What a child says when everything was right.
+/// The line that a child prints when everything was right.
 const DONE: &str = "everything was right";
 
 /// Runs a test's body in a child process, which the body may cripple.
@@ -282,7 +282,7 @@ fn threads_and_fork() {
 }
 
 /// The process is forked by a host function: in the child, what other threads had begun stays undone, which is an error; or
-/// nobody had begun, and the child computes everything.
+/// no one had begun, and the child computes everything.
 #[test]
 fn forked_within_an_evaluation() {
     in_a_child("forked_within_an_evaluation", &[], || {

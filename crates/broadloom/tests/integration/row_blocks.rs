@@ -135,7 +135,7 @@ fn whatever_the_layout_of_the_input() -> Result<()> {
     let settled = softmax(&turned.eval()?)?;
     assert_eq!(soft.to_bytes()?, settled.to_bytes()?);
     assert_eq!((&soft * &column).to_bytes()?, (soft.eval()? * &column).to_bytes()?);
-    // The same row again and again, and generated numbers.
+    // One row that is repeated, and generated numbers.
     let same = numbers(dtype, &[6007])?.broadcast_to(&[43, 6007])?;
     check("one row", [&same, &numbers(dtype, &[43, 1])?, &row], of_floats)?;
     let counted = Array::arange(0_i64, 43 * 6007, 1)?.reshape(&[43, 6007])?;

@@ -370,7 +370,7 @@ fn progress_adds_up_and_cancelling_stops() -> Result<()> {
         assert!(seen.len() >= 8, "{} chunks", seen.len());
         assert!(seen.iter().all(|p| p.total == n) && seen.iter().any(|p| p.done == n));
 
-        // Cancelled by whoever hears of the first chunk.
+        // Cancelled when the first chunk is reported.
         let (stop, chunks) = (AtomicBool::new(false), AtomicUsize::new(0));
         let cancel = |_| {
             chunks.fetch_add(1, Ordering::Relaxed);

@@ -149,7 +149,7 @@ fn threads_share_an_expression() {
     });
 }
 
-/// Kernels go round between threads: one builds them, others run them at the same time, and whoever comes last drops
+/// Kernels go round between threads: one builds them, others run them at the same time, and the last one drops
 /// them.
 #[test]
 fn kernels_are_built_run_and_dropped_on_any_thread() {

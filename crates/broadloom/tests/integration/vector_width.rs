@@ -9,7 +9,7 @@ fn jit(vector_width: impl Into<Option<VectorWidth>>) -> Options {
     Options { executor: Executor::Jit, vector_width, threads: Some(1), ..Options::default() }
 }
 
-/// Code of one width is not run where another is asked for, and is found again.
+/// Code of one width is not run where another is requested, and is found again.
 #[test]
 fn each_width_has_code_of_its_own() -> Result<()> {
     if !cfg!(feature = "jit") {

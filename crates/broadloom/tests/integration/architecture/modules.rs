@@ -23,7 +23,7 @@ pub struct Modules {
     macros: BTreeMap<String, Name>,
 }
 
-/// What a file declares, imports, defines and names.
+/// The modules, imports, definitions and names of a file.
 #[derive(Default)]
 struct Module {
     children: Vec<String>,

@@ -1,5 +1,5 @@
 //! What a thread does while it waits for others: chunks of its own evaluation, and nothing else. So that a lock that is held around
-//! an evaluation, or taken by a host function, can't be asked for twice by one thread; and nobody waits for a thread that has
+//! an evaluation, or taken by a host function, can't be asked for twice by one thread; and no one waits for a thread that has
 //! not begun.
 //!
 //! A test that would hang ends the process with its name instead.
@@ -55,7 +55,7 @@ thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Other threads are slow, so that whoever holds the lock waits for their chunks, while halves of the jobs lie in the queues of
+/// Other threads are slow, so that the thread that holds the lock waits for their chunks, while halves of the jobs lie in the queues of
 /// threads that wait for the lock.
 #[test]
 fn a_lock_around_an_evaluation_in_a_job_of_a_pool() {
