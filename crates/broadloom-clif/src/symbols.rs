@@ -15,7 +15,7 @@ pub(crate) struct Announce {
     pub gdb: bool,
 }
 
-/// The symbols and files that last as long as the code does.
+/// The entry of a kernel in GDB's list, which lasts as long as its code does.
 #[cfg(feature = "gdb")]
 pub(crate) type Registration = Option<gdb::Registration>;
 #[cfg(not(feature = "gdb"))]
