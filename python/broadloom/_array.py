@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from broadloom import _options
+from broadloom import _options, _shared_work
 from broadloom._core import Buffered, Handle
 from broadloom._methods import NumpyMethods
 from broadloom._operators import Number, Operators, OverArrays, lent, operand, strong
@@ -71,6 +71,8 @@ class Array(Buffered, NumpyMethods, Operators):
         array._handle = handle
         array._origin = origin
         array._reads = 0
+        if handle.depth >= _shared_work.MIN_DEPTH:
+            _shared_work.remember(array)
         return array
 
     def _made(self, handle: Handle) -> Array:
@@ -86,6 +88,8 @@ class Array(Buffered, NumpyMethods, Operators):
         self._origin = None
         self._reads = 0
         self._handle = handle
+        if handle.depth >= _shared_work.MIN_DEPTH:
+            _shared_work.remember(self)
 
     # Properties that are known without computing.
 
@@ -174,11 +178,14 @@ class Array(Buffered, NumpyMethods, Operators):
         old = self._handle
         if old.is_evaluated or self._origin is not None:
             return old
-        made = _options.evaluated(old)
-        # Other threads run meanwhile: what they gave the array stays.
-        if self._handle is old:
-            self._handle = made
+        made = _shared_work.evaluated(self)
+        self._keep(old, made)
         return made
+
+    def _keep(self, expression: Handle, values: Handle) -> None:
+        """Keeps the values of the expression that the array was, unless another thread gave the array others meanwhile."""
+        if self._handle is expression:
+            self._handle = values
 
     def _lender(self) -> np.ndarray | None:
         """The NumPy array whose memory the array is, if nothing was done to it; ValueError if that array was given another

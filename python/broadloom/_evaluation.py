@@ -10,6 +10,7 @@ import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array
+from broadloom._shared_work import sharing
 
 Progress = Callable[[int, int], object]
 
@@ -68,12 +69,11 @@ def evaluate(
 def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
     # Shared memory is read where it lies: there is nothing to compute.
     pending = [x for x in arrays if x._lender() is None and not x._handle.is_evaluated]
+    pending += sharing(pending)
     handles = [x._handle for x in pending]
     made = _core.evaluate_many(handles, watch, **options)
     for x, old, values in zip(pending, handles, made, strict=True):
-        # What `progress` or another thread gave the array meanwhile stays.
-        if x._handle is old:
-            x._replace(values)
+        x._keep(old, values)
 
 
 def _evaluate_into(

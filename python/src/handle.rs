@@ -451,6 +451,12 @@ impl Handle {
         Ok(self.then(self.array.indices(axis).or_raise()?))
     }
 
+    /// For each of the others, whether evaluating it computes something that evaluating this computes as well.
+    fn shares_work(&self, others: Vec<PyRef<'_, Handle>>) -> Vec<bool> {
+        let others: Vec<&Array<'static>> = others.iter().map(|other| &other.array).collect();
+        self.array.shares_work(&others)
+    }
+
     /// The elements at one int or slice per leading axis.
     fn slice(&self, items: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
         let ranges = items.iter().map(|item| {

@@ -30,7 +30,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_tracing",
         "_ufuncs",
     ),
-    "array and dispatch": ("_array", "_evaluation", "_jit", "_methods", "_operators", "_scalars", "_traces"),
+    "array and dispatch": (
+        "_array",
+        "_evaluation",
+        "_jit",
+        "_methods",
+        "_operators",
+        "_scalars",
+        "_shared_work",
+        "_traces",
+    ),
     "functions": (
         "_buffer",
         "_creation",

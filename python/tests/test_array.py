@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import broadloom as bl
+from broadloom import _core, _options
 from broadloom._array import MAX_DEPTH, MAX_READS, Array
 from broadloom._core import Handle
+from broadloom._shared_work import MIN_DEPTH
 
 ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"]
 BITS = ["and_", "or_", "xor", "lshift", "rshift"]
@@ -264,6 +266,65 @@ def test_a_chain_in_place_evaluates_itself() -> None:
     assert int(x) == 20 * MAX_DEPTH
 
 
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of arrays of each evaluation."""
+    runs: list[int] = []
+
+    def counting(evaluate: Callable[..., Any], of: Callable[[Any], int]) -> Callable[..., Any]:
+        def run(given: Any, *rest: Any, **options: Any) -> Any:
+            runs.append(of(given))
+            return evaluate(given, *rest, **options)
+
+        return run
+
+    monkeypatch.setattr(_options, "evaluated", counting(_options.evaluated, lambda _: 1))
+    monkeypatch.setattr(_core, "evaluate_many", counting(_core.evaluate_many, len))
+    return runs
+
+
+def test_variables_of_a_loop_are_evaluated_together(counted: list[int]) -> None:
+    c = np.linspace(-0.25, 0.25, 100)
+    cr, ci = bl.asarray(c), bl.asarray(c[::-1].copy())
+    zr, zi, count = cr * 0, ci * 0, bl.zeros(100, dtype=bl.int64)
+    expected = (c * 0, c * 0)
+    for _ in range(100):
+        r2, i2 = zr * zr, zi * zi
+        count = count + bl.astype(r2 + i2 < 4, bl.int64)
+        zr, zi = r2 - i2 + cr, 2 * zr * zi + ci
+        expected = expected[0] ** 2 - expected[1] ** 2 + c, 2 * expected[0] * expected[1] + c[::-1]
+    assert np.array_equal(zr, expected[0]) and np.array_equal(zi, expected[1])
+    assert count.tolist() == [100] * 100
+    # Each variable is 300 operations long, and none of them is computed twice; three expressions of a few are left at the end.
+    assert sum(runs > 1 for runs in counted) <= 3 and len(counted) <= 6
+
+
+def test_an_array_is_evaluated_with_those_that_share_its_work(counted: list[int]) -> None:
+    x = bl.asarray(np.arange(4.0))
+    long = x
+    for _ in range(MIN_DEPTH):
+        long = long + 1.0
+    twice, total, other = long * 2.0, bl.sum(long), x
+    for _ in range(MIN_DEPTH):
+        other = other - 1.0
+    float(total)
+    assert counted == [1], "arrays that are larger than a requested one stay expressions"
+    bl.evaluate(twice)
+    assert counted == [1, 2] and long._handle.is_evaluated and not other._handle.is_evaluated
+    del twice
+    twice = long * 2.0
+    np.asarray(other)
+    assert counted == [1, 2, 1] and not twice._handle.is_evaluated
+
+
+def test_views_of_one_array_share_no_work() -> None:
+    x = bl.asarray(np.arange(8.0))
+    y, z = x[1:]._handle, x[:-1]._handle
+    assert (_core.apply("exp", y)).shares_work([_core.apply("exp", z), _core.apply("exp", y), z]) == [False] * 3
+    both = _core.apply("exp", y)
+    assert _core.apply("add", both, z).shares_work([_core.apply("negative", both), z]) == [True, False]
+
+
 def test_values_of_numpy_are_read_only_and_copies_are_not() -> None:
     memory = np.array([1.0])
     for x in (bl.asarray(memory), bl.asarray(memory) + 1):
@@ -356,6 +417,7 @@ class Meanwhile:
         self.handle, self.then = handle, then
 
     is_evaluated = False
+    depth = 1
 
     def evaluate(self) -> Handle:
         self.then()

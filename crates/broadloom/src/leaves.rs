@@ -1,4 +1,5 @@
-//! The leaves of expressions: the memory that they read, and the kernel inputs that they depend on.
+//! What expressions are made of: the memory that they read, the kernel inputs that they depend on, and the nodes that several of them
+//! compute.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -54,6 +55,55 @@ impl<'a> Array<'a> {
             }
         });
         names
+    }
+
+    /// For each of the others, whether its evaluation computes something that the evaluation of this array computes as well: a
+    /// function, a conversion or a reduction. Views and memory are not computed.
+    ///
+    /// Takes time in proportion to the nodes of all expressions at most.
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    ///
+    /// let x = Array::from([1.0, 2.0]);
+    /// let y = x.exp();
+    /// assert_eq!((&y + 1.0).shares_work(&[&(&y * 2.0), &(&x * 2.0)]), [true, false]);
+    /// ```
+    pub fn shares_work(&self, others: &[&Array<'a>]) -> Vec<bool> {
+        let mut own = FxHashSet::default();
+        self.find_node(&mut own, |_| false);
+        // The nodes from which no node of this expression is reached.
+        let mut apart = FxHashSet::default();
+        let mut shares = |other: &Array<'a>| {
+            let mut visited = apart.clone();
+            let found = other.find_node(&mut visited, |array| {
+                array.0.kind.is_computed() && own.contains(&Arc::as_ptr(&array.0).addr())
+            });
+            if !found {
+                apart = visited;
+            }
+            found
+        };
+        others.iter().map(|other| shares(other)).collect()
+    }
+
+    /// Whether one of the nodes that were not visited before has a property. Visits the nodes until one has it.
+    fn find_node(
+        &self,
+        visited: &mut FxHashSet<usize>,
+        mut is_wanted: impl FnMut(&Array<'a>) -> bool,
+    ) -> bool {
+        let mut pending = vec![self];
+        while let Some(array) = pending.pop() {
+            if !visited.insert(Arc::as_ptr(&array.0).addr()) {
+                continue;
+            }
+            if is_wanted(array) {
+                return true;
+            }
+            pending.extend(array.0.kind.operands());
+        }
+        false
     }
 }
 
