@@ -93,7 +93,6 @@ __all__ += _through_numpy.__all__
 
 say_where(
     {
-        "apply by NumPy's rule": "broadloom._ufuncs",
         "array_capsules": "broadloom._arrow_interface",
         "array_function": "broadloom._numpy_protocols",
         "array_ufunc": "broadloom._numpy_protocols",

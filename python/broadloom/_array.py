@@ -8,9 +8,10 @@ never write to memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Self
+from weakref import ref
 
 import numpy as np
 
@@ -29,6 +30,9 @@ MAX_DEPTH = 100
 #: compute what they have in common for each of them.
 MAX_READS = 16
 
+#: The elements of a view in the memory of the array that it is a view of.
+Step = Callable[[np.ndarray], np.ndarray]
+
 #: The editions of the Array API standard whose functions this package has.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -43,16 +47,16 @@ class Array(Buffered, NumpyMethods, Operators):
     100 operations evaluates itself. Assignment to elements, and in-place operators, give an array another expression: memory
     that it shares is not written, and what was built of it before keeps its meaning.
 
-    Operators promote dtypes as the Array API standard has it: two integers, or two floats, to the wider one; a Python number
-    takes the dtype of the array, which must be able to hold it. Dtypes of different kinds raise TypeError, shapes that
-    do not broadcast raise ValueError.
+    Operators promote dtypes as NumPy 2 does: two integers, or two floats, to the wider one; a Python number takes the dtype of
+    the array, if that is of its kind. Dtypes without a function raise TypeError, shapes that do not broadcast ValueError. See
+    `set_options` for the standard's rule.
 
     >>> x = bl.asarray([1.0, 2.0, 3.0])
     >>> 2 * x + x ** 2
     Array([ 3.,  8., 15.], dtype=float64)
     """
 
-    __slots__ = ("__weakref__", "_handle", "_origin", "_reads")
+    __slots__ = ("__weakref__", "_base", "_handle", "_origin", "_reads")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
@@ -61,6 +65,8 @@ class Array(Buffered, NumpyMethods, Operators):
     _origin: np.ndarray | None
     #: How many single elements were read since the handle was set.
     _reads: int
+    #: Of a view, the array that it shows elements of, and how to reach them in the memory of that.
+    _base: tuple[ref[Array], Step] | None
 
     def __init__(self) -> None:
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
@@ -71,6 +77,7 @@ class Array(Buffered, NumpyMethods, Operators):
         array._handle = handle
         array._origin = origin
         array._reads = 0
+        array._base = None
         if handle.depth >= _shared_work.MIN_DEPTH:
             _shared_work.remember(array)
         return array
@@ -83,8 +90,19 @@ class Array(Buffered, NumpyMethods, Operators):
         """This array, with NumPy's rule of promotion whatever `set_options` says; so does what is made of it."""
         return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
+    def _view(self, handle: Handle, step: Step) -> Array:
+        """A view of this array: what is assigned to elements of it is assigned to those of this array as well."""
+        view = Array._of(handle)
+        if self._base is None:
+            view._base = (ref(self), step)
+        else:
+            base, before = self._base
+            view._base = (base, lambda memory: step(before(memory)))
+        return view
+
     def _replace(self, handle: Handle) -> None:
         """Gives the array other values: what assignment and in-place operators do."""
+        self._base = None
         self._origin = None
         self._reads = 0
         self._handle = handle
@@ -136,7 +154,7 @@ class Array(Buffered, NumpyMethods, Operators):
         """
         if self.ndim != 2:
             raise ValueError(f"T is the transpose of a matrix; the array has rank {self.ndim}: see mT and permute_dims")
-        return Array._of(self._handle.permute_dims([1, 0]))
+        return self._view(self._handle.permute_dims([1, 0]), np.transpose)
 
     @property
     def mT(self) -> Array:
@@ -148,7 +166,7 @@ class Array(Buffered, NumpyMethods, Operators):
         rank = self.ndim
         if rank < 2:
             raise ValueError(f"mT is the transpose of matrices; the array has rank {rank}")
-        return Array._of(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+        return self._view(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]), np.matrix_transpose)
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in EDITIONS:
@@ -243,6 +261,13 @@ class Array(Buffered, NumpyMethods, Operators):
             return value
         return self._evaluated().item()
 
+    def __round__(self, ndigits: int | None = None, /) -> Any:
+        """The number rounded as Python does it, of an array without axes; else each element, as `numpy.round` does it."""
+        if self.ndim == 0 and not self._handle.is_symbolic:
+            number = self._item("round")
+            return round(number) if ndigits is None else round(number, ndigits)
+        return found("array_function")(np.round, (), (self, 0 if ndigits is None else ndigits), {})
+
     def tolist(self) -> Any:
         """The elements as nested lists of Python's numbers; a number, of an array without axes.
 
@@ -269,6 +294,11 @@ class Array(Buffered, NumpyMethods, Operators):
         if extent is None:
             self._concrete("len")
         return extent or 0
+
+    def __contains__(self, value: Any, /) -> bool:
+        """Whether an element is equal to a value; of a sequence or an array, whether one is equal after broadcasting, as in NumPy."""
+        is_equal = self == value
+        return isinstance(is_equal, Array) and bool(Array._of(is_equal._handle.reduce("any")))
 
     def __iter__(self) -> Iterator[Array]:
         if self.ndim == 0:

@@ -23,6 +23,7 @@ from broadloom._introductions import introduce
 from broadloom._operands import has_mask
 from broadloom._operators import Number, float_of, handle_of
 from broadloom._registry import found
+from broadloom._signatures import take_numpys_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -449,3 +450,6 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
            [0, 0, 0]], dtype=int8)
     """
     return _triangle(x, k, "triu", "greater_equal")
+
+
+take_numpys_arguments(globals(), __all__)

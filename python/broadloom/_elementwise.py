@@ -1,9 +1,9 @@
 """Functions of each element: arithmetic, comparisons, rounding, logic and bits.
 
-Operands are arrays and Python numbers, which broadcast, and promote to one dtype as the standard has it: a number takes the
-dtype of the arrays, which must hold it. What a function means is in the engine's table of functions, and these have its
-words. All raise TypeError for dtypes that they do not take, or that do not promote, and ValueError for shapes that do not
-broadcast.
+Operands are arrays and Python numbers, which broadcast, and promote to one dtype as NumPy 2 has it, or the standard under
+`set_options(promotion="strict")`. Dtypes that a function is not said to take are converted where NumPy converts them: integers become
+floats for functions of floats. What a function means is in the engine's table of functions, and these have its words. All raise
+TypeError for dtypes that they do not take, or that do not promote, and ValueError for shapes that do not broadcast.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from broadloom import _core
 from broadloom._array import Array, apply
 from broadloom._core import Handle
 from broadloom._operators import Number, handle_of
+from broadloom._signatures import take_numpys_arguments
 
 __all__ = [
     "abs",
@@ -490,3 +491,6 @@ def where(condition: Array, x1: Array | Number, x2: Array | Number, /) -> Array:
     Array([1., 0., 3.], dtype=float64)
     """
     return apply("where", condition, x1, x2)
+
+
+take_numpys_arguments(globals(), __all__)

@@ -62,7 +62,7 @@ class ShapeError(ValueError, Error):
     """Shapes that do not broadcast, an axis that there is not, a view that cannot be."""
 
 
-class LiteralError(ValueError, Error):
+class LiteralError(ValueError, OverflowError, Error):
     """A number that its dtype cannot hold."""
 
 

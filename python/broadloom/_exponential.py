@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from broadloom._array import Array, apply
 from broadloom._operators import Number
+from broadloom._signatures import take_numpys_arguments
 
 __all__ = [
     "acos",
@@ -284,3 +285,6 @@ def tanh(x: Array, /) -> Array:
     Array([0.        , 0.76159416], dtype=float64)
     """
     return apply("tanh", x)
+
+
+take_numpys_arguments(globals(), __all__)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from operator import index
 from types import EllipsisType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from broadloom import _core, _options
-from broadloom._array import Array
+from broadloom._array import Array, Step
 from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
@@ -60,12 +61,13 @@ def getitem(array: Array, key: Any, /) -> Array:
         # The most frequent key, on the shortest way.
         shape = handle.shape
         if shape and shape[0] is not None:
-            return Array._of(handle.slice([_in_range(key, shape[0], 0)]))
+            return array._view(handle.slice([_in_range(key, shape[0], 0)]), lambda memory: memory[key, ...])
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
         return array_over(np.asarray(array)[items], array)
-    view = _view(handle, items)
-    return Array._of(handle, origin) if view is handle else Array._of(view)
+    view = array._view(_view(handle, items), lambda memory: memory[_with_dots(items)])
+    view._origin = origin if view._handle is handle else None
+    return view
 
 
 @registered("setitem")
@@ -73,7 +75,8 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     """Sets the elements at a key, `array[key] = value`, to a value that broadcasts to them.
 
     The array gets other memory, or another expression; arrays that were built from it keep the elements that it had
-    before, and the memory of a NumPy array that it shares is not written. The value is computed, and then put into its
+    before, and the memory of a NumPy array that it shares is not written. If the array is what indexing, iteration, a transpose or a
+    method such as `reshape` gave of another array, the elements of that one are set as well: `x[0][1] = 9` is `x[0, 1] = 9`. The value is computed, and then put into its
     place, in a copy of the elements that is made unless nothing else reads them: a loop that sets element after
     element copies them once. With a mask and a value of one element, or with the key `...`, nothing is computed
     yet. Other keys with arrays are handed to NumPy.
@@ -94,6 +97,9 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     >>> x
     Array([9, 9, 0, 4], dtype=int64)
     """
+    if array._base is not None:
+        _set_through(array, key, value)
+        return
     mask = _sole_mask(key)
     if mask is not None:
         values = _converted(value, array.dtype)
@@ -212,23 +218,64 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
     return values.broadcast_to(shape)  # type: ignore[arg-type]
 
 
-def _set(array: Array, key: tuple[Any, ...], values: np.ndarray) -> None:
+def _with_dots(items: Items) -> tuple[Any, ...]:
+    """A key whose elements are an array, also if it is one element."""
+    return items if any(item is Ellipsis for item in items) else (*items, Ellipsis)
+
+
+def _set_through(view: Array, key: Any, value: Value) -> None:
+    """Sets elements of a view, and of the array that it is a view of."""
+    assert view._base is not None
+    base, step = view._base[0](), view._base[1]
+    # From here on it is an array as others are.
+    view._base = None
+    try:
+        if base is not None and base._handle.is_symbolic:
+            raise ValueError(
+                "elements of a traced array can't be set through a view of it; use `where`, or a mask of the array"
+            )
+        items = _items(key)
+        has_arrays = any(isinstance(item, np.ndarray) for item in items)
+        written = items if has_arrays else _with_dots(items)
+        values = _computed(value, view.dtype) if base is not None else None
+        setitem(view, key, value)
+        if base is not None and values is not None:
+            # The view has memory of its own by now, so that it does not read what is written to.
+            view._evaluated()
+            _set(base, written, values, step)
+    finally:
+        if base is not None and not view._handle.is_symbolic:
+            view._base = (ref(base), step)
+
+
+def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, step: Step = np.asarray) -> None:
     """Sets elements in memory that nothing else reads: of a copy, or in place. The array has either the old elements or
-    the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
+    the new ones, whatever interrupts this, and what other threads set meanwhile is not lost. The step finds the elements of a view
+    there, which have the key."""
     while True:
         found = taken(array)
         if found is None:
             old = array._handle
             buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
             _options.evaluate_into(old, region(buffer))
-            region(buffer)[key] = values
+            _found(step, region(buffer))[key] = values
             if put(array, buffer, old):
                 return
         else:
             buffer, own = found
-            region(buffer)[key] = values
+            _found(step, region(buffer))[key] = values
             if array._handle is own:
                 return
+
+
+def _found(step: Step, memory: np.ndarray) -> np.ndarray:
+    """The elements of a view in the memory of the array; ValueError if NumPy had to copy them."""
+    found = step(memory)
+    if found.size > 0 and not np.may_share_memory(found, memory):
+        raise ValueError(
+            "the view has no memory in common with the array: set elements of the array itself, or of a copy of the view"
+        )
+    return found
 
 
 def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
@@ -256,7 +303,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     there = _computed(value, handle.dtype)
     # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array as well.
     del handle, view, values
-    _set(array, items if Ellipsis in items else (*items, Ellipsis), there)
+    _set(array, _with_dots(items), there)
 
 
 def _set_selected(array: Array, items: Items, value: Value) -> None:

@@ -94,7 +94,7 @@ class JitFunction(_core.Dispatch):
         signature: Signature,
         shapes: list[tuple[int, ...]],
         number: int = 0,
-        by_numpy: bool = False,
+        by_numpy: bool = True,
         threads: int | None = None,
     ) -> Entry:
         introduce()

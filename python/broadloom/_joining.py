@@ -17,6 +17,7 @@ from broadloom._buffer import array_over, new_buffer, region
 from broadloom._core import Handle
 from broadloom._operands import extents, one_axis, promoted
 from broadloom._operators import handle_of
+from broadloom._signatures import take_numpys_arguments
 
 __all__ = ["concat", "roll", "stack"]
 
@@ -131,3 +132,6 @@ def _operands(name: str, arrays: Any) -> list[Handle]:
         raise ValueError(f"{name}: there are no arrays")
     dtype = promoted(name, [handle.dtype for handle in handles])
     return [handle if handle.dtype == dtype else handle.astype(dtype) for handle in handles]
+
+
+take_numpys_arguments(globals(), __all__)

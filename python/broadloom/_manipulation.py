@@ -16,6 +16,7 @@ from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
 from broadloom._operators import handle_of
+from broadloom._signatures import take_numpys_arguments
 
 __all__ = [
     "broadcast_arrays",
@@ -251,3 +252,6 @@ def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[i
     if any(extent < least for extent in numbers):
         raise ValueError(f"{name}: there is a negative number in {numbers}")
     return numbers
+
+
+take_numpys_arguments(globals(), __all__)

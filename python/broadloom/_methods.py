@@ -53,6 +53,8 @@ class NumpyMethods:
         def ndim(self) -> int: ...
         @property
         def size(self) -> int | None: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def _view(self, handle: Any, step: Callable[[np.ndarray], np.ndarray]) -> Array: ...
 
     # Reductions.
 
@@ -217,11 +219,13 @@ class NumpyMethods:
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
         """These elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
-        return _numpy(np.reshape, self, _axes(shape), order=order)
+        wanted = _axes(shape)
+        made = _numpy(np.reshape, self, wanted, order=order)
+        return self._view(made._handle, lambda memory: np.reshape(memory, wanted, order=order))
 
     def ravel(self, order: str = "C") -> Array:
         """The elements along one axis, in row-major order."""
-        return _numpy(np.ravel, self, order)
+        return self._view(_numpy(np.ravel, self, order)._handle, lambda memory: np.ravel(memory, order))
 
     def flatten(self, order: str = "C") -> Array:
         """The elements along one axis, in row-major order."""
@@ -229,15 +233,17 @@ class NumpyMethods:
 
     def transpose(self, *axes: Any) -> Array:
         """The axes in another order, reversed by default: `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
-        return _numpy(np.transpose, self, _axes(axes) if axes else None)
+        order = _axes(axes) if axes else None
+        return self._view(_numpy(np.transpose, self, order)._handle, lambda memory: np.transpose(memory, order))
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         """Two axes exchanged."""
-        return _numpy(np.swapaxes, self, axis1, axis2)
+        made = _numpy(np.swapaxes, self, axis1, axis2)
+        return self._view(made._handle, lambda memory: np.swapaxes(memory, axis1, axis2))
 
     def squeeze(self, axis: Any = None) -> Array:
         """Without axes of extent 1: all of them, or those of `axis`."""
-        return _numpy(np.squeeze, self, axis)
+        return self._view(_numpy(np.squeeze, self, axis)._handle, lambda memory: np.squeeze(memory, axis))
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Array:
         """Every element several times, as `numpy.repeat`."""
@@ -257,7 +263,7 @@ class NumpyMethods:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
         # Without an axis, `numpy.sort` would give an array of another shape.
         axis = operator.index(axis)
-        self._replace(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
+        self[...] = np.sort(self, axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[call-overload]
 
     def argsort(
         self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
@@ -290,7 +296,7 @@ class NumpyMethods:
 
     def fill(self, value: Any) -> None:
         """Makes every element the same value."""
-        self._replace(np.full_like(self, value)._operand())  # type: ignore[attr-defined]
+        self[...] = np.full_like(self, value)  # type: ignore[call-overload]
 
     def item(self, *args: Any) -> bool | int | float:
         """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an

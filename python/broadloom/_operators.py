@@ -1,4 +1,4 @@
-"""The operators of arrays, and what they take as operands.
+"""The operators of arrays, and what they take as operands: arrays, numbers, and sequences of numbers, as NumPy's operators do.
 
 An operator is a method of one line over the op table of the engine, so that what it means is in one place. In-place operators
 give the array another expression, and never write to memory. `Array` inherits them.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _options
+from broadloom import _core, _options
 from broadloom._core import Handle
 from broadloom._registry import found
 
@@ -241,12 +241,9 @@ def accepted(x: Any) -> Any:
     if isinstance(x, Operators):
         return x._operand()
     kind = type(x)
-    if kind is float or kind is bool:
+    if kind is float or kind is int or kind is bool:
         return x
-    if kind is int:
-        # The engine takes integers of 128 bits. Greater ones are numbers for floats only.
-        return x if x.bit_length() < 127 else float_of(x)
-    if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
+    if kind is np.ndarray or kind is np.memmap or kind is list or kind is tuple or isinstance(x, np.generic):
         return lent(np.asarray(x))[0]
     # Complex numbers are refused by the engine, with a message of their own.
     return x if isinstance(x, (int, float, complex)) else NotImplemented
@@ -287,7 +284,14 @@ def _forward(op: str, x: Operators, other: Any) -> Array:
     if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
         # Else `==` would compare the two objects.
         raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
+    if handle is NotImplemented and op in _UNEQUAL and (other is None or isinstance(other, str)):
+        # No element is equal to what is no number.
+        return x._made(_core.apply(*_UNEQUAL[op], x._operand().astype(np.dtype(bool))))
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
+
+
+#: The functions that give false, and true, of any bool.
+_UNEQUAL: dict[str, tuple[str, bool]] = {"equal": ("logical_and", False), "not_equal": ("logical_or", True)}
 
 
 def _reflected(op: str, x: Operators, other: Any) -> Array:

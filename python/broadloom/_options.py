@@ -1,7 +1,7 @@
 """What holds for expressions and their evaluation: the rule of promotion, the number of threads, accuracy and contraction.
 
-The rule of promotion of an expression is the rule of its arrays: **NumPy's, if one of the arrays has it, or if it is set; else the
-standard's.** An array has NumPy's rule if it was made with it, as chunks of Dask's are, or of an array that has it.
+Expressions promote as NumPy does. Where the standard's rule is set, by `promotion="strict"`, an expression has NumPy's rule if one of its
+arrays has it: an array that was made with it, as chunks of Dask's are, or of an array that has it.
 
 Rule, accuracy and contraction are set for the process, since libraries call from threads of their own. Threads are set for a
 context (`contextvars`), and so hold in what runs in a copy of it; so is NumPy's rule, for a task of Dask's.
@@ -18,7 +18,6 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Context, Handle
-from broadloom._registry import found
 
 Rule = Literal["strict", "numpy"]
 
@@ -28,12 +27,8 @@ _core.set_context_variable(_context)
 by_numpy = _core.by_numpy
 
 
-def apply(op: str, *operands: Handle | bool | float) -> Handle:
-    """A function of the op table, under the rule of promotion of its operands."""
-    made = _core.promoted(op, *operands)
-    if made is None:
-        made = found("apply by NumPy's rule")(op, operands)
-    return made
+#: A function of the op table, under the rule of promotion of its operands.
+apply = _core.promoted
 
 
 def threads() -> int | None:
@@ -80,11 +75,10 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     """Sets how dtypes promote, what evaluations of arrays mean, and how many threads they take: from now on, or after `with` to the
     end of the block. What is not given stays as it is.
 
-    `promotion="strict"`, the default, is the Array API standard's: operands of different kinds (bools, integers,
-    floats), and uint64 with a signed integer, are a TypeError that says which cast to write. `promotion="numpy"` is
-    NumPy's, for operators and for the functions of this namespace: `int64 * 2.5` is float64, bools are added up.
-    Libraries that were written for NumPy's arrays, such as xarray, expect it. Arrays that are chunks of Dask's have NumPy's rule
-    whatever is set, and so has what is made of them.
+    `promotion="numpy"`, the default, is NumPy 2's, for operators and for the functions of this namespace: `int64 * 2.5` is float64.
+    `promotion="strict"` is the Array API standard's: operands of different kinds (bools, integers, floats), and uint64 with a
+    signed integer, are a TypeError that says which cast to write. Arrays that are chunks of Dask's have NumPy's rule whatever is
+    set, and so has what is made of them.
 
     `accuracy` ("fast" or "nearest") and `contract` (whether products that are added are rounded once, with their sum) are
     options of every evaluation of arrays that is not given its own. Functions made by `jit`, and numexpr's, have their own.
@@ -96,9 +90,13 @@ class set_options:  # noqa: N801  a function to its callers, and a context
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.array([1, 2]))
-    >>> with bl.set_options(promotion="numpy"):
-    ...     (x * 2.5).tolist()
+    >>> (x * 2.5).tolist()
     [2.5, 5.0]
+    >>> with bl.set_options(promotion="strict"):
+    ...     x * 2.5
+    Traceback (most recent call last):
+        ...
+    broadloom.DTypeError: multiply: int64 with the literal 2.5; write astype(x, float64), or promote as NumPy does (promotion=numpy); int64 holds no 2.5
     >>> y = bl.asarray(np.array([0.1, 3.0]))
     >>> with bl.set_options(contract=True):
     ...     (y * y - y * y).tolist()

@@ -21,6 +21,7 @@ from broadloom._dtypes import bool as bool_
 from broadloom._dtypes import dtype_of
 from broadloom._joining import concat
 from broadloom._operators import OverArrays, handle_of
+from broadloom._signatures import take_numpys_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -367,3 +368,6 @@ def diff(
     for _ in range(times):
         array = Array._of(_differences(array._operand(), at % rank))
     return array
+
+
+take_numpys_arguments(globals(), __all__)

@@ -16,6 +16,7 @@ from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, one_axis, promoted
 from broadloom._registry import registered
+from broadloom._signatures import take_numpys_arguments
 
 __all__ = [
     "argsort",
@@ -197,25 +198,21 @@ def unique_values(x: Array, /) -> Array:
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
-    """The elements at indices along an axis, which may be left out if there is only one; negative indices count
-    from the end. Evaluates its operands and is computed by NumPy.
+    """The elements at indices along an axis, or in row-major order without one; negative indices count from the end. Evaluates
+    its operands and is computed by NumPy.
 
-    `indices`, of one axis, are integers.
+    `indices` are integers; the axis is replaced by theirs.
 
-    Raises IndexError for an index that is out of range, ValueError if there is no such axis or if it is left out of
-    several, TypeError for indices that are not integers.
+    Raises IndexError for an index that is out of range, ValueError if there is no such axis, TypeError for indices that are not
+    integers.
 
     >>> bl.take(bl.asarray([[1, 2, 3], [4, 5, 6]]), bl.asarray([2, 0]), axis=1)
     Array([[3, 1],
            [6, 4]], dtype=int64)
     """
     values, numbers = values_of(x), _integers("take", indices)
-    if numbers.ndim != 1:
-        raise ValueError(f"take: the indices have one axis, these have {numbers.ndim}")
-    if axis is None and values.ndim != 1:
-        raise ValueError(f"take: which of {values.ndim} axes?")
-    axis = one_axis("take", 0 if axis is None else axis, values.ndim)
-    return array_over(np.take(values, numbers, axis=axis), x)
+    at = None if axis is None else one_axis("take", axis, values.ndim)
+    return array_over(np.take(values, numbers, axis=at), x)
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
@@ -303,3 +300,6 @@ def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarra
     if dtype == np.bool_:
         raise TypeError(f"{name}: the arrays are bool, expected numbers")
     return a, b
+
+
+take_numpys_arguments(globals(), __all__)

@@ -16,7 +16,6 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
-from broadloom._registry import registered
 
 Number = bool | int | float
 
@@ -109,73 +108,14 @@ def common_dtype(*operands: Operand) -> np.dtype[Any]:
 
 def _apply(op: str) -> Build:
     def build(*operands: Handle | Number) -> Handle:
-        return _core.apply(op, *operands)
+        return _core.apply(op, *operands, numpy_promotion=True)
 
     return build
-
-
-def _for_bools(numbers: str, bools: str) -> Build:
-    """One function for numbers, another for truth values."""
-
-    def build(*operands: Handle | Number) -> Handle:
-        is_bool = all(kind(x) == BOOL for x in operands)
-        return _core.apply(bools if is_bool else numbers, *operands)
-
-    return build
-
-
-def _identity_of_bools(numbers: str) -> Build:
-    def build(x: Handle) -> Handle:
-        return x if x.dtype == BOOL else _core.apply(numbers, x)
-
-    return build
-
-
-def _bools_as_integers(op: str) -> Build:
-    """Truth values are compared and classified as 0 and 1."""
-
-    def build(*operands: Handle | Number) -> Handle:
-        if all(kind(x) == BOOL for x in operands):
-            return _core.apply(op, *operands_as(np.dtype(np.uint8), *operands))
-        return _core.apply(op, *operands)
-
-    return build
-
-
-#: The comparison with exchanged operands.
-_EXCHANGED = {
-    "equal": "equal",
-    "not_equal": "not_equal",
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-}
-
-
-def _comparison(op: str) -> Build:
-    """Comparisons are exact for int64 with uint64 too, which have no common integer dtype."""
-    same = _bools_as_integers(op)
-
-    def build(a: Handle | Number, b: Handle | Number) -> Handle:
-        if isinstance(a, Handle) and isinstance(b, Handle) and a.dtype.kind != b.dtype.kind:
-            return _mixed_signs(a, b, op) if a.dtype.kind == "i" else _mixed_signs(b, a, _EXCHANGED[op])
-        return same(a, b)
-
-    return build
-
-
-def _mixed_signs(signed: Handle, unsigned: Handle, op: str) -> Handle:
-    is_negative = _core.apply("less", signed, 0)
-    of_others = _core.apply(op, converted(signed, np.dtype(np.uint64)), converted(unsigned, np.dtype(np.uint64)))
-    if op in ("less", "less_equal", "not_equal"):
-        return _core.apply("logical_or", is_negative, of_others)
-    return _core.apply("logical_and", _core.apply("logical_not", is_negative), of_others)
 
 
 def _without_nan(op: str) -> Build:
     """`fmax` and `fmin`: the other operand where one is NaN."""
-    extreme = _for_bools(op, "logical_or" if op == "maximum" else "logical_and")
+    extreme = _apply(op)
 
     def build(a: Handle | Number, b: Handle | Number) -> Handle:
         made = extreme(a, b)
@@ -195,19 +135,14 @@ def _scaled(factor: float) -> Build:
     return build
 
 
-def _of_truth(op: str) -> Build:
-    """Logical functions take numbers of any dtype: everything but 0 is true."""
-
-    def build(*operands: Handle | Number) -> Handle:
-        return _core.apply(op, *(converted(x, BOOL) if isinstance(x, Handle) else bool(x) for x in operands))
-
-    return build
-
-
 def _reciprocal(x: Handle) -> Handle:
     if x.dtype.kind != "f":
         raise Unsupported
     return _core.apply("reciprocal", x)
+
+
+def _conjugate(x: Handle) -> Handle:
+    return x if x.dtype == BOOL else _core.apply("positive", x)
 
 
 def _power(base: Handle | Number, exponent: Handle | Number) -> Handle:
@@ -258,26 +193,32 @@ UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
             "bitwise_and",
             "bitwise_or",
             "bitwise_xor",
+            "logical_and",
+            "logical_not",
+            "logical_or",
+            "logical_xor",
+            "add",
+            "multiply",
+            "maximum",
+            "minimum",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "signbit",
+            "equal",
+            "not_equal",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
         )
     },
-    **{getattr(np, name): _of_truth(name) for name in ("logical_and", "logical_not", "logical_or", "logical_xor")},
     np.reciprocal: _reciprocal,
-    np.add: _for_bools("add", "logical_or"),
-    np.multiply: _for_bools("multiply", "logical_and"),
-    np.maximum: _for_bools("maximum", "logical_or"),
-    np.minimum: _for_bools("minimum", "logical_and"),
     np.fmax: _without_nan("maximum"),
     np.fmin: _without_nan("minimum"),
-    np.absolute: _identity_of_bools("abs"),
+    np.absolute: _apply("abs"),
     np.fabs: _apply("abs"),
-    np.conjugate: _identity_of_bools("positive"),
-    np.ceil: _identity_of_bools("ceil"),
-    np.floor: _identity_of_bools("floor"),
-    np.trunc: _identity_of_bools("trunc"),
-    np.isfinite: _bools_as_integers("isfinite"),
-    np.isinf: _bools_as_integers("isinf"),
-    np.isnan: _bools_as_integers("isnan"),
-    np.signbit: _apply("signbit"),
+    np.conjugate: _conjugate,
     np.rint: _apply("round"),
     np.power: _power,
     np.float_power: _apply("pow"),
@@ -296,25 +237,6 @@ UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
     np.radians: _scaled(math.pi / 180),
     np.deg2rad: _scaled(math.pi / 180),
     np.divmod: _quotient_and_remainder,
-    **{getattr(np, name): _comparison(name) for name in _EXCHANGED},
-}
-
-
-#: The op table's functions by their names in it, of which NumPy has one too.
-NAMES: dict[str, np.ufunc] = {
-    **{ufunc.__name__: ufunc for ufunc in UFUNCS},
-    "abs": np.absolute,
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "atanh": np.arctanh,
-    "bitwise_invert": np.invert,
-    "bitwise_left_shift": np.left_shift,
-    "bitwise_right_shift": np.right_shift,
-    "pow": np.power,
 }
 
 
@@ -372,16 +294,3 @@ def call(
     if isinstance(made, Handle):
         return (converted(made, results[0]),)
     return tuple(converted(x, dtype) for x, dtype in zip(made, results, strict=True))
-
-
-@registered("apply by NumPy's rule")
-def apply_by_numpy(op: str, operands: tuple[Handle | Number, ...]) -> Handle:
-    """A function of the op table in NumPy's dtypes."""
-    ufunc = NAMES.get(op)
-    # The engine knows which of the inputs of a traced function are numbers of Python's.
-    if ufunc is not None and not any(isinstance(x, Handle) and x.is_symbolic for x in operands):
-        try:
-            return call(ufunc, operands)[0]
-        except Unsupported:
-            pass
-    return _core.apply(op, *operands, numpy_promotion=True)

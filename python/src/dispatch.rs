@@ -20,7 +20,7 @@ use crate::entry::{Argument, Entry, Source, shapes_of};
 use crate::error::OrRaise;
 use crate::kernel::{Results, given_results, results, writeable};
 use crate::memory::{NumpyMemory, changed};
-use crate::number::number;
+use crate::number::{bits, number};
 use crate::options::{Context, current};
 use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
@@ -108,11 +108,11 @@ struct Asked {
 }
 
 impl Asked {
-    /// The form as one number, 0 for the usual call.
+    /// All of it as one number, 0 for the usual call: of the usual form, by NumPy's rule, without a number of threads.
     #[inline]
     fn tag(self) -> u64 {
         let threads = self.context.threads.map_or(0, |threads| threads.min(1 << 30) as u64);
-        u64::from(self.form) << 32 | threads << 1 | u64::from(self.context.by_numpy)
+        u64::from(self.form) << 32 | threads << 1 | u64::from(!self.context.by_numpy)
     }
 }
 
@@ -347,9 +347,9 @@ impl Known {
                 },
                 Source::Computed(function) => number(&function.bind(py).call1(args)?)?,
             };
-            let value = value.to_dtype(port.dtype).or_raise()?;
+            let value = bits(value, port.dtype)?;
             given.push(Given::Copied(scratch.len(), port.dtype.size()));
-            scratch.push(value.bits);
+            scratch.push(value);
         }
         Ok((scratch, given))
     }

@@ -6,7 +6,7 @@ use broadloom::{Array, Dim, Literal, Over, Promotion, Range, with_promotion};
 use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice, PyTuple};
+use pyo3::types::{PyDict, PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 use crate::dtype;
@@ -54,7 +54,7 @@ impl Handle {
     /// This as an operand.
     pub fn operand(&self) -> Operand {
         let Handle { array, work, origin, by_numpy } = self.clone();
-        Operand { array, is_number: false, work, origin, by_numpy }
+        Operand { array, is_number: false, is_huge: false, work, origin, by_numpy }
     }
 
     /// Whether operators of it promote by NumPy's rule, whatever is set.
@@ -546,6 +546,15 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
         return Ok(handle.get().operand());
     }
-    let array = Array::scalar(number(object)?);
-    Ok(Operand { array, is_number: true, work: Work::default(), origin: Origin::Generated, by_numpy: false })
+    let number = number(object)?;
+    let is_huge = matches!(number, Literal::Float(_)) && object.is_instance_of::<PyInt>();
+    let array = Array::scalar(number);
+    Ok(Operand {
+        array,
+        is_number: true,
+        is_huge,
+        work: Work::default(),
+        origin: Origin::Generated,
+        by_numpy: false,
+    })
 }

@@ -1,11 +1,13 @@
 //! Numbers of Python's as literals.
 
-use broadloom::Literal;
-use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError};
+use broadloom::{DType, Literal};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-/// A number of Python's: bool, int or float.
+use crate::error::OrRaise;
+
+/// A number of Python's: bool, int or float. An integer of more than 128 bits is a float: no dtype of integers holds it.
 pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if let Ok(value) = object.cast::<PyBool>() {
         return Ok(Literal::Bool(value.is_true()));
@@ -18,14 +20,25 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
         if let Ok(value) = object.extract::<i64>() {
             return Ok(Literal::Int(i128::from(value)));
         }
-        let value = object.extract::<i128>();
-        return value
-            .map(Literal::Int)
-            .map_err(|_| PyOverflowError::new_err("the integer is beyond what any dtype holds"));
+        if let Ok(value) = object.extract::<i128>() {
+            return Ok(Literal::Int(value));
+        }
+        let beyond = || PyValueError::new_err("an integer of this size cannot be represented as float64");
+        return object.extract::<f64>().map(Literal::Float).map_err(|_| beyond());
     }
     let kind = object.get_type().name()?;
     if kind == "complex" {
         return Err(PyNotImplementedError::new_err("there are no complex numbers in broadloom"));
     }
     Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
+}
+
+/// The bits of a number as the dtype that it has in a kernel. In a kernel that promotes as NumPy does, a bool may be a 0 or 1 of
+/// another dtype.
+pub fn bits(value: Literal, dtype: DType) -> PyResult<u64> {
+    let value = match value {
+        Literal::Bool(value) if dtype != DType::Bool => Literal::Int(value.into()),
+        other => other,
+    };
+    Ok(value.to_dtype(dtype).or_raise()?.bits)
 }

@@ -1,6 +1,6 @@
 //! Operations on handles and numbers: functions of the op table under a rule of promotion, and evaluation of several at once.
 
-use broadloom::{Array, Op, Promotion, with_promotion};
+use broadloom::{Array, Literal, Op, Promotion, with_promotion};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -21,15 +21,14 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
     applied(op, operands_of(operands)?, mode)
 }
 
-/// A function of the op table, of handles and numbers, by the standard's rule; None where NumPy's rule holds, which Python applies.
+/// A function of the op table, of handles and numbers, by the rule of promotion that holds: NumPy's, if one of the handles has it or it is
+/// set, else the standard's.
 #[pyfunction]
 #[pyo3(signature = (op, *operands))]
-pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Option<Handle>> {
+pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Handle> {
     let given = operands_of(operands)?;
-    if given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy {
-        return Ok(None);
-    }
-    applied(op, given, Promotion::Strict).map(Some)
+    let by_numpy = given.iter().any(|operand| operand.by_numpy) || current(py)?.by_numpy;
+    applied(op, given, if by_numpy { Promotion::NumPy } else { Promotion::Strict })
 }
 
 /// Whether NumPy's rule of promotion holds for operators of these handles: one of them has it, or it is set.
@@ -46,9 +45,24 @@ fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>
     operands.iter().map(|given| operand(&given)).collect()
 }
 
-fn applied(op: &str, given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
+/// Among integers, an integer that no dtype holds is as any other: comparisons are exact, and others an error.
+#[cold]
+fn among_integers(given: &mut [Operand]) {
+    if given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float()) {
+        return;
+    }
+    for operand in given.iter_mut().filter(|operand| operand.is_huge) {
+        let is_negative = operand.array.item::<f64>().is_ok_and(|value| value < 0.0);
+        operand.array = Array::scalar(Literal::Int(if is_negative { i128::MIN } else { i128::MAX }));
+    }
+}
+
+fn applied(op: &str, mut given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
     let op =
         Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
+    if given.iter().any(|operand| operand.is_huge) {
+        among_integers(&mut given);
+    }
     let by_numpy = given.iter().any(|operand| operand.by_numpy);
     let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));
     let origin = given.iter().fold(Origin::Generated, |origin, operand| origin.joined(&operand.origin));

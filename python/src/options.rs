@@ -16,12 +16,12 @@ static NEAREST: AtomicBool = AtomicBool::new(false);
 static CONTRACT: AtomicBool = AtomicBool::new(false);
 
 /// Whether operators promote by NumPy's rule where their operands don't say: the process's.
-static BY_NUMPY: AtomicBool = AtomicBool::new(false);
+static BY_NUMPY: AtomicBool = AtomicBool::new(true);
 
 /// Whether options were ever made for a context.
 static HAS_CONTEXTS: AtomicBool = AtomicBool::new(false);
 
-/// Whether the process's rule was ever set, or options made for a context. Until then no call asks for them.
+/// Whether the process's rule was ever set to the standard's, or options made for a context. Until then no call asks for them.
 static IS_ASKED_FOR: AtomicBool = AtomicBool::new(false);
 
 /// The context variable of Python's that has the options of the context at hand.
@@ -29,7 +29,7 @@ static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The options of a context (`contextvars`): of a task, or of a block of `set_options`, and what runs in copies of their context.
 #[pyclass(frozen, get_all, module = "broadloom._core")]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Context {
     /// Operators promote by NumPy's rule, whatever the process's is.
     pub by_numpy: bool,
@@ -64,7 +64,7 @@ pub fn current(py: Python<'_>) -> PyResult<Context> {
     // PERF: a short call takes a quarter of a microsecond.
     match IS_ASKED_FOR.load(Ordering::Relaxed) {
         true => what_is_set(py),
-        false => Ok(Context::default()),
+        false => Ok(Context { by_numpy: true, threads: None }),
     }
 }
 
@@ -75,8 +75,10 @@ fn what_is_set(py: Python<'_>) -> PyResult<Context> {
     }
     let Some(variable) = VARIABLE.get(py) else { return Ok(Context { by_numpy, threads: None }) };
     let value = variable.bind(py).call_method0(intern!(py, "get"))?;
-    let of_context =
-        value.cast_exact::<Context>().map_or_else(|_| Context::default(), |context| *context.get());
+    let of_context = match value.cast_exact::<Context>() {
+        Ok(context) => *context.get(),
+        Err(_) => Context { by_numpy: false, threads: None },
+    };
     Ok(Context { by_numpy: by_numpy || of_context.by_numpy, ..of_context })
 }
 
@@ -86,7 +88,7 @@ fn what_is_set(py: Python<'_>) -> PyResult<Context> {
 pub fn set_promotion(by_numpy: Option<bool>) -> bool {
     match by_numpy {
         Some(to) => {
-            IS_ASKED_FOR.fetch_or(to, Ordering::Relaxed);
+            IS_ASKED_FOR.fetch_or(!to, Ordering::Relaxed);
             BY_NUMPY.swap(to, Ordering::Relaxed)
         }
         None => BY_NUMPY.load(Ordering::Relaxed),

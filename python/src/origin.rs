@@ -96,6 +96,8 @@ pub struct Operand {
     pub array: Array<'static>,
     /// A number of Python's.
     pub is_number: bool,
+    /// An integer of Python's beyond 128 bits, rounded to a float.
+    pub is_huge: bool,
     pub work: Work,
     pub origin: Origin,
     /// It promotes by NumPy's rule.

@@ -24,7 +24,7 @@ use crate::entry::{Argument, Entry, Source, only};
 use crate::error::OrRaise;
 use crate::kernel::Results;
 use crate::memory::{self, Axes};
-use crate::number::number;
+use crate::number::{bits, number};
 use crate::run::compute;
 
 /// Inputs up to so many words of 8 bytes in all are copied.
@@ -398,6 +398,6 @@ fn converted(object: &Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<u64> {
     let value = number(object)?;
     match (value, dtype) {
         (Literal::Float(value), DType::Float64) => Ok(value.to_bits()),
-        _ => Ok(value.to_dtype(dtype).or_raise()?.bits),
+        _ => bits(value, dtype),
     }
 }

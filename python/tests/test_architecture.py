@@ -52,6 +52,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_manipulation",
         "_operands",
         "_reductions",
+        "_signatures",
         "_through_numpy",
         "fft",
         "linalg",

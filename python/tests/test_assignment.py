@@ -62,8 +62,8 @@ class Pairs:
         shift = self.choice.randrange(LENGTH)
         made = [
             (x + y, x_copy + y_copy),
-            (x[...], x_copy.copy()),
-            (x[::-1], x_copy[::-1].copy()),
+            (+x[...], x_copy.copy()),
+            (+x[::-1], x_copy[::-1].copy()),
             (bl.asarray(x, copy=True), x_copy.copy()),
             (bl.roll(x, shift), np.roll(x_copy, shift)),
             (bl.asarray(np.asarray(x)) * 1, x_copy.copy()),
@@ -206,3 +206,90 @@ class Stopped:
         raise KeyboardInterrupt
 
     evaluate_into = to_numpy = evaluate
+
+
+# Views.
+
+
+def write_elements(x: Any) -> None:
+    x[0][1] = 99
+
+
+def write_a_transpose(x: Any) -> None:
+    x.T[0] = 5
+
+
+def write_rows(x: Any) -> None:
+    for row in x:
+        row[2] = -1
+
+
+def write_views_of_views(x: Any) -> None:
+    x[0][::2][1] = 3
+    x.T.T[1][0] = 4
+    x[None][0, 0, 0] = 13
+
+
+def write_with_arrays_as_keys(x: Any) -> None:
+    x[0][x[0] > 1] = 1
+    x[1][[0, 2]] = [7, 8]
+
+
+def write_what_methods_give(x: Any) -> None:
+    x.reshape(-1)[3] = 8
+    x.ravel()[4] = 9
+    x.swapaxes(0, 1)[2] = 11
+    x[None].squeeze()[0, 1] = 12
+    x.transpose()[1, 1] = 14
+
+
+def write_in_place(x: Any) -> None:
+    x[1].fill(2)
+    x[:, 1].sort()
+
+
+def write_a_view_twice(x: Any) -> None:
+    row = x[1]
+    row[0] = 21
+    row[1:] = row[:2] + 1
+    assert row.tolist() == x[1].tolist()
+
+
+def write_to_a_copy(x: Any) -> None:
+    x[[0, 1]][0] = 100
+    x[x > 2][0] = 100
+    x[0].copy()[0] = 100
+    x.flatten()[0] = 100
+
+
+WRITES = [value for name, value in sorted(globals().items()) if name.startswith("write_")]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_to_views_reach_the_array_as_numpys_do(write: Any) -> None:
+    memory = np.arange(6.0).reshape(2, 3)
+    expected = memory.copy()
+    write(expected)
+    for x in (bl.asarray(memory), bl.asarray(memory - 1) + 1):
+        before = x * 1
+        write(x)
+        assert x.tolist() == expected.tolist()
+        assert before.tolist() == np.arange(6.0).reshape(2, 3).tolist()
+    assert memory.tolist() == np.arange(6.0).reshape(2, 3).tolist()
+
+
+def test_an_operator_in_place_gives_a_view_values_of_its_own() -> None:
+    x = bl.asarray([[1, 2], [3, 4]])
+    row = x[0]
+    row *= 2
+    row[0] = 9
+    assert row.tolist() == [9, 4] and x.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_write_through_a_view_without_common_memory_is_an_error() -> None:
+    x = bl.asarray(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(ValueError, match="no memory in common"):
+        x.T.reshape(-1)[0] = 1
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(ValueError, match="traced"):
+        bl.jit(lambda x: x[0].__setitem__(0, 1))(np.ones((2, 2)))

@@ -47,6 +47,7 @@ def test_result_type(of: tuple[Any, ...], expected: Any) -> None:
 @pytest.mark.parametrize(
     "of", [(bl.int8, bl.float32), (bl.uint64, bl.int8), (bl.bool, bl.int8), (bl.int8, 1.0), (bl.bool, 1)]
 )
+@pytest.mark.usefixtures("strict")
 def test_kinds_do_not_promote(of: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError, match="result_type"):
         bl.result_type(*of)

@@ -99,6 +99,7 @@ def test_bits() -> None:
     check(bl.bitwise_left_shift(x, 16), np.array([0, 0], dtype=np.int16))
 
 
+@pytest.mark.usefixtures("strict")
 def test_logic() -> None:
     x, y = bl.asarray([True, True, False, False]), bl.asarray([True, False, True, False])
     assert bl.logical_and(x, y).tolist() == [True, False, False, False]
@@ -157,6 +158,7 @@ def test_clip() -> None:
     assert bl.clip(x, bl.asarray([[0.0], [4.0]])).shape == (2, 4)
 
 
+@pytest.mark.usefixtures("strict")
 def test_fma_rounds_once() -> None:
     x = [0.1, 3.0, -1.7]
     lost = [float(Fraction(y) ** 2 - Fraction(y * y)) for y in x]
@@ -179,6 +181,7 @@ def test_contraction_is_an_option_of_evaluations() -> None:
         bl.set_options(accuracy="high")  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("strict")
 def test_where() -> None:
     condition = bl.asarray([True, False])
     check(bl.where(condition, bl.asarray([1, 2], dtype=bl.int8), 5), np.array([1, 5], dtype=np.int8))
@@ -204,6 +207,7 @@ def test_functions_of_numbers_alone_give_arrays_of_their_own_dtype() -> None:
         bl.sqrt([4.0])  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("strict")
 def test_functions_of_floats_do_not_take_integers() -> None:
     with pytest.raises(TypeError, match="astype"):
         bl.sin(bl.asarray([1]))
@@ -221,6 +225,7 @@ def test_promotion_within_a_kind_is_to_the_wider(names: list[str]) -> None:
             assert made.dtype == np.dtype(names[max(i, j)])
 
 
+@pytest.mark.usefixtures("strict")
 def test_promotion_of_signed_and_unsigned() -> None:
     for i, unsigned in enumerate(UNSIGNED[:3]):
         for j, signed in enumerate(SIGNED):

@@ -88,6 +88,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[bl.Error], type[Exception], str |
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("strict")
 def test_an_error_has_the_class_of_its_kind_and_says_what_it_is_about(name: str) -> None:
     fails, kind, of_python, operation, operands, axis = CASES[name]
     with pytest.raises(of_python) as found:
@@ -123,6 +124,7 @@ def test_an_error_of_a_text_knows_its_place() -> None:
     assert error.help is None or error.help in str(error)
 
 
+@pytest.mark.usefixtures("strict")
 def test_advice_is_an_attribute() -> None:
     with pytest.raises(bl.DTypeError) as found:
         X * 2.5

@@ -99,6 +99,7 @@ def test_broadcast_arrays_gives_a_list_of_arrays_with_their_dtypes() -> None:
         bl.broadcast_arrays(bl.asarray(ROW), bl.asarray(ROW[:2]))
 
 
+@pytest.mark.usefixtures("strict")
 def test_joined_arrays_have_the_dtype_that_theirs_promote_to() -> None:
     small, wide = bl.asarray(np.array([-1], np.int8)), bl.asarray(np.array([200], np.uint8))
     for joined in (bl.concat([small, wide]), bl.stack([small, wide])):

@@ -121,6 +121,7 @@ def test_axes_that_there_are_not(axis: Any) -> None:
         bl.sum(bl.asarray(VALUES), axis=axis)
 
 
+@pytest.mark.usefixtures("strict")
 def test_sums_of_bools_count_them() -> None:
     values = np.array([[True, True, False], [True, True, True]])
     x = bl.asarray(values)

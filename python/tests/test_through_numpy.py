@@ -148,6 +148,7 @@ def test_matrix_products(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> Non
         assert np.array_equal(np.asarray(got), expected)
 
 
+@pytest.mark.usefixtures("strict")
 def test_products_promote_as_operators_do() -> None:
     a, b = bl.asarray(np.array([100], np.int8)), bl.asarray(np.array([200], np.uint8))
     assert bl.matmul(a, b).dtype == np.int16

@@ -11,8 +11,9 @@ use broadloom_math::{DType, Kind};
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fold;
 use crate::op::{Arity, Law, Op};
-use crate::scalar::Literal;
+use crate::scalar::{Literal, Scalar};
 use crate::shape::{BroadcastError, Shape};
 use crate::symbol::{Dim, Dims};
 
@@ -22,9 +23,12 @@ pub enum Promotion {
     /// The Array API standard's rules: different kinds are an error.
     #[default]
     Strict,
-    /// NumPy 2's rules; integer arguments of float functions become float64.
+    /// NumPy 2's rules: integers of 8 bits, and bools, become float16 for a float function, of 16 bits float32, others float64.
     NumPy,
 }
+
+/// The advice to use an option, which has this name in every face.
+const BY_NUMPY: &str = "promote as NumPy does (promotion=numpy)";
 
 /// An operand as inference sees it.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +102,8 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
     let operand = accepted(op, promote(op, promoted, mode)?, promoted, mode)?;
     for x in promoted {
         if let Operand::Literal(literal) = x {
-            literal.to_dtype(operand).map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
+            self::literal(*literal, operand, mode)
+                .map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
         }
     }
     let (shape, dims) = broadcast(op.name(), operands)?;
@@ -297,9 +302,9 @@ fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
             )
             .with_help(match literal {
                 Literal::Float(_) => {
-                    format!("write astype(x, float64), or promote as NumPy does; {dtype} holds no {literal}")
+                    format!("write astype(x, float64), or {BY_NUMPY}; {dtype} holds no {literal}")
                 }
-                _ => format!("a literal of the kind of {dtype} is needed"),
+                _ => format!("write a literal of the kind of {dtype}, or {BY_NUMPY}"),
             })
         })?;
     }
@@ -316,10 +321,8 @@ fn all_literals(
     let dtype = literals.clone().map(Literal::default_dtype).max().unwrap_or(DType::Float64);
     let mut bools = literals.filter(|l| matches!(l, Literal::Bool(_)));
     if mode == Promotion::Strict && dtype != DType::Bool && bools.next().is_some() {
-        return Err(Error::new(
-            ErrorKind::DType,
-            format!("{op}: {} mix bool and numbers", list(operands, |_| true)),
-        ));
+        let why = format!("{op}: {} mix bool and numbers", list(operands, |_| true));
+        return Err(Error::new(ErrorKind::DType, why).with_help(format!("write numbers, or {BY_NUMPY}")));
     }
     Ok(dtype)
 }
@@ -337,6 +340,30 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     }
 }
 
+/// A literal as an element of the dtype that it was promoted to. By NumPy's rule it may be rounded to infinity, and a bool is 0 or 1.
+///
+/// # Errors
+/// [`ErrorKind::Literal`], naming the literal and the dtype.
+pub fn literal(x: Literal, dtype: DType, mode: Promotion) -> Result<Scalar> {
+    match x.to_dtype(dtype) {
+        Err(_) if mode == Promotion::NumPy && (dtype.is_float() || matches!(x, Literal::Bool(_))) => {
+            Ok(converted(x, dtype))
+        }
+        made => made,
+    }
+}
+
+/// A literal as an element of any dtype, as `astype` converts it: a float saturates, an integer wraps.
+pub fn converted(x: Literal, dtype: DType) -> Scalar {
+    match x {
+        Literal::Bool(x) => fold::cast(Scalar::of(x), dtype),
+        Literal::Float(x) => fold::cast(Scalar::of(x), dtype),
+        Literal::Int(x) if dtype == DType::Bool => Scalar::of(x != 0),
+        Literal::Int(x) if dtype.is_float() => fold::cast(Scalar::of(x as f64), dtype),
+        Literal::Int(x) => fold::cast(Scalar::of(x as u64), dtype),
+    }
+}
+
 /// The dtype that two arrays' dtypes promote to; `None` where the mode says that they don't.
 pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     use DType::*;
@@ -351,14 +378,16 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
             _ => numpy.then_some(Float64),
         },
         (Kind::Bool, _) => numpy.then_some(high),
-        // The least float that holds every value of the integer dtype, as NumPy sees it.
-        _ => numpy.then(|| {
-            high.max(match low.size() {
-                1 => Float16,
-                2 => Float32,
-                _ => Float64,
-            })
-        }),
+        _ => numpy.then(|| high.max(least_float(low))),
+    }
+}
+
+/// The least float that holds every value of a bool or integer dtype, as NumPy sees it: float64 holds those of 64 bits.
+fn least_float(dtype: DType) -> DType {
+    match dtype.size() {
+        1 => DType::Float16,
+        2 => DType::Float32,
+        _ => DType::Float64,
     }
 }
 
@@ -371,7 +400,7 @@ fn mixed(op: Op, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
         }
         _ => format!("write astype(x, {high}) for the {low} operand"),
     };
-    Error::new(ErrorKind::DType, message).with_help(help)
+    Error::new(ErrorKind::DType, message).with_help(format!("{help}, or {BY_NUMPY}"))
 }
 
 /// The dtype that the op computes in, if it takes the promoted one.
@@ -381,19 +410,29 @@ fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> 
     }
     let float_function = op.dtypes().iter().all(|d| d.is_float());
     let literals_only = operands.iter().all(|x| matches!(x, Operand::Literal(_)));
-    if float_function
-        && dtype.is_integer()
-        && (op.has(Law::Divides) || mode == Promotion::NumPy || literals_only)
-    {
+    if float_function && dtype.is_integer() && (op.has(Law::Divides) || literals_only) {
         return Ok(DType::Float64);
+    }
+    if float_function && mode == Promotion::NumPy {
+        let arrays = || operands.iter().filter_map(Operand::dtype);
+        // An integer literal with bools alone is an int64.
+        let has_int64 = dtype != DType::Bool && arrays().all(|array| array == DType::Bool);
+        return Ok(match arrays().map(least_float).max() {
+            Some(float) if !op.has(Law::Divides) && !has_int64 => float,
+            _ => DType::Float64,
+        });
     }
     let error = Error::new(ErrorKind::DType, format!("{op}: does not take {}", list(operands, |_| true)));
     Err(match dtype {
-        DType::Bool if float_function => {
-            error.with_help("write astype(x, float64), or the float that you mean")
+        _ if float_function => error.with_help(format!("write astype(x, float64), or {BY_NUMPY}")),
+        // NumPy has no negative of bools either.
+        DType::Bool
+            if mode == Promotion::NumPy
+                || matches!(op, Op::Negative | Op::Positive | Op::Sign | Op::Subtract) =>
+        {
+            error.with_help("write astype(x, int8), or the dtype that you mean")
         }
-        DType::Bool => error.with_help("write astype(x, uint8), or the dtype that you mean"),
-        _ if float_function => error.with_help("write astype(x, float64), or promote as NumPy does"),
+        DType::Bool => error.with_help(format!("write astype(x, int8), or {BY_NUMPY}")),
         _ => error.with_help(format!(
             "it takes {}",
             op.dtypes().iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
@@ -524,7 +563,16 @@ mod tests {
         let mut unary = 0;
         for op in Op::ALL.iter().copied().filter(of_floats) {
             unary += usize::from(op.operands() == 1);
-            let result = op.result(DType::Float64).unwrap();
+            // What NumPy 2 computes functions of floats in, by the sizes of integers and bools; quotients are float64.
+            let types = |dtype: DType| {
+                let float = match dtype.size() {
+                    _ if op.has(Law::Divides) => DType::Float64,
+                    1 => DType::Float16,
+                    2 => DType::Float32,
+                    _ => DType::Float64,
+                };
+                Ok((float, op.result(float).unwrap()))
+            };
             for &dtype in DType::ALL.iter().filter(|d| d.is_integer()) {
                 let x = Operand::Array(dtype, &shape);
                 let two = Operand::Literal(Literal::Int(2));
@@ -533,27 +581,28 @@ mod tests {
                     cases.push([vec![x; op.operands() - 1], vec![two]].concat());
                 }
                 for operands in cases {
-                    assert_eq!(typed(op, &operands, Promotion::NumPy), Ok((DType::Float64, result)), "{op}");
+                    assert_eq!(typed(op, &operands, Promotion::NumPy), types(dtype), "{op}");
                     let strict = typed(op, &operands, Promotion::Strict);
                     if op.has(Law::Divides) {
-                        assert_eq!(strict, Ok((DType::Float64, result)), "{op}");
+                        assert_eq!(strict, types(dtype), "{op}");
                         continue;
                     }
                     let given = list(&operands, |_| true);
                     let words = format!(
-                        "{op}: does not take {given}; write astype(x, float64), or promote as NumPy does"
+                        "{op}: does not take {given}; write astype(x, float64), or promote as NumPy does (promotion=numpy)"
                     );
                     let error = strict.expect_err("strict");
                     assert_eq!((error.kind(), error.to_string()), (ErrorKind::DType, words));
                 }
             }
-            // Bool is no number in either mode; literals alone are float64 in both.
+            // Bools are no numbers by the standard's rule; literals alone are float64 by both.
             let bools = vec![Operand::Array(DType::Bool, &shape); op.operands()];
             let literals = vec![Operand::Literal(Literal::Int(2)); op.operands()];
+            let error = typed(op, &bools, Promotion::Strict).expect_err("bool");
+            assert!(error.to_string().contains("write astype(x, float64)"), "{error}");
+            assert_eq!(typed(op, &bools, Promotion::NumPy), types(DType::Bool), "{op}");
             for mode in [Promotion::Strict, Promotion::NumPy] {
-                let error = typed(op, &bools, mode).expect_err("bool");
-                assert!(error.to_string().contains("write astype(x, float64)"), "{error}");
-                assert_eq!(typed(op, &literals, mode), Ok((DType::Float64, result)), "{op}");
+                assert_eq!(typed(op, &literals, mode), types(DType::Int64), "{op}");
             }
         }
         // 22 approximate ones, reciprocal, signbit and sqrt.
@@ -574,7 +623,7 @@ mod tests {
             assert_eq!(
                 meet(DType::Float32, DType::Int32, Promotion::Strict).expect_err("mixed").to_string(),
                 format!(
-                    "{op}: cannot promote float32 and int32; write astype(x, float32) for the int32 operand"
+                    "{op}: cannot promote float32 and int32; write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)"
                 )
             );
         }
@@ -606,19 +655,21 @@ mod tests {
                 [array(Int32), half],
                 Strict,
                 Err(
-                    "pow: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does; int32 holds no 0.5",
+                    "pow: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does (promotion=numpy); int32 holds no 0.5",
                 ),
             ),
             (
                 [array(Int32), array(Float32)],
                 Strict,
-                Err("pow: cannot promote int32 and float32; write astype(x, float32) for the int32 operand"),
+                Err(
+                    "pow: cannot promote int32 and float32; write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)",
+                ),
             ),
             ([array(UInt8), minus], Strict, Err("pow: -1 cannot be represented as uint8")),
             (
                 [array(Bool), array(Bool)],
                 NumPy,
-                Err("pow: does not take bool and bool; write astype(x, uint8), or the dtype that you mean"),
+                Err("pow: does not take bool and bool; write astype(x, int8), or the dtype that you mean"),
             ),
         ] {
             let got = typed(Op::Pow, &operands, mode).map(|(_, out)| out).map_err(|e| e.to_string());
@@ -669,7 +720,7 @@ mod tests {
         );
         assert_eq!(
             message(Op::Add, &[Operand::Array(DType::Int32, &s), Operand::Array(DType::Float32, &s)]),
-            "add: cannot promote int32 and float32; write astype(x, float32) for the int32 operand"
+            "add: cannot promote int32 and float32; write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)"
         );
         assert_eq!(
             message(Op::Add, &[Operand::Array(DType::UInt8, &s), Operand::Literal(Literal::Int(300))]),
@@ -677,7 +728,7 @@ mod tests {
         );
         assert_eq!(
             message(Op::Sqrt, &[Operand::Array(DType::Int32, &s)]),
-            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does"
+            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does (promotion=numpy)"
         );
         assert_eq!(message(Op::Add, &[]), "add takes 2 operands, not 0");
     }

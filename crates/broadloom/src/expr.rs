@@ -10,13 +10,14 @@ use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
 use broadloom_core::rewrite::contract;
 use broadloom_core::scalar::Class;
-use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Kind, Leaf, Operand};
+use crate::numpy_rule;
 use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
@@ -40,6 +41,11 @@ pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
     // Numbers are rounded and folded in the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
+    if promotion() == Promotion::NumPy
+        && let Some(replaced) = numpy_rule::replaced(op, &operands)?
+    {
+        return Ok(replaced);
+    }
     let signature = signature(op, &operands)?;
     let numbers_only = operands.iter().all(|x| x.number().is_some());
     if numbers_only && let Some(folded) = fold_numbers(op, &operands, &signature)? {
@@ -90,7 +96,7 @@ fn typed_operands<'a>(
     dtype: impl Fn(usize) -> DType,
 ) -> Result<Args<Array<'a>>> {
     let typed = operands.into_iter().enumerate().map(|(i, operand)| match operand.number() {
-        Some(x) => Ok(rounded(x.literal().to_dtype(dtype(i))?, x.rounded_by())),
+        Some(x) => Ok(rounded(infer::literal(x.literal(), dtype(i), promotion())?, x.rounded_by())),
         None => Ok(cast(operand.into_array(), dtype(i))),
     });
     typed.collect()
@@ -105,7 +111,7 @@ fn fold_numbers<'a>(
     let mut values: SmallVec<[Scalar; 3]> = SmallVec::new();
     let (mut has_own, mut rounded_by) = (false, None);
     for (i, number) in operands.iter().filter_map(Operand::number).enumerate() {
-        values.push(number.literal().to_dtype(signature.operand(op, i))?);
+        values.push(infer::literal(number.literal(), signature.operand(op, i), promotion())?);
         has_own |= number.own_dtype().is_some();
         rounded_by = rounded_by.or(number.rounded_by());
     }
@@ -159,13 +165,7 @@ pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
 
 /// The literal as an element of the dtype if it fits, and otherwise converted as astype does: a float saturates, an integer wraps.
 fn cast_literal(x: Literal, dtype: DType) -> Scalar {
-    x.to_dtype(dtype).unwrap_or_else(|_| match x {
-        Literal::Bool(x) => fold::cast(Scalar::of(x), dtype),
-        Literal::Float(x) => fold::cast(Scalar::of(x), dtype),
-        Literal::Int(x) if dtype == DType::Bool => Scalar::of(x != 0),
-        Literal::Int(x) if dtype.is_float() => fold::cast(Scalar::of(x as f64), dtype),
-        Literal::Int(x) => fold::cast(Scalar::of(x as u64), dtype),
-    })
+    x.to_dtype(dtype).unwrap_or_else(|_| infer::converted(x, dtype))
 }
 
 /// The array with a dtype of its own: a number takes its default dtype.

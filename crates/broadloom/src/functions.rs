@@ -71,7 +71,7 @@
 //! let Err(error) = n.try_exp() else { panic!("not for integers") };
 //! assert_eq!(
 //!     error.to_string(),
-//!     "exp: does not take int32; write astype(x, float64), or promote as NumPy does"
+//!     "exp: does not take int32; write astype(x, float64), or promote as NumPy does (promotion=numpy)"
 //! );
 //! assert_eq!(n.astype(DType::Float32).exp().dtype(), DType::Float32);
 //! assert_eq!(with_promotion(Promotion::NumPy, || n.exp()).dtype(), DType::Float64);

@@ -157,6 +157,7 @@ mod lower;
 #[cfg(feature = "ndarray")]
 mod ndarray_operators;
 mod number;
+mod numpy_rule;
 pub mod onnx;
 mod operand;
 mod operators;

@@ -3,12 +3,13 @@
 //! [`IntoArray`] makes an [`Operand`] from an array, a reference to one, or a Rust number. A [`Number`] takes the dtype of the
 //! arrays that it is combined with; it keeps its Rust type for expressions of numbers only.
 
-use broadloom_core::infer::pair;
+use broadloom_core::infer::{self, pair};
 use broadloom_core::op::Arity;
 use broadloom_core::{DType, Error, Literal, Op, Promotion, Result};
 use broadloom_math::f16;
 
 use crate::array::{Array, Operand};
+use crate::promote::promotion;
 use crate::weak::{Number, for_each_number};
 
 /// The types of operands: an [`Array`], a reference to one, or a Rust number.
@@ -91,7 +92,7 @@ pub(crate) fn check_numbers(op: Op, operands: &[Operand<'_>], dtype: DType) -> R
     let first = usize::from(op.arity() == Arity::Choice);
     for number in operands.iter().skip(first).filter_map(Operand::number) {
         let refused = |e: Error| Error::new(e.kind(), format!("{op}: {}", e.message()));
-        number.literal().to_dtype(dtype).map_err(refused)?;
+        infer::literal(number.literal(), dtype, promotion()).map_err(refused)?;
     }
     Ok(())
 }

@@ -478,7 +478,7 @@ def test_arrays_of_pyarrow_as_arguments() -> None:
 
 def test_numpys_promotion() -> None:
     x = NullableArray([1, 2], [True, False])
-    with pytest.raises(TypeError, match="astype"):
+    with bl.set_options(promotion="strict"), pytest.raises(TypeError, match="astype"):
         x * 2.5
     with bl.set_options(promotion="numpy"):
         assert (x * 2.5).tolist() == [2.5, None] and bl.exp(x).dtype == np.float64

@@ -49,8 +49,16 @@ fn expressions() {
         ("sqrt(x, y)", 2, "`sqrt(x)` takes 1 argument, but is given 2"),
         ("where(x)", 2, "`where(condition, x2, x3)` takes 3 arguments, but is given 1"),
         ("astype(x, float31)", 2, "did you mean `float32`?"),
-        ("true + 1", 2, "add: true and 1 mix bool and numbers"),
-        ("x * (true + 1)", 2, "add: true and 1 mix bool and numbers"),
+        (
+            "true + 1",
+            2,
+            "add: true and 1 mix bool and numbers; write numbers, or promote as NumPy does (promotion=numpy)",
+        ),
+        (
+            "x * (true + 1)",
+            2,
+            "add: true and 1 mix bool and numbers; write numbers, or promote as NumPy does (promotion=numpy)",
+        ),
         // Wrong with these files.
         ("i + x", 1, "add: cannot promote int32 and float32"),
         ("x * y", 1, "multiply: cannot broadcast float32[3] with float32[2,2] (axis -1: 3 and 2)"),
@@ -108,7 +116,7 @@ error: add: cannot promote float32 and int32
    │        │
    │        ╰──── int32[3]
    │
-   │ Help: write astype(x, float32) for the int32 operand
+   │ Help: write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)
 ───╯
 "
     );

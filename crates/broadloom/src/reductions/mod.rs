@@ -170,7 +170,7 @@ fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
         return Ok((expr::cast(x, DType::Float64), DType::Float64));
     }
     Err(Error::new(ErrorKind::DType, format!("{name}: does not take {dtype}"))
-        .with_help("write astype(x, float64), or promote as NumPy does"))
+        .with_help("write astype(x, float64), or promote as NumPy does (promotion=numpy)"))
 }
 
 /// The sum of floats in their own dtype.

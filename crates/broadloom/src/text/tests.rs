@@ -127,28 +127,28 @@ fn errors_have_places() {
         (
             "i[**]0.5",
             ErrorKind::DType,
-            "pow: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does; int32 holds no 0.5",
+            "pow: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does (promotion=numpy); int32 holds no 0.5",
         ),
         ("1 + u[**]-1", ErrorKind::Literal, "pow: -1 cannot be represented as uint8"),
         (
             "x[**]i**2",
             ErrorKind::DType,
-            "pow: cannot promote float32 and int32; write astype(x, float32) for the int32 operand",
+            "pow: cannot promote float32 and int32; write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)",
         ),
         (
             "x + [exp](i)",
             ErrorKind::DType,
-            "exp: does not take int32; write astype(x, float64), or promote as NumPy does",
+            "exp: does not take int32; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
         (
             "[hypot](i, 2)",
             ErrorKind::DType,
-            "hypot: does not take int32 and 2; write astype(x, float64), or promote as NumPy does",
+            "hypot: does not take int32 and 2; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
         (
             "[sin](b)",
             ErrorKind::DType,
-            "sin: does not take bool; write astype(x, float64), or the float that you mean",
+            "sin: does not take bool; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
         ("[atan2](x)", ErrorKind::Arity, "`atan2(x1, x2)` takes 2 arguments, but is given 1"),
         ("1 + [sqrt](x, x)", ErrorKind::Arity, "`sqrt(x)` takes 1 argument, but is given 2"),
@@ -175,12 +175,12 @@ fn errors_have_places() {
         (
             "2 * (x [+] i)",
             ErrorKind::DType,
-            "add: cannot promote float32 and int32; write astype(x, float32) for the int32 operand",
+            "add: cannot promote float32 and int32; write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)",
         ),
         (
             "1 + [sqrt](i)",
             ErrorKind::DType,
-            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does",
+            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
         (
             "astype(x, float64) [*] table",
@@ -232,10 +232,11 @@ fn promotion_is_the_thread_s() {
     assert!(mixed().is_err());
     assert_eq!(with_promotion(Promotion::NumPy, mixed), Ok(DType::Float64));
     let dtype = |text| with_promotion(Promotion::NumPy, || expression(text, &names()).map(|x| x.dtype()));
-    for text in ["exp(i)", "atan2(u, i)", "hypot(u, 2)", "i ** 0.5", "2.0 ** u", "x ** i"] {
+    for text in ["exp(i)", "atan2(u, i)", "hypot(i, 2)", "i ** 0.5", "2.0 ** u", "x ** i"] {
         assert_eq!(dtype(text), Ok(DType::Float64), "{text}");
     }
     assert_eq!(dtype("i ** u"), Ok(DType::Int32));
+    assert_eq!([dtype("hypot(u, 2)"), dtype("b + b")], [Ok(DType::Float16), Ok(DType::Bool)]);
 }
 
 #[test]

@@ -24,20 +24,24 @@ fn messages() {
         (
             f.try_add(&i),
             DType,
-            "add: cannot promote float32 and int32; write astype(x, float32) for the int32 operand",
+            "add: cannot promote float32 and int32; write astype(x, float32) for the int32 operand, or promote as NumPy does (promotion=numpy)",
         ),
         (bytes.try_multiply(300), Literal, "multiply: 300 cannot be represented as uint8"),
         (
             i.try_multiply(0.5),
             DType,
-            "multiply: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does; int32 holds no 0.5",
+            "multiply: int32 with the literal 0.5; write astype(x, float64), or promote as NumPy does (promotion=numpy); int32 holds no 0.5",
         ),
         (
             i.try_sqrt(),
             DType,
-            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does",
+            "sqrt: does not take int32; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
-        (functions::try_add(true, 1), DType, "add: true and 1 mix bool and numbers"),
+        (
+            functions::try_add(true, 1),
+            DType,
+            "add: true and 1 mix bool and numbers; write numbers, or promote as NumPy does (promotion=numpy)",
+        ),
         (f.reshape(&[5, -1]), Shape, "reshape: the 12 elements of [3,4] do not fill [5,-1]"),
         (f.reshape(&[7]), Shape, "reshape: [3,4] has 12 elements, [7] 7"),
         (f.reshape(&[-1, 2, -1]), Shape, "reshape: axes 0 and 2 of [-1,2,-1] are both -1"),

@@ -32,18 +32,21 @@ fn integers_of_float_functions_are_as_the_mode_says() -> Result<()> {
     let n = Array::from_vec(vec![0i16, 1]);
     type Call = fn(&Array<'static>) -> Result<Array<'static>>;
     let calls: [(Call, &str); 4] = [
-        (|n| n.try_exp(), "exp: does not take int16; write astype(x, float64), or promote as NumPy does"),
+        (
+            |n| n.try_exp(),
+            "exp: does not take int16; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
+        ),
         (
             |n| n.try_hypot(n),
-            "hypot: does not take int16 and int16; write astype(x, float64), or promote as NumPy does",
+            "hypot: does not take int16 and int16; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
         (
             |n| functions::try_atan2(1, n),
-            "atan2: does not take 1 and int16; write astype(x, float64), or promote as NumPy does",
+            "atan2: does not take 1 and int16; write astype(x, float64), or promote as NumPy does (promotion=numpy)",
         ),
         (
             |n| n.try_pow(0.5),
-            "pow: int16 with the literal 0.5; write astype(x, float64), or promote as NumPy does; int16 holds no 0.5",
+            "pow: int16 with the literal 0.5; write astype(x, float64), or promote as NumPy does (promotion=numpy); int16 holds no 0.5",
         ),
     ];
     for (call, words) in calls {

@@ -1,0 +1,64 @@
+"""Arguments that NumPy's functions take beyond the standard's: `bl.sum(x, 0)`, `bl.round(x, 2)`, `bl.mean(x, where=mask)`.
+
+A function of the namespace has the standard's signature. A call that does not fit it, but fits NumPy's function of that name, is a call
+of NumPy's function, which takes arrays of ours and leaves expressions where it can.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from broadloom._array import Array, of_numpy
+
+
+def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str]) -> None:
+    """Makes functions of a module take the arguments of NumPy's functions of the same names as well."""
+    for name in names:
+        function, of_numpys = namespace[name], getattr(np, name, None)
+        if inspect.isfunction(function) and callable(of_numpys):
+            namespace[name] = _extended(function, of_numpys)
+
+
+def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, ValueError):
+            # Arguments that fit were refused by what the function does. Without an axis, NumPy takes the elements in row-major order.
+            is_ours = _fits(function, args, kwargs) and kwargs.get("axis", 0) is not None
+            if is_ours or not _fits(of_numpys, args, kwargs):
+                raise
+        made = of_numpys(*args, **kwargs)
+        return made if kwargs.get("out") is not None else _ours(made)
+
+    return call
+
+
+def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function takes such arguments, as far as its signature says so."""
+    try:
+        _signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:
+        # A function of NumPy's without a signature says so itself.
+        return True
+    return True
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _ours(made: Any) -> Any:
+    """What NumPy returned for arguments without arrays of ours, as the namespace returns it."""
+    if isinstance(made, np.ndarray | np.generic) and not isinstance(made, Array) and made.dtype.kind in "biuf":
+        return of_numpy(np.asarray(made))
+    return type(made)(map(_ours, made)) if type(made) in (list, tuple) else made
