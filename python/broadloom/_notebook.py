@@ -138,8 +138,6 @@ def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
             dependencies[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             dependencies[name] = None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    asked = os.environ.get("RAYON_NUM_THREADS", "")
     report: dict[str, Any] = {
         "broadloom": version,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -147,7 +145,7 @@ def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
         "system": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "vector_width": width,
-        "threads": int(asked) if asked.isdecimal() and int(asked) > 0 else cores,
+        "threads": _options.threads() or _core.default_threads(),
         "compiler": "available" if no_compiler is None else no_compiler,
         "dependencies": dependencies,
     }

@@ -34,6 +34,60 @@ impl Kernel {
         &self.kernel
     }
 
+    /// The arguments of a call in the order of the inputs.
+    fn arguments<'py>(
+        &self,
+        positional: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
+        let py = positional.py();
+        let all = PyDict::new(py);
+        let mut positional: Vec<Bound<'py, PyAny>> = positional.iter().collect();
+        if let [one] = &positional[..]
+            && let Ok(dict) = one.cast::<PyDict>()
+        {
+            all.update(dict.as_mapping())?;
+            positional.clear();
+        }
+        let ports = self.kernel.inputs();
+        if positional.len() > ports.len() {
+            let (wanted, given) = (ports.len(), positional.len());
+            return Err(PyTypeError::new_err(format!("the kernel takes {wanted} inputs, not {given}")));
+        }
+        for (port, value) in ports.iter().zip(positional) {
+            all.set_item(&port.name, value)?;
+        }
+        for (name, value) in named.into_iter().flatten() {
+            if all.contains(&name)? {
+                return Err(PyTypeError::new_err(format!("the input `{name}` is given twice")));
+            }
+            all.set_item(name, value)?;
+        }
+        let known = || ports.iter().map(|port| format!("`{}`", port.name)).collect::<Vec<_>>().join(", ");
+        let unknown = all.keys().iter().find(|name| {
+            name.extract::<&str>().map_or(true, |name| !ports.iter().any(|port| port.name == name))
+        });
+        if let Some(name) = unknown {
+            let why = format!("the kernel has no input `{name}`; its inputs are {}", known());
+            return Err(PyTypeError::new_err(why));
+        }
+        let asarray = py.import("numpy")?.getattr("asarray")?;
+        let of = |port: &Port| {
+            let Some(value) = all.get_item(&port.name)? else {
+                let why =
+                    format!("the input `{}` is missing; the kernel's inputs are {}", port.name, known());
+                return Err(PyTypeError::new_err(why));
+            };
+            // Arrays have dtypes, which have to be those of the kernel; numbers and sequences take them.
+            let made = match value.hasattr("dtype")? {
+                true => asarray.call1((value,))?,
+                false => asarray.call1((value, dtype::numpy(py, port.dtype)?))?,
+            };
+            Ok(made.cast_into::<PyUntypedArray>()?)
+        };
+        ports.iter().map(of).collect()
+    }
+
     /// The ranks and extents of inputs that are row-major and of the kernel's dtypes; None of others.
     fn shapes_of(&self, memory: &[NumpyMemory]) -> Option<Shapes> {
         let ports = self.kernel.inputs();
@@ -165,6 +219,24 @@ impl Kernel {
         }
         compute(py, None, |control| call.run_with(&inputs, outputs, control))?;
         PyList::new(py, made)
+    }
+
+    /// Runs on arrays, numbers and sequences: in the order of the inputs, by their names, or in one dict. The result, or a tuple of
+    /// several, in new arrays or in those of `out`.
+    #[pyo3(signature = (*arrays, out = None, **inputs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        arrays: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyAny>>,
+        inputs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = self.arguments(arrays, inputs)?;
+        let made = self.run(py, given, out)?;
+        match made.len() {
+            1 => made.get_item(0),
+            _ => Ok(made.to_tuple().into_any()),
+        }
     }
 
     /// Name, dtype and dims of each input.

@@ -53,7 +53,9 @@ mod _core {
     #[pymodule_export]
     use super::operations::{apply, by_numpy, evaluate_many, input_names, promoted};
     #[pymodule_export]
-    use super::options::{Context, engine_info, set_context_variable, set_promotion, set_semantics};
+    use super::options::{
+        Context, default_threads, engine_info, set_context_variable, set_promotion, set_semantics,
+    };
     #[pymodule_export]
     use super::trace::{abandon_trace, begin_trace, capture, end_trace};
 }

@@ -205,6 +205,12 @@ fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> 
     Ok(options)
 }
 
+/// The number of threads of evaluations without another limit: that of an environment variable, or of processors.
+#[pyfunction]
+pub fn default_threads() -> usize {
+    Engine::default_threads()
+}
+
 /// The version of broadloom, the vector width of this CPU in bits, and why there is no compiler, if there is none.
 #[pyfunction]
 pub fn engine_info() -> (&'static str, u32, Option<String>) {

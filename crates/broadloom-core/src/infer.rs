@@ -382,6 +382,33 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     }
 }
 
+/// What NumPy computes for bools alone in the place of a function that takes none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfBools {
+    /// Another function, of bools.
+    Function(Op),
+    /// The function, of operands that are converted to this dtype.
+    Converted(DType),
+    /// The operand.
+    Unchanged,
+}
+
+/// What NumPy computes for bools alone in the place of a function of numbers; `None` if it refuses them. Source: the loops of NumPy 2's
+/// universal functions (`numpy.add.types` and the others).
+pub fn of_bools(op: Op) -> Option<OfBools> {
+    match op {
+        Op::Add | Op::Maximum => Some(OfBools::Function(Op::LogicalOr)),
+        Op::Multiply | Op::Minimum => Some(OfBools::Function(Op::LogicalAnd)),
+        Op::Abs | Op::Ceil | Op::Floor | Op::Trunc => Some(OfBools::Unchanged),
+        Op::Round => Some(OfBools::Converted(DType::Float16)),
+        Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual => Some(OfBools::Converted(DType::UInt8)),
+        Op::IsFinite | Op::IsInf | Op::IsNan => Some(OfBools::Converted(DType::UInt8)),
+        Op::Square | Op::FloorDivide | Op::Remainder | Op::Pow => Some(OfBools::Converted(DType::Int8)),
+        Op::BitwiseLeftShift | Op::BitwiseRightShift => Some(OfBools::Converted(DType::Int8)),
+        _ => None,
+    }
+}
+
 /// The least float that holds every value of a bool or integer dtype, as NumPy sees it: float64 holds those of 64 bits.
 fn least_float(dtype: DType) -> DType {
     match dtype.size() {
@@ -425,14 +452,11 @@ fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> 
     let error = Error::new(ErrorKind::DType, format!("{op}: does not take {}", list(operands, |_| true)));
     Err(match dtype {
         _ if float_function => error.with_help(format!("write astype(x, float64), or {BY_NUMPY}")),
-        // NumPy has no negative of bools either.
-        DType::Bool
-            if mode == Promotion::NumPy
-                || matches!(op, Op::Negative | Op::Positive | Op::Sign | Op::Subtract) =>
-        {
-            error.with_help("write astype(x, int8), or the dtype that you mean")
+        DType::Bool if of_bools(op).is_some() => {
+            error.with_help(format!("write astype(x, int8), or {BY_NUMPY}"))
         }
-        DType::Bool => error.with_help(format!("write astype(x, int8), or {BY_NUMPY}")),
+        DType::Bool => error.with_help("write astype(x, int8), or the dtype that you mean"),
+        _ if op.dtypes() == [DType::Bool] => error.with_help(format!("write astype(x, bool), or {BY_NUMPY}")),
         _ => error.with_help(format!(
             "it takes {}",
             op.dtypes().iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")

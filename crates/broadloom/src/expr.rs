@@ -10,14 +10,13 @@ use broadloom_core::node::Args;
 use broadloom_core::op::Arity;
 use broadloom_core::rewrite::contract;
 use broadloom_core::scalar::Class;
-use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Promotion, Result, Scalar, Shape, View};
+use broadloom_core::{DType, Dims, Error, ErrorKind, Literal, Op, Result, Scalar, Shape, View};
 use broadloom_core::{fold, infer};
 use broadloom_ir::{Axes, Reduction, Scan};
 use broadloom_mem::{FloatEnv, HostFunction};
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Kind, Leaf, Operand};
-use crate::numpy_rule;
 use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
@@ -41,11 +40,6 @@ pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
     // Numbers are rounded and folded in the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
-    if promotion() == Promotion::NumPy
-        && let Some(replaced) = numpy_rule::replaced(op, &operands)?
-    {
-        return Ok(replaced);
-    }
     let signature = signature(op, &operands)?;
     let numbers_only = operands.iter().all(|x| x.number().is_some());
     if numbers_only && let Some(folded) = fold_numbers(op, &operands, &signature)? {

@@ -86,6 +86,7 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::expr;
+use crate::numpy_rule;
 use crate::operand::IntoArray;
 use crate::operators::located;
 
@@ -133,7 +134,7 @@ macro_rules! function {
             /// # Errors
             /// For a dtype that the function does not take.
             pub fn [<try_ $name>](&self) -> Result<Array<'a>> {
-                expr::apply(Op::$op, smallvec![self.into()])
+                numpy_rule::apply(Op::$op, smallvec![self.into()])
             }
         }
 
@@ -151,7 +152,7 @@ macro_rules! function {
         /// # Errors
         /// For a dtype that the function does not take.
         pub fn [<try_ $name>]<'a>(x: impl IntoArray<'a>) -> Result<Array<'a>> {
-            expr::apply(Op::$op, smallvec![x.into_operand()])
+            numpy_rule::apply(Op::$op, smallvec![x.into_operand()])
         }
     } };
     (binary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
@@ -171,7 +172,7 @@ macro_rules! function {
             /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast,
             /// and a literal that the dtype can't hold.
             pub fn [<try_ $name>](&self, x2: impl IntoArray<'a>) -> Result<Array<'a>> {
-                expr::apply(Op::$op, smallvec![self.into(), x2.into_operand()])
+                numpy_rule::apply(Op::$op, smallvec![self.into(), x2.into_operand()])
             }
         }
 
@@ -190,7 +191,7 @@ macro_rules! function {
         /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a
         /// literal that the dtype can't hold.
         pub fn [<try_ $name>]<'a>(x1: impl IntoArray<'a>, x2: impl IntoArray<'a>) -> Result<Array<'a>> {
-            expr::apply(Op::$op, smallvec![x1.into_operand(), x2.into_operand()])
+            numpy_rule::apply(Op::$op, smallvec![x1.into_operand(), x2.into_operand()])
         }
     } };
     (ternary $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
@@ -210,7 +211,7 @@ macro_rules! function {
             /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast,
             /// and a literal that the dtype can't hold.
             pub fn [<try_ $name>](&self, x2: impl IntoArray<'a>, x3: impl IntoArray<'a>) -> Result<Array<'a>> {
-                expr::apply(Op::$op, smallvec![self.into(), x2.into_operand(), x3.into_operand()])
+                numpy_rule::apply(Op::$op, smallvec![self.into(), x2.into_operand(), x3.into_operand()])
             }
         }
 
@@ -244,7 +245,7 @@ macro_rules! function {
             x2: impl IntoArray<'a>,
             x3: impl IntoArray<'a>,
         ) -> Result<Array<'a>> {
-            expr::apply(Op::$op, smallvec![x1.into_operand(), x2.into_operand(), x3.into_operand()])
+            numpy_rule::apply(Op::$op, smallvec![x1.into_operand(), x2.into_operand(), x3.into_operand()])
         }
     };
 }
@@ -291,7 +292,7 @@ impl<'a> Array<'a> {
         if op.has(Law::Internal) {
             return Err(Error::new(ErrorKind::Name, format!("{op} is not a function")));
         }
-        expr::apply(op, operands.iter().map(|x| x.into()).collect())
+        numpy_rule::apply(op, operands.iter().map(|x| x.into()).collect())
     }
 
     /// The dtypes that an op converts its operands to, for callers that know the values of numbers later: an input that replaces
@@ -315,7 +316,7 @@ impl<'a> Array<'a> {
         if op.has(Law::Internal) {
             return Err(Error::new(ErrorKind::Name, format!("{op} is not a function")));
         }
-        expr::operand_dtypes(op, operands.iter().map(|x| x.into()).collect())
+        numpy_rule::operand_dtypes(op, operands.iter().map(|x| x.into()).collect())
     }
 
     /// Calls a host function with operands that have exactly the dtypes of its declaration; their shapes broadcast, and numbers

@@ -1,42 +1,71 @@
-//! Functions whose operands NumPy takes and the op table does not: bools in arithmetic, numbers in logic, integers of any two dtypes in
-//! comparisons.
+//! Functions under the rule of promotion of the thread.
 //!
-//! Inference has the dtypes of NumPy's rule ([`Promotion::NumPy`](crate::Promotion::NumPy)). This module replaces a function where NumPy
-//! computes another one for these operands. Source: the loops of NumPy 2's universal functions (`numpy.add.types` and the others).
+//! Inference has the dtypes of NumPy's rule ([`Promotion::NumPy`]). This module replaces a function where NumPy computes another one for
+//! these operands: bools in arithmetic, numbers in logic, integers of any two dtypes in comparisons. Source: the loops of NumPy 2's
+//! universal functions (`numpy.add.types` and the others).
 
-use broadloom_core::{DType, Literal, Op, Result};
+use broadloom_core::infer::{OfBools, of_bools};
+use broadloom_core::{DType, Literal, Op, Promotion, Result};
 use broadloom_math::Kind;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Operand};
-use crate::expr::{apply, cast};
+use crate::expr::{self, cast};
+use crate::promote::promotion;
+
+/// Applies a function to the operands of a user's call.
+pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
+    if promotion() == Promotion::NumPy
+        && let Some(replaced) = replaced(op, &operands)?
+    {
+        return Ok(replaced);
+    }
+    expr::apply(op, operands)
+}
+
+/// The dtypes that a function converts these operands to. A number that is compared with integers is an int64, whatever its value is.
+pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
+    if promotion() == Promotion::NumPy {
+        let kinds = || operands.iter().map(kind);
+        let own = |operand: &Operand<'a>| operand.clone().into_array().dtype();
+        if kinds().all(|kind| kind == Kind::Bool)
+            && let Some(instead) = of_bools(op)
+        {
+            let dtype = if let OfBools::Converted(dtype) = instead { dtype } else { DType::Bool };
+            return Ok(vec![dtype; operands.len()]);
+        }
+        if Comparison::of(op).is_some() && kinds().all(|kind| kind != Kind::Float) {
+            return Ok(operands.iter().map(own).collect());
+        }
+    }
+    expr::operand_dtypes(op, operands)
+}
 
 /// The result of a function that NumPy's rule replaces for these operands; `None` if it is the function of the table.
-pub(crate) fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
+fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
     // Numbers without an array have no dtype of NumPy's.
     if operands.iter().all(|x| x.number().is_some()) {
         return Ok(None);
     }
-    let of = |op: Op, dtype: DType| apply(op, operands.iter().map(|x| converted(x, dtype)).collect());
+    let of = |op: Op, dtype: DType| expr::apply(op, operands.iter().map(|x| converted(x, dtype)).collect());
     let is_bool = operands.iter().all(|x| kind(x) == Kind::Bool);
+    if is_bool && let Some(instead) = of_bools(op) {
+        return match instead {
+            OfBools::Function(op) => of(op, DType::Bool).map(Some),
+            OfBools::Converted(dtype) => of(op, dtype).map(Some),
+            OfBools::Unchanged => Ok(Some(operands[0].clone().into_array())),
+        };
+    }
     let made = match op {
-        Op::Add | Op::Maximum if is_bool => of(Op::LogicalOr, DType::Bool)?,
-        Op::Multiply | Op::Minimum if is_bool => of(Op::LogicalAnd, DType::Bool)?,
-        Op::Abs | Op::Ceil | Op::Floor | Op::Trunc if is_bool => operands[0].clone().into_array(),
-        Op::Round if is_bool => of(op, DType::Float16)?,
-        Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual if is_bool => of(op, DType::UInt8)?,
-        Op::IsFinite | Op::IsInf | Op::IsNan if is_bool => of(op, DType::UInt8)?,
-        Op::Square | Op::FloorDivide | Op::Remainder | Op::Pow if is_bool => of(op, DType::Int8)?,
-        Op::BitwiseLeftShift | Op::BitwiseRightShift if is_bool => of(op, DType::Int8)?,
         Op::Reciprocal if kind(&operands[0]) != Kind::Float => {
             let x = if is_bool { converted(&operands[0], DType::Int8) } else { operands[0].clone() };
-            apply(Op::TruncDivide, smallvec![Operand::Number(Literal::Int(1).into()), x])?
+            expr::apply(Op::TruncDivide, smallvec![Operand::Number(Literal::Int(1).into()), x])?
         }
         Op::LogicalAnd | Op::LogicalNot | Op::LogicalOr | Op::LogicalXor if !is_bool => of(op, DType::Bool)?,
         Op::Where if kind(&operands[0]) != Kind::Bool => {
             let mut operands: SmallVec<[Operand<'a>; 3]> = operands.into();
             operands[0] = converted(&operands[0], DType::Bool);
-            apply(op, operands)?
+            expr::apply(op, operands)?
         }
         _ => match (Comparison::of(op), operands) {
             (Some(comparison), [a, b]) => return comparison.of_integers(a, b),
@@ -132,12 +161,12 @@ impl Comparison {
             return Ok(None);
         }
         let zero = Operand::Number(Literal::Int(0).into());
-        let is_negative = apply(Op::Less, smallvec![signed.clone(), zero])?;
-        let others = apply(self.op(), smallvec![converted(signed, DType::UInt64), unsigned.clone()])?;
+        let is_negative = expr::apply(Op::Less, smallvec![signed.clone(), zero])?;
+        let others = expr::apply(self.op(), smallvec![converted(signed, DType::UInt64), unsigned.clone()])?;
         let made = match self.holds_below() {
-            true => apply(Op::LogicalOr, smallvec![is_negative.into(), others.into()])?,
+            true => expr::apply(Op::LogicalOr, smallvec![is_negative.into(), others.into()])?,
             false => {
-                let is_other = apply(Op::LogicalNot, smallvec![is_negative.into()])?;
+                let is_other = expr::apply(Op::LogicalNot, smallvec![is_negative.into()])?;
                 apply(Op::LogicalAnd, smallvec![is_other.into(), others.into()])?
             }
         };
@@ -155,6 +184,6 @@ impl Comparison {
         let holds = if x < 0 { self.exchanged().holds_below() } else { self.holds_below() };
         // All elements are equal to themselves.
         let same = if holds { Op::Equal } else { Op::NotEqual };
-        Ok(Some(apply(same, smallvec![array.clone(), array.clone()])?))
+        Ok(Some(expr::apply(same, smallvec![array.clone(), array.clone()])?))
     }
 }

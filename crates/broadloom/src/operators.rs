@@ -18,7 +18,7 @@ use broadloom_math::f16;
 use smallvec::smallvec;
 
 use crate::array::Array;
-use crate::expr;
+use crate::numpy_rule;
 use crate::operand::IntoArray;
 
 /// The value, or a panic at the location of the caller's caller.
@@ -33,7 +33,7 @@ pub(crate) fn located<T>(result: Result<T>) -> T {
 /// The op of two operands, or a panic at the location of the caller's caller.
 #[track_caller]
 pub(crate) fn binary<'a>(op: Op, x1: impl IntoArray<'a>, x2: impl IntoArray<'a>) -> Array<'a> {
-    located(expr::apply(op, smallvec![x1.into_operand(), x2.into_operand()]))
+    located(numpy_rule::apply(op, smallvec![x1.into_operand(), x2.into_operand()]))
 }
 
 /// Calls `$callback!` with the binary operators: trait and method, those of the assigning operator, op and symbol.
@@ -116,7 +116,7 @@ macro_rules! unary {
             type Output = Array<'a>;
             #[track_caller]
             fn $method(self) -> Array<'a> {
-                located(expr::apply(Op::$op, smallvec![self.into()]))
+                located(numpy_rule::apply(Op::$op, smallvec![self.into()]))
             }
         }
 
@@ -125,7 +125,7 @@ macro_rules! unary {
             type Output = Array<'a>;
             #[track_caller]
             fn $method(self) -> Array<'a> {
-                located(expr::apply(Op::$op, smallvec![self.into()]))
+                located(numpy_rule::apply(Op::$op, smallvec![self.into()]))
             }
         }
     )*};

@@ -132,7 +132,17 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         .iter()
         .filter_map(|arg| if let Arg::Step(i) = *arg { Some(before[i].dtype) } else { None })
         .collect();
+    // Of functions of floats, the least float that holds the values of all operands.
+    let least_float = arrays.iter().map(|dtype| match dtype.size() {
+        1 => DType::Float16,
+        2 => DType::Float32,
+        _ => DType::Float64,
+    });
+    let least_float = least_float.max();
+    let is_compared =
+        ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"].contains(&op.name());
     let (floats, others): (Vec<DType>, Vec<DType>) = arrays.into_iter().partition(|dtype| dtype.is_float());
+    let has_floats = !floats.is_empty();
     let mut met: Option<DType> = None;
     for dtype in floats.into_iter().chain(others) {
         met = Some(match met {
@@ -141,6 +151,10 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         });
     }
     let mut dtype = met.ok_or_else(|| format!("{op}: literals only"))?;
+    // NumPy compares such integers exactly, in no dtype.
+    if is_compared && dtype == DType::Float64 && !has_floats {
+        return Err(format!("{op}: integers of both signs"));
+    }
     for arg in numbers {
         if let Arg::Literal(x) = *arg {
             dtype = weak(dtype, x, mode).ok_or_else(|| format!("{op}: {dtype} and {x}"))?;
@@ -150,7 +164,10 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
     let dtype = match dtype {
         d if op == Op::Divide && d.is_integer() => DType::Float64,
         d if takes(d) => d,
-        d if d.is_integer() && mode == Promotion::NumPy && takes(DType::Float64) => DType::Float64,
+        // NumPy's reciprocal of integers is one of integers.
+        d if d.is_integer() && mode == Promotion::NumPy && takes(DType::Float64) && op != Op::Reciprocal => {
+            least_float.unwrap_or(DType::Float64)
+        }
         d => return Err(format!("{op} does not take {d}")),
     };
     for arg in numbers {

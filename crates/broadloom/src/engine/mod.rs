@@ -168,6 +168,12 @@ impl Engine {
         self.runtime.profiling
     }
 
+    /// The number of threads of an evaluation without a limit of its own: that of the environment variable `BROADLOOM_NUM_THREADS`, or
+    /// else `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, or the number of processors. Read once per process.
+    pub fn default_threads() -> usize {
+        workers::default_threads()
+    }
+
     /// The widest vectors of its machine code: those of the CPU.
     pub fn vector_width(&self) -> VectorWidth {
         self.runtime.request(&Options::default()).width

@@ -60,7 +60,8 @@ pub struct Options {
     /// [`explanation`](crate::Array::explanation) shows which are used, and why not wider ones.
     pub vector_width: Option<VectorWidth>,
     /// The maximum number of threads, including the calling one. `None` for the size of the rayon pool that the caller is a thread
-    /// of; outside of any, `RAYON_NUM_THREADS`, or the number of processors. Never more than 256.
+    /// of; outside of any, the environment variable `BROADLOOM_NUM_THREADS`, or else
+    /// `RAYON_NUM_THREADS`, `OMP_NUM_THREADS`, or the number of processors. Never more than 256.
     ///
     /// The others are threads of broadloom's own (`broadloom-1` and so on), which sleep between evaluations. The calling thread
     /// computes as well, and waits only for threads that have begun a part of its evaluation. While it waits it runs no other work,

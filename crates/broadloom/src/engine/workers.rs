@@ -97,18 +97,27 @@ fn limit(options: &Options) -> usize {
     given.unwrap_or_else(default_threads).clamp(1, MOST)
 }
 
-/// The number that rayon would use: `RAYON_NUM_THREADS`, or the number of processors.
-fn default_threads() -> usize {
+/// The environment variables that set the number of threads, the first one that is set to a number.
+const VARIABLES: [&str; 3] = ["BROADLOOM_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
+
+/// The number of threads of an evaluation without another limit: that of an environment variable, or the number of processors.
+pub fn default_threads() -> usize {
     // PERF: a system call takes longer than a short evaluation.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let known = KNOWN.load(Ordering::Relaxed);
     if known > 0 {
         return known;
     }
-    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
+    let asked = VARIABLES.iter().find_map(|name| threads_of(&std::env::var(name).ok()?));
     let threads = asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     KNOWN.store(threads, Ordering::Relaxed);
     threads
+}
+
+/// The number of threads that a variable's value says. OpenMP has a list with a number for each level of nesting.
+fn threads_of(value: &str) -> Option<usize> {
+    let first = value.split(',').next()?;
+    first.trim().parse().ok().filter(|&threads| threads > 0)
 }
 
 /// The threads of the process with the queue of jobs that they share.
@@ -333,6 +342,12 @@ impl Drop for InQueue<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_says_a_number_of_threads() {
+        let said = ["4", " 2 ", "3,2", "0", "", "many", "-1"].map(threads_of);
+        assert_eq!(said, [Some(4), Some(2), Some(3), None, None, None, None]);
+    }
 
     fn series() -> Series {
         Series { of: AtomicUsize::new(0), last: AtomicU64::new(0), taken: AtomicU64::new(0) }

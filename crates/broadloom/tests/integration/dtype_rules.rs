@@ -31,17 +31,57 @@ fn every_function_has_a_rule() {
     assert_eq!(named, Op::public().map(Op::name).collect());
 }
 
+/// The results of functions of bools alone that take none by the standard's rule, read off NumPy 2: `numpy.add(True, True).dtype`.
+const OF_BOOLS: [(&str, DType); 23] = [
+    ("add", DType::Bool),
+    ("maximum", DType::Bool),
+    ("multiply", DType::Bool),
+    ("minimum", DType::Bool),
+    ("abs", DType::Bool),
+    ("ceil", DType::Bool),
+    ("floor", DType::Bool),
+    ("trunc", DType::Bool),
+    ("less", DType::Bool),
+    ("less_equal", DType::Bool),
+    ("greater", DType::Bool),
+    ("greater_equal", DType::Bool),
+    ("isfinite", DType::Bool),
+    ("isinf", DType::Bool),
+    ("isnan", DType::Bool),
+    ("round", DType::Float16),
+    ("square", DType::Int8),
+    ("floor_divide", DType::Int8),
+    ("remainder", DType::Int8),
+    ("pow", DType::Int8),
+    ("bitwise_left_shift", DType::Int8),
+    ("bitwise_right_shift", DType::Int8),
+    ("reciprocal", DType::Int8),
+];
+
 /// The result's dtype for operands of a dtype, or nothing where it is an error.
 fn result(signature: &Signature, (dtype, kind): (DType, usize), mode: Promotion) -> Option<DType> {
     let is_floating = signature.takes == [false, false, true];
+    let name = signature.name;
     let operand = match () {
         () if signature.takes[kind] => dtype,
-        () if kind == 1 && is_floating && mode == Promotion::NumPy => DType::Float64,
+        () if mode == Promotion::Strict => return None,
+        () if name.starts_with("logical") => return Some(DType::Bool),
+        () if kind == 0 && OF_BOOLS.iter().any(|row| row.0 == name) => {
+            return OF_BOOLS.iter().find(|row| row.0 == name).map(|row| row.1);
+        }
+        () if name == "reciprocal" => return Some(dtype),
+        () if name == "divide" => DType::Float64,
+        // NumPy 2's loops of float functions: 'e' of 8 bits, 'f' of 16, 'd' of the others.
+        () if is_floating => match dtype.size() {
+            1 => DType::Float16,
+            2 => DType::Float32,
+            _ => DType::Float64,
+        },
         () => return None,
     };
     Some(match () {
         () if signature.is_predicate => DType::Bool,
-        () if signature.name == "divide" && kind == 1 => DType::Float64,
+        () if name == "divide" && kind < 2 => DType::Float64,
         () => operand,
     })
 }
@@ -81,9 +121,10 @@ fn every_function_takes_the_dtypes_of_its_class_and_no_others() {
 /// The cast that an error says to write is one that helps, and NumPy mode takes what an error says it would.
 #[test]
 fn the_advice_of_errors_works() {
-    let (mut casts, mut modes) = (0, 0);
-    for &Signature { name, arity, .. } in SIGNATURES.iter() {
-        for (dtype, _) in DTYPES {
+    let (mut casts, mut modes, mut expected) = (0, 0, 0);
+    for signature in SIGNATURES.iter() {
+        let Signature { name, arity, .. } = *signature;
+        for (dtype, kind) in DTYPES {
             let op = Op::from_name(name).expect("an op");
             let x = Array::zeros(&[2], dtype).expect("small");
             let apply = |x: &Array<'static>| Array::apply(op, &vec![x.clone(); arity]);
@@ -92,6 +133,7 @@ fn the_advice_of_errors_works() {
             }
             let Err(error) = apply(&x) else { continue };
             let words = error.to_string();
+            expected += usize::from(result(signature, (dtype, kind), Promotion::NumPy).is_some());
             if let Some((_, rest)) = words.split_once("astype(x, ") {
                 let to = rest.split(')').next().and_then(DType::from_name).expect("a dtype");
                 assert!(apply(&x.astype(to)).is_ok(), "{words}");
@@ -106,8 +148,6 @@ fn the_advice_of_errors_works() {
     // Every integer in a float function; and every bool among numbers.
     let takes_floats = |op: &Op| op.dtypes().iter().all(|dtype| dtype.is_float()) && !op.has(Law::Divides);
     let of_floats = 8 * Op::public().filter(takes_floats).count();
-    assert!(
-        of_floats >= 30 * 8 && casts >= of_floats + 55 && modes == of_floats,
-        "{casts} {modes} {of_floats}"
-    );
+    assert!(of_floats >= 30 * 8 && casts >= of_floats + 55, "{casts} {of_floats}");
+    assert!(modes == expected && modes > of_floats, "{modes} {expected} {of_floats}");
 }

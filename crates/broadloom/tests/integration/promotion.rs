@@ -67,17 +67,65 @@ fn of(name: &str) -> DType {
 const MODES: [(Promotion, &str); 2] = [(Promotion::Strict, STRICT), (Promotion::NumPy, NUMPY)];
 const INT: &[&str] = &["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
 
-/// The dtype that a function's operands are converted to where they meet in this one, if it takes that.
-fn operand_dtype(signature: &Signature, met: DType, mode: Promotion) -> Option<DType> {
-    let is_int = INT.contains(&met.name());
-    match signature.name {
-        // In both modes.
-        "divide" if is_int => Some(DType::Float64),
-        _ if signature.takes_dtype(met.name()) => Some(met),
-        // The stated difference from NumPy, which would take float16 for int8 and float32 for int16.
-        _ if mode == Promotion::NumPy && is_int && signature.takes == [false, false, true] => {
-            Some(DType::Float64)
+/// NumPy 2's loops of bools alone, for functions that take none by the standard's rule: the function that is computed, and the dtype that
+/// its operands are converted to.
+const OF_BOOLS: [(&str, &str, DType); 18] = [
+    ("add", "logical_or", DType::Bool),
+    ("multiply", "logical_and", DType::Bool),
+    ("maximum", "logical_or", DType::Bool),
+    ("minimum", "logical_and", DType::Bool),
+    ("less", "less", DType::UInt8),
+    ("less_equal", "less_equal", DType::UInt8),
+    ("greater", "greater", DType::UInt8),
+    ("greater_equal", "greater_equal", DType::UInt8),
+    ("floor_divide", "floor_divide", DType::Int8),
+    ("remainder", "remainder", DType::Int8),
+    ("pow", "pow", DType::Int8),
+    ("bitwise_left_shift", "bitwise_left_shift", DType::Int8),
+    ("bitwise_right_shift", "bitwise_right_shift", DType::Int8),
+    ("atan2", "atan2", DType::Float16),
+    ("copysign", "copysign", DType::Float16),
+    ("hypot", "hypot", DType::Float16),
+    ("logaddexp", "logaddexp", DType::Float16),
+    ("nextafter", "nextafter", DType::Float16),
+];
+
+/// The function that is computed of operands of two dtypes, and the dtype that they are converted to; `None` if that is an error.
+fn computed<'s>(
+    signature: &'s Signature,
+    [a, b]: [DType; 2],
+    met: Option<DType>,
+    mode: Promotion,
+) -> Option<(&'s str, DType)> {
+    let name = signature.name;
+    let is_int = |dtype: DType| INT.contains(&dtype.name());
+    // NumPy's loops of float functions: the least float that holds each of the two dtypes.
+    let least_float = |dtype: DType| match (dtype.is_float(), dtype.size()) {
+        (true, _) => dtype,
+        (_, 1) => DType::Float16,
+        (_, 2) => DType::Float32,
+        _ => DType::Float64,
+    };
+    if mode == Promotion::NumPy {
+        if name.starts_with("logical") {
+            return Some((name, DType::Bool));
         }
+        if name == "divide" && !met?.is_float() {
+            return Some((name, DType::Float64));
+        }
+        if [a, b] == [DType::Bool; 2]
+            && let Some(&(_, function, dtype)) = OF_BOOLS.iter().find(|row| row.0 == name)
+        {
+            return Some((function, dtype));
+        }
+        if signature.takes == [false, false, true] && !met?.is_float() {
+            return Some((name, least_float(a).max(least_float(b))));
+        }
+    }
+    let met = met?;
+    match name {
+        "divide" if is_int(met) => Some((name, DType::Float64)),
+        _ if signature.takes_dtype(met.name()) => Some((name, met)),
         _ => None,
     }
 }
@@ -107,8 +155,9 @@ fn every_pair_of_dtypes_in_every_function_of_two() {
     for (mode, table) in MODES {
         for (a, b, met) in pairs(table) {
             for (signature, op) in binary() {
-                let want = met.and_then(|met| operand_dtype(signature, met, mode));
-                let want = want.map(|dtype| of(signature.result_dtype(dtype.name())));
+                let want = computed(signature, [a, b], met, mode).map(|(function, dtype)| {
+                    of(Signature::of(function).expect("a function").result_dtype(dtype.name()))
+                });
                 let got = with_promotion(mode, || Array::apply(op, &[zeros(a), zeros(b)]));
                 let place = format!("{op} of {a} and {b}, {mode:?}");
                 checked[usize::from(want.is_some())] += 1;
@@ -140,7 +189,8 @@ fn every_pair_of_dtypes_in_functions_of_three() {
                 x.map(|x| x.dtype()).map_err(|e| assert_eq!(e.kind(), ErrorKind::DType, "{e}")).ok()
             };
             assert_eq!(dtype(choice, &[DType::Bool, a, b]), met, "where {a} {b}, {mode:?}");
-            let condition = if a == DType::Bool { Some(b) } else { None };
+            // NumPy takes the truth of any condition.
+            let condition = if a == DType::Bool || mode == Promotion::NumPy { Some(b) } else { None };
             assert_eq!(dtype(choice, &[a, b, b]), condition, "where {a} {b} {b}, {mode:?}");
             let met = met.filter(|&met| met != DType::Bool);
             for operands in [[a, b, b], [b, a, b], [b, b, a], [a, a, b]] {
@@ -165,6 +215,15 @@ fn some(dtype: DType) -> Vec<u64> {
         some.extend([1, u64::MAX >> (64 - width)]);
     }
     some
+}
+
+/// The value of an element of an integer dtype.
+fn integer(dtype: DType, bits: u64) -> i128 {
+    let unused = 64 - 8 * dtype.size() as u32;
+    match dtype.name().starts_with('u') {
+        true => i128::from(bits),
+        false => i128::from((bits << unused) as i64 >> unused),
+    }
 }
 
 /// Functions that between them take every class of dtypes and give every sort of result.
@@ -194,17 +253,32 @@ fn operands_are_converted_before_the_function_sees_them() {
             let operands = [elements::array(a, &[n], &first), elements::array(b, &[n], &second)];
             for name in OPS.into_iter().skip(i % one_of(4)).step_by(one_of(4)) {
                 let signature = Signature::of(name).expect("in the model");
-                let Some(dtype) = met.and_then(|met| operand_dtype(signature, met, mode)) else { continue };
+                let Some((function, dtype)) = computed(signature, [a, b], met, mode) else { continue };
+                let op = Op::from_name(name).expect("an op");
+                let x = with_promotion(mode, || Array::apply(op, &operands)).expect("types");
+                // Integers without a common dtype are compared exactly.
+                let is_exact =
+                    ["less", "equal"].contains(&name) && INT.contains(&a.name()) && INT.contains(&b.name());
+                if is_exact && dtype.is_float() {
+                    let compared = |i: usize| {
+                        let [x, y] =
+                            [(a, first[i]), (b, second[i])].map(|(dtype, bits)| integer(dtype, bits));
+                        u64::from(if name == "less" { x < y } else { x == y })
+                    };
+                    let want: Vec<u64> = (0..n).map(compared).collect();
+                    let got = elements::bits(&x.eval().expect("evaluates")).expect("in memory");
+                    assert_eq!(got, want, "{name} of {a} and {b}");
+                    checked += 1;
+                    continue;
+                }
                 let convert = |from: DType, bits: u64| {
                     let value = Value::from_bits(from.name(), bits).expect("a dtype");
                     oracle::cast(value, dtype.name())
                 };
                 let want: Vec<u64> = (0..n)
-                    .map(|i| oracle::apply(name, &[convert(a, first[i]), convert(b, second[i])]))
+                    .map(|i| oracle::apply(function, &[convert(a, first[i]), convert(b, second[i])]))
                     .map(|x| x.expect("an accepted dtype").bits())
                     .collect();
-                let op = Op::from_name(name).expect("an op");
-                let x = with_promotion(mode, || Array::apply(op, &operands)).expect("types");
                 for runner in Runner::all() {
                     let options = runner.options();
                     let got = x.eval_with(&options).and_then(|x| elements::bits(&x)).expect("evaluates");
