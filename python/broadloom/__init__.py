@@ -8,7 +8,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from broadloom import (
+    _core,
     _creation,
     _dlpack,
     _dtypes,
@@ -35,7 +38,7 @@ from broadloom._inspection import __array_namespace_info__
 from broadloom._jit import jit
 from broadloom._joining import *
 from broadloom._manipulation import *
-from broadloom._options import set_options
+from broadloom._options import get_options, set_options
 from broadloom._reductions import *
 from broadloom._registry import found, registered, say_where
 from broadloom._through_numpy import *
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from broadloom._notebook import Explanation, explain, show_versions
     from broadloom.arrow import from_arrow
 
+__version__: str = _core.engine_info()[0]
 __array_api_version__ = "2024.12"
 
 #: Euler's number.
@@ -63,12 +67,14 @@ __all__ = [
     "TracerError",
     "__array_api_version__",
     "__array_namespace_info__",
+    "__version__",
     "arrow",
     "e",
     "evaluate",
     "explain",
     "fft",
     "from_arrow",
+    "get_options",
     "inf",
     "jit",
     "linalg",
@@ -101,6 +107,8 @@ say_where(
         "getitem": "broadloom._indexing",
         "html": "broadloom._notebook",
         "introduce to Dask": "broadloom.dask",
+        "introduce to threadpoolctl": "broadloom._threadpools",
+        "names_of_numpy": "broadloom._numpy_protocols",
         "of_numpy": "broadloom._numpy_protocols",
         "pickled": "broadloom._pickling",
         "pickled function": "broadloom._shipping",
@@ -127,6 +135,14 @@ _LATER = {
 }
 
 
+@registered("name of ufunc")
+def _name_of(ufunc: Any) -> str | None:
+    """The name that a universal function of NumPy's has here; None if there is no such function."""
+    return next(
+        (name for name in _elementwise.__all__ + _exponential.__all__ if getattr(np, name, None) is ufunc), None
+    )
+
+
 @registered("namespace")
 def _namespace() -> ModuleType:
     return sys.modules[__name__]
@@ -145,3 +161,6 @@ if not TYPE_CHECKING:
         if name.startswith("_"):
             raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
         return found("of_numpy")(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *found("names_of_numpy")()})

@@ -37,6 +37,13 @@ Step = Callable[[np.ndarray], np.ndarray]
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
+#: What to write instead of methods that arrays of other libraries have.
+_ELSEWHERE = dict.fromkeys(
+    ("compute", "eval", "evaluate", "execute", "block_until_ready"),
+    "broadloom.evaluate(x) computes the values, and x keeps them",
+) | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
+
+
 class Array(Buffered, NumpyMethods, Operators):
     """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
     values are requested (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
@@ -108,6 +115,13 @@ class Array(Buffered, NumpyMethods, Operators):
         self._handle = handle
         if handle.depth >= _shared_work.MIN_DEPTH:
             _shared_work.remember(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """AttributeError for what an array has not, with what to write instead where another library has it."""
+        advice = _ELSEWHERE.get(name)
+        raise AttributeError(
+            f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
+        )
 
     # Properties that are known without computing.
 

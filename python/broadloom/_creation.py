@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arange",
+    "array",
     "asarray",
     "empty",
     "empty_like",
@@ -82,6 +83,18 @@ def asarray(
     if isinstance(obj, (np.ndarray, np.generic)) or not _has_only_dlpack(obj):
         return _of_values(obj, wanted, copy)
     return _of_values(np.from_dlpack(obj), wanted, copy)
+
+
+def array(obj: Any, /, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> Array:
+    """As `asarray`, but the values are copied unless `copy` says otherwise, as by `numpy.array`. Not in the standard.
+
+    >>> memory = np.array([1.0, 2.0])
+    >>> x = bl.array(memory)
+    >>> memory[0] = 7.0
+    >>> x
+    Array([1., 2.], dtype=float64)
+    """
+    return asarray(obj, dtype=dtype, copy=None if copy and isinstance(obj, (list, tuple, int, float)) else copy)
 
 
 def _has_only_dlpack(obj: Any) -> bool:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array
+from broadloom._operators import OverArrays
 from broadloom._shared_work import sharing
 
 Progress = Callable[[int, int], object]
 
 
+@overload
+def evaluate(x: Array, /, *, out: None = None, progress: bool | Progress | None = None, **options: Any) -> Array: ...
+@overload
+def evaluate(
+    x: Array, /, *, out: np.ndarray, progress: bool | Progress | None = None, **options: Any
+) -> np.ndarray: ...
+@overload
+def evaluate(
+    x: Array, y: Array, /, *more: Array, out: None = None, progress: bool | Progress | None = None, **options: Any
+) -> tuple[Array, ...]: ...
+@overload
+def evaluate(
+    *arrays: Array, out: Sequence[np.ndarray], progress: bool | Progress | None = None, **options: Any
+) -> tuple[np.ndarray, ...]: ...
 def evaluate(
     *arrays: Array,
     out: np.ndarray | Sequence[np.ndarray] | None = None,
@@ -51,15 +66,18 @@ def evaluate(
     array([0., 2., 4., 6.])
     """
     for x in arrays:
-        if not isinstance(x, Array):
+        if not isinstance(x, Array | OverArrays):
             raise TypeError(f"evaluate takes arrays of broadloom, not {type(x).__name__}")
+        if out is not None and isinstance(x, OverArrays):
+            raise TypeError("out: an array with nulls has no memory of one array; see fill_null")
     if not arrays:
         raise TypeError("evaluate takes at least one array")
     if options.get("threads") is None:
         options |= _options.options()
     with _Watch(progress) as watch:
         if out is None:
-            _evaluate(arrays, watch, options)
+            parts = [part for x in arrays for part in (x._parts() if isinstance(x, OverArrays) else (x,))]
+            _evaluate(parts, watch, options)
             return arrays if len(arrays) > 1 else arrays[0]
         outs = [out] if isinstance(out, np.ndarray) else list(out)
         _evaluate_into(arrays, outs, watch, options)

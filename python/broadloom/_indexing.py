@@ -20,6 +20,7 @@ from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
 from broadloom._registry import registered
+from broadloom._tracing import refuse
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
@@ -62,8 +63,12 @@ def getitem(array: Array, key: Any, /) -> Array:
         shape = handle.shape
         if shape and shape[0] is not None:
             return array._view(handle.slice([_in_range(key, shape[0], 0)]), lambda memory: memory[key, ...])
+    if handle.is_symbolic:
+        _refuse_arrays(key)
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
+        if handle.is_symbolic:
+            refuse("an array as an index", advice=_INSTEAD)
         return array_over(np.asarray(array)[items], array)
     view = array._view(_view(handle, items), lambda memory: memory[_with_dots(items)])
     view._origin = origin if view._handle is handle else None
@@ -218,6 +223,17 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
     return values.broadcast_to(shape)  # type: ignore[arg-type]
 
 
+#: What to write in a traced function instead of an array as an index.
+_INSTEAD = "use broadloom.where(mask, x, other), or select the elements outside of the function"
+
+
+def _refuse_arrays(key: Any) -> None:
+    """TracerError for a key with a traced array in it, whose values say how many elements there are."""
+    for one in key if isinstance(key, tuple) else (key,):
+        if isinstance(one, Array) and one._handle.is_symbolic:
+            refuse("an array as an index", advice=_INSTEAD)
+
+
 def _with_dots(items: Items) -> tuple[Any, ...]:
     """A key whose elements are an array, also if it is one element."""
     return items if any(item is Ellipsis for item in items) else (*items, Ellipsis)
@@ -231,9 +247,7 @@ def _set_through(view: Array, key: Any, value: Value) -> None:
     view._base = None
     try:
         if base is not None and base._handle.is_symbolic:
-            raise ValueError(
-                "elements of a traced array can't be set through a view of it; use `where`, or a mask of the array"
-            )
+            refuse(_SETTING, advice=_SETTING_INSTEAD)
         items = _items(key)
         has_arrays = any(isinstance(item, np.ndarray) for item in items)
         written = items if has_arrays else _with_dots(items)
@@ -289,6 +303,11 @@ def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
     return _converted(value, dtype).to_numpy()
 
 
+#: Setting elements of a traced array, and what to write instead.
+_SETTING = "setting elements other than by a mask and one value"
+_SETTING_INSTEAD = "use broadloom.where(condition, value, x), or x[mask] = value"
+
+
 def _set_view(array: Array, items: Items, value: Value) -> None:
     handle = array._handle
     view = _view(handle, items)
@@ -299,7 +318,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     if values.size == 0:
         return
     if handle.is_symbolic:
-        raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
+        refuse(_SETTING, advice=_SETTING_INSTEAD)
     there = _computed(value, handle.dtype)
     # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array as well.
     del handle, view, values
@@ -308,7 +327,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
 
 def _set_selected(array: Array, items: Items, value: Value) -> None:
     if array._handle.is_symbolic:
-        raise ValueError("elements of a traced array can be set with a mask and one value only; or use `where`")
+        refuse(_SETTING, advice=_SETTING_INSTEAD)
     _set(array, items, _computed(value, array.dtype))
 
 

@@ -9,17 +9,21 @@ from broadloom._registry import found
 
 _is_dask_introduced = False
 _is_cloudpickle_taught = False
+_is_threadpoolctl_told = False
 
 
 def introduce() -> None:
-    """Makes arrays known to Dask's arrays, and jitted functions to cloudpickle, if they are in the process."""
-    global _is_dask_introduced, _is_cloudpickle_taught
+    """Makes arrays known to Dask's arrays, jitted functions to cloudpickle, and threads to threadpoolctl, if they are in the process."""
+    global _is_dask_introduced, _is_cloudpickle_taught, _is_threadpoolctl_told
     # A module that is being imported is not complete.
     if not _is_dask_introduced and hasattr(sys.modules.get("dask.array"), "register_chunk_type"):
         _is_dask_introduced = True
         # With another version of Dask than those it knows, arrays stay as lazy in its tasks as they are elsewhere.
         with contextlib.suppress(ImportError):
             found("introduce to Dask")()
+    if not _is_threadpoolctl_told and hasattr(sys.modules.get("threadpoolctl"), "register"):
+        _is_threadpoolctl_told = True
+        found("introduce to threadpoolctl")(sys.modules["threadpoolctl"])
     if not _is_cloudpickle_taught and hasattr(sys.modules.get("cloudpickle"), "CloudPickler"):
         _is_cloudpickle_taught = True
         found("teach cloudpickle")()

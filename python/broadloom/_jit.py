@@ -281,6 +281,7 @@ def jit(
     vector_width: int | None = None,
     max_bytes: int | None = None,
     max_time: float | None = None,
+    **others: Any,
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Compiles a function over arrays: `jit(f)`, or `@jit`, or `@jit(threads=1)`.
 
@@ -316,9 +317,9 @@ def jit(
     ... def scaled(x, y, factor=2.0):
     ...     return (x + y) * factor, x.shape
     >>> scaled(np.array([1.0, 2.0]), 10.0)
-    (array([22., 24.]), (None,))
+    (array([22., 24.]), (d0,))
     >>> scaled(np.array([1, 2], "i1"), 100, factor=1)
-    (array([101, 102], dtype=int8), (None,))
+    (array([101, 102], dtype=int8), (d0,))
     >>> scaled(np.array([1, 2], "i1"), 1000, factor=1)
     Traceback (most recent call last):
     ...
@@ -334,6 +335,9 @@ def jit(
         "max_bytes": max_bytes,
         "max_time": max_time,
     }
+    if others:
+        known = ", ".join(("static_argnames", *named))
+        raise TypeError(f"jit: there is no option `{next(iter(others))}`; there are {known}")
     options = {name: value for name, value in named.items() if value is not None}
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if function is None:

@@ -179,7 +179,7 @@ class NumpyMethods:
         copy: bool = True,
         *,
         device: str | None = None,
-    ) -> Any:
+    ) -> Array:
         """The elements converted; floats to integers by truncation, saturating, NaN to 0. Raises TypeError where
         `casting` doesn't allow the conversion. A dtype that broadloom has not gives an array of NumPy's.
 
@@ -187,7 +187,8 @@ class NumpyMethods:
         >>> bl.asarray(np.array([1.5, -2.5, 300.0])).astype("int8").tolist()
         [1, -2, 127]
         """
-        return found("astype")(self, np.dtype(dtype), casting, copy)
+        made: Array = found("astype")(self, np.dtype(dtype), casting, copy)
+        return made
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Array:
         """The elements within bounds, either of which may be None, as `numpy.clip`."""
@@ -217,15 +218,15 @@ class NumpyMethods:
 
     # Shapes.
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
         """These elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
         wanted = _axes(shape)
         made = _numpy(np.reshape, self, wanted, order=order)
-        return self._view(made._handle, lambda memory: np.reshape(memory, wanted, order=order))
+        return self._view(made._handle, lambda memory: memory.reshape(wanted, order=order))
 
-    def ravel(self, order: str = "C") -> Array:
+    def ravel(self, order: Any = "C") -> Array:
         """The elements along one axis, in row-major order."""
-        return self._view(_numpy(np.ravel, self, order)._handle, lambda memory: np.ravel(memory, order))
+        return self._view(_numpy(np.ravel, self, order)._handle, lambda memory: memory.ravel(order))
 
     def flatten(self, order: str = "C") -> Array:
         """The elements along one axis, in row-major order."""
@@ -296,7 +297,7 @@ class NumpyMethods:
 
     def fill(self, value: Any) -> None:
         """Makes every element the same value."""
-        self[...] = np.full_like(self, value)  # type: ignore[call-overload]
+        self[...] = np.full_like(self, value)
 
     def item(self, *args: Any) -> bool | int | float:
         """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an

@@ -7,7 +7,6 @@ own style alone; its length is bounded whatever the expression.
 from __future__ import annotations
 
 import base64
-import os
 import platform
 import re
 from html import escape
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core
+from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._registry import registered
 

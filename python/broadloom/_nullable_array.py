@@ -43,9 +43,6 @@ class NullableArray(OverArrays):
 
     __slots__ = ("__weakref__", "_mask", "_masks", "values")
     __hash__ = None  # type: ignore[assignment]
-    #: NumPy's arrays leave their operators to this class.
-    __array_ufunc__ = None
-
     #: The values; those under a null have no meaning.
     values: Array
     #: The element is valid where all of these hold.
@@ -120,7 +117,7 @@ class NullableArray(OverArrays):
 
     def evaluate(self) -> NullableArray:
         """Computes values and mask in one pass, and keeps them; gives the array itself."""
-        self._computed()
+        evaluate(*self._parts())
         return self
 
     def _computed(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -274,6 +271,10 @@ class NullableArray(OverArrays):
 
     def _apply(self, op: str, operands: tuple[Any, ...]) -> NullableArray:
         return NullableArray._of(*_nullable.of_elements(op, operands))
+
+    def _parts(self) -> tuple[Array, ...]:
+        mask = self._validity()
+        return (self.values,) if mask is None else (self.values, mask)
 
     def _reduce(
         self, name: str, axis: Any, keepdims: bool, numpy_promotion: bool = False, **options: Any
@@ -476,7 +477,7 @@ class NullableArray(OverArrays):
 
 
 #: What operators take beside an array with nulls.
-OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, type(None))
+OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple, type(None))
 
 
 def _gives_arrow(values: Any) -> bool:

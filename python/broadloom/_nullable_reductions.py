@@ -94,10 +94,11 @@ def _total(values: Array, mask: Array | None, name: str, along: dict[str, Any], 
 
 
 def _extreme(values: Array, mask: Array | None, name: str, along: dict[str, Any]) -> Array:
-    # Of bools there are no extremes, which is said below.
-    if mask is not None and values.dtype.kind != "b":
-        if values.dtype.kind == "f":
-            neutral: float = inf if name == "min" else -inf
+    if mask is not None:
+        if values.dtype.kind == "b":
+            neutral: float = name == "min"
+        elif values.dtype.kind == "f":
+            neutral = inf if name == "min" else -inf
         else:
             limits = np.iinfo(values.dtype)
             neutral = int(limits.max if name == "min" else limits.min)

@@ -23,6 +23,7 @@ from broadloom._numpy_manipulation import FUNCTIONS
 from broadloom._numpy_reductions import cumulative, only_axis, reduction
 from broadloom._operands import has_mask
 from broadloom._registry import registered
+from broadloom._tracing import refuse
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 
 #: The reductions that methods `reduce` are.
@@ -75,6 +76,8 @@ def from_numpy(value: Any) -> Any:
 
 
 def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if any(isinstance(x, Array) and x._handle.is_symbolic for x in (*args, *kwargs.values())):
+        refuse(f"`numpy.{function.__name__}`, which computes at once,", advice="call it outside of the function")
     return from_numpy(function(*to_numpy(args), **to_numpy(kwargs)))
 
 
@@ -403,8 +406,17 @@ def of_numpy(name: str) -> Any:
         return np.lib
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc | type(np.sum)):
-        raise AttributeError(f"module 'broadloom' has no attribute {name!r}")
+        is_known = name in ("compute", "eval", "execute")
+        advice = "; broadloom.evaluate(x) computes the values, and x keeps them" if is_known else ""
+        raise AttributeError(f"module 'broadloom' has no attribute {name!r}{advice}")
     return function
+
+
+@registered("names_of_numpy")
+def names_of_numpy() -> list[str]:
+    """The names of NumPy's functions that the namespace has."""
+    kinds = (np.ufunc, type(np.sum))
+    return ["lib", *(name for name in np.__all__ if isinstance(getattr(np, name), kinds))]
 
 
 def listing() -> str:

@@ -6,6 +6,7 @@ give the array another expression, and never write to memory. `Array` inherits t
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from broadloom import _core, _options
 from broadloom._core import Handle
 from broadloom._registry import found
+from broadloom._ufuncs import quotient_and_remainder
 
 if TYPE_CHECKING:
     from broadloom._array import Array
@@ -89,12 +91,16 @@ class Operators:
         return _in_place("floor_divide", self, other)
 
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
-        quotient = _forward("floor_divide", self, other)
-        return NotImplemented if quotient is NotImplemented else (quotient, _forward("remainder", self, other))
+        handle = accepted(other)
+        return NotImplemented if handle is NotImplemented else self._divmod(self._operand(), handle)
 
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
-        quotient = _reflected("floor_divide", self, other)
-        return NotImplemented if quotient is NotImplemented else (quotient, _reflected("remainder", self, other))
+        handle = accepted(other)
+        return NotImplemented if handle is NotImplemented else self._divmod(handle, self._operand())
+
+    def _divmod(self, x1: Any, x2: Any) -> tuple[Array, Array]:
+        quotient, remainder = quotient_and_remainder(x1, x2)
+        return self._made(quotient), self._made(remainder)
 
     def __mod__(self, other: Any, /) -> Array:
         return _forward("remainder", self, other)
@@ -210,6 +216,37 @@ class OverArrays:
     def _reduce(self, name: str, axis: Any, keepdims: bool, **options: Any) -> Any:
         """A reduction of this."""
         raise NotImplementedError
+
+    def _parts(self) -> tuple[Array, ...]:
+        """The arrays that it is made of, for evaluation in one pass."""
+        raise NotImplementedError
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = found("name of ufunc")(ufunc)
+        if name is None or method != "__call__" or kwargs:
+            raise TypeError(_refusal(ufunc.__name__, name))
+        return self._apply(name, inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        own = getattr(found("namespace")(), function.__name__, None)
+        if function.__name__ not in _REDUCTIONS:
+            raise TypeError(_refusal(function.__name__, None))
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        x = given.pop("a")
+        try:
+            # The function of the namespace without NumPy's arguments, which it would hand over to NumPy's function.
+            return own.__wrapped__(x, **given)  # type: ignore[union-attr]
+        except TypeError as error:
+            raise TypeError(f"{error}; see broadloom.{function.__name__}") from None
+
+
+#: Reductions of NumPy's that classes made of arrays have.
+_REDUCTIONS = frozenset(("all", "any", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"))
+
+
+def _refusal(name: str, own: str | None) -> str:
+    instead = f"use broadloom.{own} without other arguments, or" if own else "use"
+    return f"numpy.{name} takes no array with nulls: {instead} fill_null or drop_null first"
 
 
 Operated = TypeVar("Operated", bound=Operators)

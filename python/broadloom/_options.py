@@ -71,6 +71,22 @@ def _settings() -> Settings:
     return _core.set_promotion(), _core.set_semantics(), _context.get()
 
 
+def get_options() -> dict[str, Any]:
+    """The options that hold here, by their names in `set_options`: the number of threads is that of an evaluation which is given no
+    other, from the environment variable `BROADLOOM_NUM_THREADS` (or `OMP_NUM_THREADS`) or the number of processors unless it was set.
+
+    >>> bl.get_options()["promotion"]
+    'numpy'
+    """
+    accuracy, contract = _core.set_semantics()
+    return {
+        "promotion": "numpy" if by_numpy() else "strict",
+        "accuracy": accuracy,
+        "contract": contract,
+        "threads": threads() or _core.default_threads(),
+    }
+
+
 class set_options:  # noqa: N801  a function to its callers, and a context
     """Sets how dtypes promote, what evaluations of arrays mean, and how many threads they take: from now on, or after `with` to the
     end of the block. What is not given stays as it is.
@@ -86,7 +102,7 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     These are set for the whole process. `threads`, the most threads of an evaluation and of a call of a function made by `jit`, is set
     for the context at hand, as variables of `contextvars` are: for this thread, and for what runs in a copy of its context.
 
-    Raises ValueError for another rule or accuracy, and for no threads.
+    Raises TypeError for another option, ValueError for another rule or accuracy, and for no threads.
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.array([1, 2]))
@@ -110,7 +126,11 @@ class set_options:  # noqa: N801  a function to its callers, and a context
         accuracy: Literal["fast", "nearest"] | None = None,
         contract: bool | None = None,
         threads: int | None = None,
+        **others: Any,
     ) -> None:
+        if others:
+            known = ", ".join(get_options())
+            raise TypeError(f"there is no option `{next(iter(others))}`; there are {known}")
         if promotion not in ("strict", "numpy", None):
             raise ValueError(f"promotion is {promotion!r}, expected 'strict' or 'numpy'")
         if accuracy not in ("fast", "nearest", None):

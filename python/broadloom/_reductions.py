@@ -67,6 +67,7 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
     if isinstance(x, OverArrays):
         made: Array = x._reduce(name, axis, keepdims, **options)
         return made
+    options.setdefault("numpy_promotion", _options.by_numpy())
     return Array._of(handle_of(x).reduce(name, _axes(axis), builtins.bool(keepdims), **options))
 
 

@@ -25,19 +25,20 @@ def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str]) -> No
 
 
 def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):
-            # Arguments that fit were refused by what the function does. Without an axis, NumPy takes the elements in row-major order.
-            is_ours = _fits(function, args, kwargs) and kwargs.get("axis", 0) is not None
+            # Arguments that fit were refused by what the function does.
+            is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
             if is_ours or not _fits(of_numpys, args, kwargs):
                 raise
         made = of_numpys(*args, **kwargs)
         return made if kwargs.get("out") is not None else _ours(made)
 
-    return call
+    # Errors name the function that the user has called.
+    call.__code__ = call.__code__.replace(co_name=function.__name__)
+    return functools.wraps(function)(call)
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -50,6 +51,11 @@ def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         # A function of NumPy's without a signature says so itself.
         return True
     return True
+
+
+def _is_numpys_axis(function: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
+    """Whether None is given as an axis to a function that needs one; NumPy's takes the elements in row-major order then."""
+    return kwargs.get("axis", 0) is None and _signature(function).parameters["axis"].default is not None
 
 
 @functools.cache

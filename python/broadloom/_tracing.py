@@ -60,8 +60,8 @@ def need_extent() -> NoReturn:
 
 
 class OpenExtent:
-    """An extent that is open while a function is traced. It prints as None, which the standard has for it, and is equal to None and to
-    itself; anything else that is done with it has the function traced again with the extents of the call."""
+    """An extent that is open while a function is traced. It prints as its name. It is equal to itself, and to None, which the standard
+    has for it; anything else that is done with it has the function traced again with the extents of the call."""
 
     __slots__ = ("_dim",)
 
@@ -69,7 +69,7 @@ class OpenExtent:
         self._dim = dim
 
     def __repr__(self) -> str:
-        return "None"
+        return self._dim
 
     def __eq__(self, other: object) -> bool:
         if other is None or isinstance(other, OpenExtent) and other._dim == self._dim:
@@ -104,15 +104,21 @@ def visible_size(handle: Handle) -> int | None:
     return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
 
 
-def refuse(what: str, *, scalar: str | None = None) -> NoReturn:
-    """Raises TracerError: `what` was asked of a traced array, or of the traced number that is the argument `scalar`."""
+def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -> NoReturn:
+    """Raises TracerError: `what` was asked of a traced array, or of the traced number that is the argument `scalar`. The advice says
+    what to write instead."""
     frame, called = sys._getframe(1), ""
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         called = frame.f_code.co_name
         frame = frame.f_back
-    if scalar is None and what not in _CONVERSIONS and called.isidentifier() and not called.startswith("_"):
+    if scalar is None and advice is None and what not in _CONVERSIONS and _is_public(called):
         what = f"`{called}`, which computes at once,"
-    raise _error(what, frame.f_code.co_filename, frame.f_lineno, scalar)
+    if what == "iteration":
+        what, advice = (
+            "iteration, or unpacking,",
+            "index the array instead (`x[0]`), if its extents are known to the function",
+        )
+    raise _error(what, frame.f_code.co_filename, frame.f_lineno, scalar, advice)
 
 
 def converted(error: Exception) -> TracerError | None:
@@ -123,12 +129,18 @@ def converted(error: Exception) -> TracerError | None:
     at: TracebackType | None = place
     while at is not None:
         if not at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            place, called = at, at.tb_next.tb_frame.f_code.co_name if at.tb_next is not None else ""
+            place, called = at, ""
+        elif not called and _is_public(at.tb_frame.f_code.co_name):
+            called = at.tb_frame.f_code.co_name
         at = at.tb_next
     assert place is not None
-    is_function = called.isidentifier() and not called.startswith("_")
-    what = f"`{called}`, which computes at once," if is_function else "its code"
-    return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None)
+    what = f"`{called}`, which computes at once," if called else "its code"
+    return _error(what, place.tb_frame.f_code.co_filename, place.tb_lineno, None, None)
+
+
+def _is_public(name: str) -> bool:
+    """Whether a function of the package is one that users call."""
+    return name.isidentifier() and not name.startswith("_") and name not in ("array_function", "array_ufunc")
 
 
 def is_own(error: BaseException) -> bool:
@@ -150,17 +162,21 @@ def is_own(error: BaseException) -> bool:
     return False
 
 
-def _error(what: str, file: str, line: int, scalar: str | None) -> TracerError:
+def _error(what: str, file: str, line: int, scalar: str | None, advice: str | None) -> TracerError:
     what = "a branch, or bool," if what == "bool" else what
     code = linecache.getline(file, line).strip()
     code = code if len(code) <= 80 else f"{code[:79]}…"
     shown = f" `{code}`:" if code else ""
     if scalar is not None:
         whose = f"the value of the argument `{scalar}`, which is given when the kernel runs"
-        advice = f"use broadloom.where(condition, a, b) instead of a branch, or static_argnames={scalar!r}"
+        advice = advice or f"use broadloom.where(condition, a, b) instead of a branch, or static_argnames={scalar!r}"
     else:
         whose = "the value of a traced array, which has none before the kernel runs"
-        advice = "use broadloom.where(condition, a, b) instead of a branch"
-        if what.endswith("computes at once,"):
-            advice = "call it outside of the function"
+        if advice is None:
+            is_function = what.endswith("computes at once,")
+            advice = (
+                "call it outside of the function"
+                if is_function
+                else "use broadloom.where(condition, a, b) instead of a branch"
+            )
     return TracerError(f"{file}:{line}:{shown} {what} asks for {whose}; {advice}")

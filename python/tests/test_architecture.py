@@ -38,6 +38,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_operators",
         "_scalars",
         "_shared_work",
+        "_threadpools",
         "_traces",
     ),
     "functions": (

@@ -291,5 +291,5 @@ def test_a_write_through_a_view_without_common_memory_is_an_error() -> None:
     with pytest.raises(ValueError, match="no memory in common"):
         x.T.reshape(-1)[0] = 1
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
-    with pytest.raises(ValueError, match="traced"):
+    with pytest.raises(bl.TracerError, match="setting elements"):
         bl.jit(lambda x: x[0].__setitem__(0, 1))(np.ones((2, 2)))

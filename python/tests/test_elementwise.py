@@ -203,8 +203,9 @@ def test_parts_of_real_numbers() -> None:
 def test_functions_of_numbers_alone_give_arrays_of_their_own_dtype() -> None:
     check(bl.sqrt(4.0), np.array(2.0))
     assert (bl.add(1, 2) + bl.asarray([1], dtype=bl.int8)).dtype == bl.int64
+    check(bl.sqrt([4.0]), np.array([2.0]))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="asarray"):
-        bl.sqrt([4.0])  # type: ignore[arg-type]
+        bl.sqrt({4.0})  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("strict")
@@ -252,3 +253,44 @@ def test_operands_are_positional_and_the_help_has_an_example(name: str) -> None:
     first = next(iter(inspect.signature(function).parameters.values()))
     assert first.kind is inspect.Parameter.POSITIONAL_ONLY
     assert ">>> " in function.__doc__ and f"bl.{name}(" in function.__doc__
+
+
+SPREAD = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.1,
+    -0.1,
+    7.5,
+    -7.5,
+    2.0,
+    1e300,
+    -1e300,
+    5e-324,
+    1e16,
+    -0.7434992493538084,
+    np.inf,
+    -np.inf,
+    np.nan,
+]
+
+
+def test_divmod_is_pythons() -> None:
+    for dtype in ("f8", "f4", "f2"):
+        with np.errstate(all="ignore"):
+            x, y = np.repeat(SPREAD, len(SPREAD)).astype(dtype), np.tile(SPREAD, len(SPREAD)).astype(dtype)
+            expected = np.divmod(x, y)
+        for made in (divmod(bl.asarray(x), bl.asarray(y)), np.divmod(bl.asarray(x), bl.asarray(y))):
+            for ours, theirs in zip(made, expected, strict=True):
+                assert ours.dtype == theirs.dtype
+                assert np.array_equal(ours, theirs, equal_nan=True)
+            is_number = ~np.isnan(expected[0])
+            assert np.array_equal(np.signbit(made[0])[is_number], np.signbit(expected[0])[is_number])
+    finite = [(a, b) for a in SPREAD for b in SPREAD if b != 0]
+    for a, b in finite:
+        quotient, remainder = divmod(bl.asarray(a), b)
+        assert np.array_equal([float(quotient), float(remainder)], divmod(a, b), equal_nan=True), (a, b)
+    assert [float(part) for part in divmod(bl.asarray(1.0), 0.1)] == [9.0, 0.09999999999999995]
+    assert float(bl.asarray(1.0) // 0.1) == 10.0
+    assert [part.tolist() for part in divmod(7, bl.asarray([2, -3]))] == [[3, -3], [1, -2]]

@@ -304,5 +304,5 @@ def test_elements_of_a_traced_array() -> None:
         x[mask]
     fixed = bl.Array._of(Handle.input("y", "float32", [3]))
     assert fixed[1:].shape == (2,)
-    with pytest.raises(ValueError, match="elements of a traced array can be set with a mask"):
+    with pytest.raises(bl.TracerError, match="setting elements other than by a mask"):
         fixed[0] = 1.0

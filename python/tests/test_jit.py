@@ -123,7 +123,7 @@ def test_open_extents_are_none_to_who_looks_at_them() -> None:
 
     f(np.ones((2, 1)))
     f(np.ones((3, 1)))
-    assert seen == [("(None, 1)", False, True, 2, np.float64)]
+    assert seen == [("(d1, 1)", False, True, 2, np.float64)]
 
 
 def test_an_exception_of_the_function_is_raised_with_its_own_traceback() -> None:

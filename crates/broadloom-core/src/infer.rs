@@ -692,8 +692,10 @@ mod tests {
             ([array(UInt8), minus], Strict, Err("pow: -1 cannot be represented as uint8")),
             (
                 [array(Bool), array(Bool)],
-                NumPy,
-                Err("pow: does not take bool and bool; write astype(x, int8), or the dtype that you mean"),
+                Strict,
+                Err(
+                    "pow: does not take bool and bool; write astype(x, int8), or promote as NumPy does (promotion=numpy)",
+                ),
             ),
         ] {
             let got = typed(Op::Pow, &operands, mode).map(|(_, out)| out).map_err(|e| e.to_string());

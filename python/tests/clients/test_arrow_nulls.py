@@ -381,11 +381,20 @@ def test_nan_is_a_value() -> None:
 
 def test_what_skips_no_nulls_is_refused() -> None:
     x = NullableArray([1.0, 2.0], [True, False])
-    for function in (bl.argmax, bl.nansum, bl.cumulative_sum, bl.sort, bl.flip, bl.linalg.vector_norm, bl.evaluate):
+    for function in (
+        bl.argmax,
+        bl.nansum,
+        bl.cumulative_sum,
+        bl.sort,
+        bl.flip,
+        bl.linalg.vector_norm,
+        bl.median,
+        np.sort,
+    ):
         with pytest.raises(TypeError):
             function(x)
     # Nor does anything lose them on the way through NumPy.
-    for function in (bl.asarray, np.asarray, bl.median, np.sort, bl.jit(lambda y: y + 1)):
+    for function in (bl.asarray, np.asarray, bl.jit(lambda y: y + 1)):
         with pytest.raises(ValueError, match="1 elements are null"):
             function(x)
     with pytest.raises(ValueError, match="1 elements are null"):
@@ -394,8 +403,24 @@ def test_what_skips_no_nulls_is_refused() -> None:
         bl.cumulative_sum(x)
     with pytest.raises(TypeError, match="fill_null and drop_null"):
         bl.argmax(x)
-    with pytest.raises(TypeError):
-        np.exp(x)
+    for refused in (lambda: np.exp(x, out=np.zeros(2)), lambda: np.add.reduce(x), lambda: np.frexp(x)):
+        with pytest.raises(TypeError, match="fill_null or drop_null"):
+            refused()
+
+
+def test_numpys_functions_take_nulls() -> None:
+    x = NullableArray([1.0, 4.0, 9.0], [True, False, True])
+    assert np.sqrt(x).tolist() == bl.sqrt(x).tolist() == [1.0, None, 3.0]
+    assert np.add(1, x).tolist() == (np.ones(3) + x).tolist() == [2.0, None, 10.0]
+    assert (x + [1, 2, 3]).tolist() == [2.0, None, 12.0]
+    for name in ("sum", "prod", "min", "max", "mean", "any", "all"):
+        assert getattr(np, name)(x).item() == getattr(bl, name)(x).item()
+    assert np.sum(x, axis=0, keepdims=True).tolist() == bl.sum(x, 0, keepdims=True).tolist() == [10.0]
+    with pytest.raises(TypeError, match="sum"):
+        np.sum(x, where=[True, False, True])
+    y, z = bl.evaluate(x * 2, x)
+    assert y.tolist() == [2.0, None, 18.0] and z is x and y.values._handle.is_evaluated
+    assert bl.evaluate(x) is x
 
 
 # Nulls, elements, conversions.
@@ -491,8 +516,9 @@ def test_numpys_promotion() -> None:
     bools = NullableArray([True, True, True], [True, False, True])
     assert (bools.sum().item(), bools.prod().item(), bools.sum().dtype) == (2, 1, np.int64)
     for refused in ("min", "max"):
-        with pytest.raises(TypeError, match="bool"):
+        with bl.set_options(promotion="strict"), pytest.raises(TypeError, match="bool"):
             getattr(bools, refused)()
+    assert (bools.min().item(), (~bools).max().item(), bools.min().dtype) == (True, False, np.bool_)
 
 
 def test_construction() -> None:

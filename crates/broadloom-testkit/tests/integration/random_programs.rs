@@ -322,7 +322,7 @@ fn types_meet_as_the_standard_and_numpy_say() {
         let steps = vec![
             input(a, &[], &[0]),
             input(b, &[], &[0]),
-            Step::Apply(Op::Equal, vec![Arg::Step(0), Arg::Step(1)]),
+            Step::Apply(Op::Minimum, vec![Arg::Step(0), Arg::Step(1)]),
             Step::Apply(Op::Maximum, vec![Arg::Step(0), Arg::Step(1)]),
         ];
         let p = Program { steps, roots: vec![3], promotion, semantics: Semantics::default() };

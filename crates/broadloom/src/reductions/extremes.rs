@@ -1,18 +1,19 @@
 //! Minimum and maximum, and their indices.
 
-use broadloom_core::{DType, Error, ErrorKind, Result};
+use broadloom_core::{DType, Error, ErrorKind, Promotion, Result};
 use broadloom_ir::Reduction;
 
 use super::Over;
 use crate::array::Array;
 use crate::expr;
+use crate::promote::promotion;
 
 impl<'a> Array<'a> {
     /// The maximum of the elements along axes, as defined by the function `maximum`: NaN propagates, and −0 is less than +0.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum of no elements;
-    /// [`ErrorKind::DType`] for bools.
+    /// [`ErrorKind::DType`] for bools, unless promotion is NumPy's.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -58,16 +59,17 @@ impl<'a> Array<'a> {
 fn extreme<'a>(name: &str, reduction: Reduction, x: &Array<'a>, over: &Over) -> Result<Array<'a>> {
     over.without_dtype(name)?;
     let axes = over.resolve(name, x)?;
-    let x = numeric(name, x)?;
-    expr::reduce(reduction, &x, axes, over.keeps_dims())
-}
-
-/// The array with a dtype of its own, which must not be bool.
-fn numeric<'a>(name: &str, x: &Array<'a>) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
-    if x.dtype() == DType::Bool {
-        return Err(Error::new(ErrorKind::DType, format!("{name}: does not take bool"))
-            .with_help("any and all reduce bools"));
+    if x.dtype() != DType::Bool {
+        return expr::reduce(reduction, &x, axes, over.keeps_dims());
     }
-    Ok(x)
+    if promotion() == Promotion::Strict {
+        let error = Error::new(ErrorKind::DType, format!("{name}: does not take bool"));
+        return Err(error.with_help("any and all reduce bools; or promote as NumPy does (promotion=numpy)"));
+    }
+    let reduced = expr::reduce(reduction, &expr::cast(x, DType::UInt8), axes, over.keeps_dims())?;
+    match reduction {
+        Reduction::ArgMax | Reduction::ArgMin => Ok(reduced),
+        _ => Ok(expr::cast(reduced, DType::Bool)),
+    }
 }

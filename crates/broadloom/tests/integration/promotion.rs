@@ -326,7 +326,7 @@ fn reductions_promote() -> Result<()> {
     };
     let e = "error";
     let rows: [(&Array<'static>, [&str; 8], [&str; 8]); 3] = [
-        (&bools, [e; 8], ["int64", "int64", "int64", "float64", "float64", "float64", "float64", e]),
+        (&bools, [e; 8], ["int64", "int64", "int64", "float64", "float64", "float64", "float64", "bool"]),
         (
             &bytes,
             ["uint64", "uint64", "uint64", e, e, e, e, "uint8"],

@@ -1,0 +1,178 @@
+"""What is found by looking: names, the version, options, hints, and kernels that are called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import broadloom as bl
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert bl.__version__ == bl.show_versions(as_dict=True)["broadloom"]  # type: ignore[index]
+
+
+def test_all_names_are_listed_and_there() -> None:
+    names = dir(bl)
+    assert {"median", "sum", "array", "explain", "dask", "__version__"} <= {*names, "dask"}
+    assert [name for name in bl.__all__ if not hasattr(bl, name)] == []
+    for name in ("median", "percentile", "cov", "fmax"):
+        assert name in names and getattr(bl, name) is getattr(np, name)
+
+
+def test_an_array_is_a_copy() -> None:
+    memory = np.array([1.0, 2.0])
+    x, y = bl.array(memory), bl.array(memory, copy=None)
+    memory[0] = 7.0
+    assert x.tolist() == [1.0, 2.0] and y.tolist() == [7.0, 2.0]
+    assert bl.array([1, 2], dtype=bl.float32).dtype == np.float32
+    assert bl.array([1, 2], np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["compute", "eval", "to_numpy", "numpy", "execute"])
+def test_methods_of_other_libraries_are_hinted_at(name: str) -> None:
+    with pytest.raises(AttributeError, match="no attribute.*(evaluate|asarray)"):
+        getattr(bl.asarray([1]), name)
+    assert not hasattr(bl.asarray([1]), "nothing")
+    with pytest.raises(AttributeError, match="nothing'$"):
+        _ = bl.asarray([1]).nothing
+
+
+def test_functions_of_other_libraries_are_hinted_at() -> None:
+    for name in ("compute", "eval"):
+        with pytest.raises(AttributeError, match="evaluate"):
+            getattr(bl, name)
+
+
+# Options.
+
+
+def test_options_are_shown_as_they_are_set() -> None:
+    assert bl.get_options() | {"threads": 0} == {
+        "promotion": "numpy",
+        "accuracy": "fast",
+        "contract": False,
+        "threads": 0,
+    }
+    with bl.set_options(threads=3, promotion="strict", contract=True, accuracy="nearest"):
+        assert bl.get_options() == {"promotion": "strict", "accuracy": "nearest", "contract": True, "threads": 3}
+    with pytest.raises(TypeError, match="no option `thread`; there are promotion, accuracy, contract, threads"):
+        bl.set_options(thread=2)
+    with pytest.raises(TypeError, match="no option `thread`; there are threads, executor"):
+        bl.evaluate(bl.asarray([1.0]) + 1, thread=2)
+    with pytest.raises(TypeError, match="no option `thread`; there are static_argnames, threads"):
+        bl.jit(lambda x: x + 1, thread=2)(np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("variables", "threads"),
+    [
+        ({"BROADLOOM_NUM_THREADS": "3", "OMP_NUM_THREADS": "5"}, 3),
+        ({"OMP_NUM_THREADS": "5,2"}, 5),
+        ({"BROADLOOM_NUM_THREADS": "many", "RAYON_NUM_THREADS": "4"}, 4),
+    ],
+)
+def test_threads_are_set_by_the_environment(variables: dict[str, str], threads: int) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    code = "import broadloom as bl; print(bl.get_options()['threads'], bl.show_versions(as_dict=True)['threads'])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=clean | variables)
+    assert ran.stdout.split() == [str(threads)] * 2, ran.stderr
+
+
+def test_threadpoolctl_shows_and_limits_the_threads() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    bl.asarray([1.0])
+
+    def shown() -> list[int]:
+        return [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "broadloom"]
+
+    with bl.set_options(threads=4):
+        assert shown() == [4]
+        with threadpoolctl.threadpool_limits(2, user_api="broadloom"):
+            assert shown() == [2] and bl.get_options()["threads"] == 2
+        assert shown() == [4]
+
+
+# Kernels.
+
+
+def test_a_kernel_is_called_with_arrays_by_place_by_name_or_in_a_dict() -> None:
+    kernel = bl.Kernel.parse("x: float64[n]; k: float64; return x * k")
+    x = np.array([1.0, 2.0])
+    calls: list[Any] = [
+        kernel(x, 3),
+        kernel(x, k=3.0),
+        kernel(k=np.array(3.0), x=x),
+        kernel({"x": x, "k": 3}),
+        kernel({"x": bl.asarray(x)}, k=3),
+        kernel([1, 2], 3),
+    ]
+    for made in calls:
+        assert type(made) is np.ndarray and made.tolist() == [3.0, 6.0]
+    out = np.empty(2)
+    assert kernel(x, 2, out=out) is out and out.tolist() == [2.0, 4.0]
+
+
+def test_a_kernel_returns_as_many_results_as_it_has() -> None:
+    kernel = bl.Kernel.parse("x: float64[n]\nmore = x + 1\ntwice = x * 2\nreturn more, twice")
+    made = kernel(np.array([3.0]))
+    assert isinstance(made, tuple) and [values.tolist() for values in made] == [[4.0], [6.0]]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "words"),
+    [
+        ((), {}, "the input `x` is missing; the kernel's inputs are `x`, `k`"),
+        (([1.0],), {"x": [1.0]}, "the input `x` is given twice"),
+        (([1.0],), {"z": 1}, "no input `z`; its inputs are `x`, `k`"),
+        (([1.0], 1, 2), {}, "takes 2 inputs, not 3"),
+        (({"x": [1.0], 3: 1},), {}, "no input `3`"),
+        ((np.array([1], "i1"), 1), {}, "int8"),
+    ],
+)
+def test_a_call_that_a_kernel_does_not_take_is_refused_by_name(
+    args: tuple[Any, ...], kwargs: dict[str, Any], words: str
+) -> None:
+    kernel = bl.Kernel.parse("x: float64[n]; k: float64; return x * k")
+    with pytest.raises(TypeError, match=words):
+        kernel(*args, **kwargs)
+
+
+# Traced functions.
+
+
+def set_an_element(x: Any) -> Any:
+    x[0] = 1
+    return x
+
+
+def unpack(x: Any) -> Any:
+    a, b = x
+    return a + b
+
+
+@pytest.mark.parametrize(
+    ("function", "asked", "instead"),
+    [
+        (lambda x: np.sort(x), "`numpy.sort`", "call it outside"),
+        (lambda x: bl.argsort(x), "`argsort`", "call it outside"),
+        (lambda x: np.stack([x, x]), "`stack`", "call it outside"),
+        (lambda x: bl.concat([x, x]), "`concat`", "call it outside"),
+        (lambda x: x[x > 1], "an array as an index", r"where\(mask, x, other\)"),
+        (lambda x: x[[0, 1]], "an array as an index", r"where\(mask, x, other\)"),
+        (set_an_element, "setting elements", r"where\(condition, value, x\)"),
+        (lambda x: x[0].__setitem__(0, 1), "setting elements", r"where\(condition, value, x\)"),
+        (unpack, "iteration, or unpacking,", "index the array"),
+        (lambda x: 1 if x > 0 else 2, "a branch, or bool,", "where"),
+    ],
+)
+def test_errors_of_traced_functions_say_what_was_asked_and_what_to_write(
+    function: Any, asked: str, instead: str
+) -> None:
+    with pytest.raises(bl.TracerError, match=f"test_discovery.*{asked}.* asks for .*; .*{instead}"):
+        bl.jit(function)(np.ones((2, 2)))
