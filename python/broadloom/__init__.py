@@ -39,6 +39,7 @@ from broadloom._jit import jit
 from broadloom._joining import *
 from broadloom._manipulation import *
 from broadloom._options import get_options, set_options
+from broadloom._pandas import Engine
 from broadloom._reductions import *
 from broadloom._registry import found, registered, say_where
 from broadloom._through_numpy import *
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from broadloom import arrow
     from broadloom._notebook import Explanation, explain, show_versions
     from broadloom.arrow import from_arrow
+
+# pandas looks for this at what it is given as an engine.
+vars(jit)["__pandas_udf__"] = Engine
 
 __version__: str = _core.engine_info()[0]
 __array_api_version__ = "2024.12"

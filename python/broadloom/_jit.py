@@ -341,7 +341,13 @@ def jit(
     options = {name: value for name, value in named.items() if value is not None}
     static = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if function is None:
-        return lambda function: _made(function, static, options)
+
+        def decorate(function: Callable[..., Any]) -> JitFunction:
+            return _made(function, static, options)
+
+        # It is an engine of pandas as well, with these options.
+        vars(decorate).update(vars(jit))
+        return decorate
     return _made(function, static, options)
 
 

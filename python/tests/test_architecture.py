@@ -62,6 +62,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_arrow_interface",
         "_dlpack",
         "_notebook",
+        "_pandas",
         "_numpy_functions",
         "_numpy_manipulation",
         "_numpy_protocols",

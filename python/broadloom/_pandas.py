@@ -1,0 +1,127 @@
+"""`jit` as an engine of pandas: `df.apply(f, engine=bl.jit)` and `series.map(f, engine=bl.jit)`.
+
+pandas hands a call over to `engine.__pandas_udf__`. A function of a column is one kernel, which runs on each column. A function of a row
+reads elements by their labels, and is one kernel over whole columns. pandas is imported by its own calls only.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from broadloom._bounded import Bounded
+
+#: The compiled functions of the latest functions, engines and kinds of arguments.
+_compiled: Bounded[Any, Callable[..., Any]] = Bounded()
+
+
+class Engine:
+    """What pandas calls for `engine=broadloom.jit`."""
+
+    @staticmethod
+    def map(
+        data: Any,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        decorator: Callable[..., Any],
+        skip_na: bool,
+    ) -> Any:
+        """A function of an element, computed for all elements of a Series at once; with `skip_na`, NaN stays."""
+        values = _values(data)
+        made = np.broadcast_to(_jitted(func, decorator)(values, *args, **kwargs), values.shape)
+        return np.where(np.isnan(values), values, made) if skip_na and values.dtype.kind == "f" else made
+
+    @staticmethod
+    def apply(
+        data: Any,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        decorator: Callable[..., Any],
+        axis: int | str,
+    ) -> Any:
+        """A function of a column (`axis` 0), or of a row (1), for each of them; of a frame, or of a matrix under `raw`."""
+        along_rows = axis in (1, "columns")
+        if isinstance(data, np.ndarray):
+            compiled = _jitted(func, decorator)
+            made = [compiled(np.ascontiguousarray(part), *args, **kwargs) for part in (data if along_rows else data.T)]
+            return np.stack(made, axis=0 if along_rows or np.ndim(made[0]) == 0 else 1)
+        return (_by_row if along_rows else _by_column)(data, func, args, kwargs, decorator)
+
+
+def _by_column(data: Any, func: Any, args: Any, kwargs: Any, decorator: Any) -> Any:
+    pandas = sys.modules["pandas"]
+    compiled = _jitted(func, decorator)
+    made = [compiled(_values(column), *args, **kwargs) for _, column in data.items()]
+    if all(np.ndim(one) == 0 for one in made):
+        return pandas.Series([np.asarray(one)[()] for one in made], index=data.columns)
+    index = data.index if len(made[0]) == len(data) else None
+    frame = pandas.concat([pandas.Series(np.asarray(one), index=index) for one in made], axis=1)
+    frame.columns = data.columns
+    return frame
+
+
+def _by_row(data: Any, func: Any, args: Any, kwargs: Any, decorator: Any) -> Any:
+    pandas = sys.modules["pandas"]
+    labels = tuple(data.columns)
+    columns = {label: column.to_numpy() for label, column in data.items()}
+    numbers = tuple(label for label in labels if columns[label].dtype.kind in "biuf")
+
+    def of_columns(*given: Any, **named: Any) -> Any:
+        row = Row(labels, dict(zip(numbers, given, strict=False)))
+        return func(row, *given[len(numbers) :], **named)
+
+    compiled = _jitted(func, decorator, of_columns, ("rows", labels, numbers))
+    made = compiled(*(columns[label] for label in numbers), *args, **kwargs)
+    if isinstance(made, tuple | list):
+        frame = pandas.DataFrame({number: np.broadcast_to(one, len(data)) for number, one in enumerate(made)})
+        return frame.set_axis(data.index)
+    return pandas.Series(np.broadcast_to(made, len(data)), index=data.index)
+
+
+class Row:
+    """What a function of a row is given: the columns by the labels of its elements."""
+
+    def __init__(self, labels: tuple[Any, ...], columns: dict[Any, Any]) -> None:
+        self._labels, self._columns = labels, columns
+
+    def __getitem__(self, label: Any) -> Any:
+        if label in self._columns:
+            return self._columns[label]
+        if label in self._labels:
+            raise TypeError(
+                f"the column {label!r} is of objects, of which broadloom has no arrays; convert it with astype"
+            )
+        raise KeyError(label)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._labels:
+            return self[name]
+        raise AttributeError(
+            f"a row of a function that is compiled has its elements alone, as row['a'] or row.a, and no {name!r}; "
+            f"for sums and the like of rows, see DataFrame.sum(axis=1)"
+        )
+
+
+def _jitted(
+    func: Callable[..., Any], decorator: Callable[..., Any], of: Callable[..., Any] | None = None, key: Any = None
+) -> Callable[..., Any]:
+    """The compiled function."""
+    made = _compiled.get((func, decorator, key))
+    if made is None:
+        made = _compiled[func, decorator, key] = decorator(func if of is None else of)
+    return made
+
+
+def _values(column: Any) -> np.ndarray:
+    values: np.ndarray = column.to_numpy()
+    if values.dtype.kind not in "biuf":
+        name = getattr(column, "name", None)
+        raise TypeError(
+            f"the column {name!r} is {column.dtype}, of which broadloom has no arrays; convert it with astype"
+        )
+    return values
