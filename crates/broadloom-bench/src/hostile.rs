@@ -137,7 +137,7 @@ impl Texts {
         );
         self.add("a name, declared", format!("{0}: float64[n]; return {0}", "n".repeat(LENGTH / 2)), Value);
         self.add("a character that is none", fill("é"), Refused("found the character `é`"));
-        self.add("quotes", fill("\""), Refused("found the character `\\\""));
+        self.add("quotes", fill("\""), Refused("found the character `\""));
         self.add(
             "a comment without an end",
             "#".to_owned() + &fill("x"),

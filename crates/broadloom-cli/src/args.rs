@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use broadloom::{Accuracy, Executor, IntDivision, Promotion, VectorWidth};
+use broadloom::{Accuracy, Executor, IntDivision, Literal, Promotion, VectorWidth};
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -44,7 +44,7 @@ pub struct EvalArgs {
     pub expression: Option<OsString>,
 
     /// The file for a name of the expression: .npy, .npz[:MEMBER], .csv[:COLUMN], or - for standard input.
-    #[arg(value_name = "NAME=FILE", value_parser = OsStringValueParser::new().try_map(Binding::parse))]
+    #[arg(value_name = "NAME=FILE|NUMBER", value_parser = OsStringValueParser::new().try_map(Binding::parse))]
     pub inputs: Vec<Binding>,
 
     /// Read the expression from this file, or from standard input if it is -.
@@ -253,11 +253,42 @@ impl From<AccuracyArg> for Accuracy {
     }
 }
 
-/// A name and its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A name and what it stands for.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub name: String,
-    pub path: PathBuf,
+    pub to: Bound,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// The array in a file.
+    File(PathBuf),
+    /// A number, which takes the dtype of the arrays that it meets.
+    Number(Literal),
+}
+
+impl Bound {
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Bound::File(path) => Some(path),
+            Bound::Number(_) => None,
+        }
+    }
+
+    /// A number, or else a file. A file whose name is a number is written with its folder, as `./3`.
+    fn parse(word: OsString) -> Bound {
+        let number = match word.to_str().unwrap_or_default() {
+            "true" => Some(Literal::Bool(true)),
+            "false" => Some(Literal::Bool(false)),
+            // Rust reads `inf` and `nan` as well, which are as likely to be names of files.
+            text if !text.contains(|c: char| c.is_ascii_digit()) => None,
+            text => text.parse().map(Literal::Int).or_else(|_| text.parse().map(Literal::Float)).ok(),
+        };
+        number.map_or_else(|| Bound::File(word.into()), Bound::Number)
+    }
 }
 
 impl Binding {
@@ -272,7 +303,7 @@ impl Binding {
         if path.is_empty() {
             return Err(format!("no file is given for `{name}`"));
         }
-        Ok(Binding { name, path: path.into() })
+        Ok(Binding { name, to: Bound::parse(path) })
     }
 }
 
@@ -338,9 +369,22 @@ mod tests {
 
     #[test]
     fn bindings() {
-        let parse = |word: &str| Binding::parse(word.into()).map(|b| (b.name, b.path));
-        assert_eq!(parse("a=b=c.npy"), Ok(("a".into(), "b=c.npy".into())));
-        assert_eq!(parse("_x1=/d/x.npy"), Ok(("_x1".into(), "/d/x.npy".into())));
+        let parse = |word: &str| Binding::parse(word.into()).map(|b| (b.name, b.to));
+        let file = |path: &str| Bound::File(path.into());
+        assert_eq!(parse("a=b=c.npy"), Ok(("a".into(), file("b=c.npy"))));
+        assert_eq!(parse("_x1=/d/x.npy"), Ok(("_x1".into(), file("/d/x.npy"))));
+        for (word, to) in [
+            ("a=3", Bound::Number(Literal::Int(3))),
+            ("a=-0.5", Bound::Number(Literal::Float(-0.5))),
+            ("a=1e3", Bound::Number(Literal::Float(1000.0))),
+            ("a=true", Bound::Number(Literal::Bool(true))),
+            ("a=./3", file("./3")),
+            ("a=3.npy", file("3.npy")),
+            ("a=inf", file("inf")),
+            ("a=-", file("-")),
+        ] {
+            assert_eq!(parse(word), Ok(("a".into(), to)), "{word}");
+        }
         for word in [
             "a", "=f", "a=", "1a=f", "a b=f", " a=f", "(a)=f", "-a=f", "inf=f", "true=f", "and=f", "int8=f",
             "é=f",
@@ -382,6 +426,6 @@ mod tests {
     fn paths_need_not_be_text() {
         use std::os::unix::ffi::OsStrExt;
         let binding = Binding::parse(OsStr::from_bytes(b"a=\xff.npy").to_owned());
-        assert_eq!(binding.map(|b| b.path), Ok(PathBuf::from(OsStr::from_bytes(b"\xff.npy"))));
+        assert_eq!(binding.map(|b| b.to), Ok(Bound::File(PathBuf::from(OsStr::from_bytes(b"\xff.npy")))));
     }
 }

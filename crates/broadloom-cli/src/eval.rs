@@ -9,9 +9,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use broadloom::text::{ParseOptions, Program};
-use broadloom::{Error, ErrorKind};
+use broadloom::{Error, ErrorKind, Literal};
 
-use crate::args::EvalArgs;
+use crate::args::{Bound, EvalArgs};
 use crate::failure::{Failure, warn};
 use crate::input::{Input, Order};
 use crate::job::Job;
@@ -76,8 +76,8 @@ fn to_read(path: &str) -> Failure {
 fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
     let program = Program::parse(&text.text).map_err(Failure::Text)?;
     let requests = requests(args, &program)?;
-    let inputs = open(args, &program)?;
-    let job = Job::new(&program, inputs, Settings::new(args), args.max_bytes.get())?;
+    let (inputs, numbers) = open(args, &program)?;
+    let job = Job::new(&program, inputs, &numbers, Settings::new(args), args.max_bytes.get())?;
     let mut outputs = Outputs::begin(&job, &requests, args.force)?;
     let order = if args.output.is_empty() { Order::C } else { job.order() };
     if args.explain {
@@ -99,22 +99,26 @@ fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
     outputs.write(&text.text)
 }
 
-/// Opens the files of the inputs that the program uses, and warns of the others.
-fn open(args: &EvalArgs, program: &Program) -> Result<Vec<Input>, Failure> {
+/// Opens the files of the inputs that the program uses, and warns of the others; and the numbers that inputs are.
+fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<(String, Literal)>), Failure> {
     let used: HashSet<&str> = program.inputs().map(|input| input.name()).collect();
     let bindings = args.bindings()?;
     let mut seen = HashSet::new();
     if let Some(twice) = bindings.iter().find(|binding| !seen.insert(&binding.name)) {
-        return Err(Failure::Usage(format!("two files are given for `{}`", twice.name)));
+        return Err(Failure::Usage(format!("two files or numbers are given for `{}`", twice.name)));
     }
-    let mut inputs = Vec::new();
+    let (mut inputs, mut numbers) = (Vec::new(), Vec::new());
     for binding in &bindings {
-        let input = Input::open(&binding.name, &binding.path)?;
-        if used.contains(&*binding.name) {
-            inputs.push(input);
-        } else {
+        let is_used = used.contains(&*binding.name);
+        match &binding.to {
+            Bound::File(path) => inputs.extend(Some(Input::open(&binding.name, path)?).filter(|_| is_used)),
+            Bound::Number(number) => {
+                numbers.extend(Some((binding.name.clone(), *number)).filter(|_| is_used))
+            }
+        }
+        if !is_used {
             warn(format_args!("the expression does not use `{}`", binding.name));
         }
     }
-    Ok(inputs)
+    Ok((inputs, numbers))
 }

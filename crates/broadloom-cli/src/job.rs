@@ -9,7 +9,9 @@ use std::fs::File;
 use std::path::Path;
 
 use broadloom::text::Program;
-use broadloom::{Array, Chunk, Chunks, DType, Error, ErrorKind, Explanation, InputPart, Passes, summary};
+use broadloom::{
+    Array, Chunk, Chunks, DType, Error, ErrorKind, Explanation, InputPart, Literal, Passes, summary,
+};
 use broadloom_mem::bytes_of;
 
 use crate::advice::{self, Given};
@@ -32,24 +34,39 @@ pub struct Job {
     max_bytes: usize,
 }
 
+/// A number as an input: of the dtype that the program declares, or of that of the arrays that it meets.
+fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
+    let declared = program.inputs().find(|input| input.name() == name).and_then(|input| input.dtype());
+    let number = Array::scalar(number);
+    declared.map_or(number.clone(), |dtype| number.astype(dtype))
+}
+
 /// The results of a job that are computed together; they have one shape.
 pub type Group<'g> = &'g [usize];
 
 impl Job {
-    /// Types a program. A chunk takes at most `max_bytes` of memory.
+    /// Types a program, some of whose inputs are numbers. A chunk takes at most `max_bytes` of memory.
     pub fn new(
         program: &Program,
         inputs: Vec<Input>,
+        numbers: &[(String, Literal)],
         settings: Settings,
         max_bytes: usize,
     ) -> Result<Job, Failure> {
-        let given: Vec<Given> = inputs.iter().map(Input::given).collect();
+        let described = |(name, number): &(String, Literal)| Given {
+            name: name.clone(),
+            described: format!("`{name}` is {number}"),
+        };
+        let given: Vec<Given> =
+            inputs.iter().map(Input::given).chain(numbers.iter().map(described)).collect();
         if let Some(error) = advice::undeclared(program, &given) {
             return Err(Failure::Text(error));
         }
         let placeholders = inputs.iter().map(Input::placeholder).collect::<Result<Vec<_>, Failure>>()?;
         let names = inputs.iter().zip(&placeholders);
-        let names: Vec<_> = names.map(|(input, stored)| (&*input.name, input.of_stored(stored))).collect();
+        let names = names.map(|(input, stored)| (&*input.name, input.of_stored(stored)));
+        let constants = numbers.iter().map(|(name, number)| (&**name, constant(program, name, *number)));
+        let names: Vec<_> = names.chain(constants).collect();
         let results = settings.build(program, &names).map_err(|failure| match failure {
             Failure::Text(error) => Failure::Text(advice::about(error, program, &given)),
             failure => failure,
@@ -65,7 +82,7 @@ impl Job {
         let program = Program::parse(name).map_err(Failure::Text)?;
         // Converting it may take a little more than computing it did.
         let max_bytes = self.max_bytes.max(1 << 20);
-        Job::new(&program, vec![Input::of_file(name, path, file)?], self.settings.clone(), max_bytes)
+        Job::new(&program, vec![Input::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
     }
 
     /// The names of the results.

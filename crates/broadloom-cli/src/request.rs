@@ -137,8 +137,9 @@ fn check_stdout(
         let why = format!("standard output goes to `{}`, which another output replaces", shown(path));
         return Err(Failure::Usage(why));
     }
-    for binding in args.bindings()?.iter().filter(|binding| !is_stream(&binding.path)) {
-        let (path, _) = Format::split_part(&binding.path);
+    let bindings = args.bindings()?;
+    for path in bindings.iter().filter_map(|binding| binding.to.file()).filter(|path| !is_stream(path)) {
+        let (path, _) = Format::split_part(path);
         if FileId::of_path(&path).is_ok_and(|file| file == *stdout) {
             let why = format!("standard output goes to `{}`, which is an input", shown(&path));
             return Err(Failure::Usage(why));
@@ -168,7 +169,12 @@ fn check_streams(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
              `-o -` to print it",
         );
     }
-    let read = args.bindings()?.iter().filter(|binding| is_stream(&binding.path)).count();
+    let read = args
+        .bindings()?
+        .iter()
+        .filter_map(|binding| binding.to.file())
+        .filter(|path| is_stream(path))
+        .count();
     let text = args.file.as_deref().is_some_and(is_stream);
     if read + usize::from(text) > 1 {
         return refuse("only one thing is read from standard input");

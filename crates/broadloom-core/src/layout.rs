@@ -258,7 +258,12 @@ impl View {
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.start as isize + self.step * self.len as isize;
-        write!(f, "{}:{end}:{}", self.start, self.step)
+        match self.step {
+            1 => write!(f, "{}:{end}", self.start),
+            // Before the first element there is no number: a negative one would count from the end.
+            step if end < 0 => write!(f, "{}::{step}", self.start),
+            step => write!(f, "{}:{end}:{step}", self.start),
+        }
     }
 }
 

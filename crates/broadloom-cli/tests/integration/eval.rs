@@ -262,7 +262,7 @@ fn what_no_chunk_holds() {
     assert_eq!(outcome.status, Some(1));
     assert_eq!(
         outcome.stderr,
-        "error: the smallest chunk takes 24 bytes of memory, the limit is 20; slice [0:9:1] needs 8 bytes of float64[10]; \
+        "error: the smallest chunk takes 24 bytes of memory, the limit is 20; slice [0:9] needs 8 bytes of float64[10]; \
          --max-bytes 24 is enough\n"
     );
     // Of a reduction there are chunks of any size, of a scan those that begin at a block.
@@ -438,6 +438,35 @@ fn an_input_that_is_not_used_is_a_warning() {
     let outcome = dir.run(&["eval", "x", "x=x.npy", "y=x.npy"]);
     assert_eq!((outcome.status, &*outcome.stdout), (Some(0), "[1]\n"));
     assert_eq!(outcome.stderr, "warning: the expression does not use `y`\n");
+    let outcome = dir.run(&["eval", "x", "x=x.npy", "y=3"]);
+    assert_eq!(outcome.stderr, "warning: the expression does not use `y`\n");
+}
+
+/// A number takes the dtype of what it meets, or the one that the program declares; a file of that name is written with its folder.
+#[test]
+fn an_input_may_be_a_number() {
+    let dir = Dir::new();
+    dir.array("x.npy", &[2], &[1.5f32, -2.0]);
+    dir.array("3", &[], &[40.0f64]);
+    for (program, inputs, shown) in [
+        ("x * rate", &["x=x.npy", "rate=3"][..], "[ 4.5 -6. ]\n"),
+        ("x * rate", &["rate=-0.5", "x=x.npy"], "[-0.75  1.  ]\n"),
+        ("where(flag, x, 0)", &["x=x.npy", "flag=false"], "[0. 0.]\n"),
+        ("a / b", &["a=1", "b=4"], "0.25\n"),
+        ("x: float32[n]\nk: float64\nreturn k * 2", &["x=x.npy", "k=3"], "6.0\n"),
+        ("a + 0", &["a=./3"], "40.0\n"),
+    ] {
+        let args = [&["eval", program][..], inputs].concat();
+        assert_eq!(dir.run(&args).stdout, shown, "{program}");
+    }
+    for (program, input, words) in [
+        ("x + n", "n=1e300", "cannot be represented as float32"),
+        ("x & n", "n=1", "does not take float32"),
+        ("x + y", "x=1", "two files or numbers are given for `x`"),
+    ] {
+        let outcome = dir.run(&["eval", program, "x=x.npy", input]);
+        assert!(outcome.status != Some(0) && outcome.stderr.contains(words), "{}", outcome.stderr);
+    }
 }
 
 #[test]

@@ -242,7 +242,7 @@ impl Parser<'_> {
     pub(super) fn bad_character(&self, start: u32) -> TextError {
         let character = self.text[start as usize..].chars().next().unwrap_or_default();
         let span = start..start + character.len_utf8() as u32;
-        let shown = if character.is_alphanumeric() {
+        let shown = if character.is_alphanumeric() || character.is_ascii_punctuation() {
             character.to_string()
         } else {
             character.escape_debug().to_string()

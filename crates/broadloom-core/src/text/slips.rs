@@ -106,7 +106,7 @@ const FUNCTIONS: &[Row] = &[
     (&["ge"], Is("greater_equal")),
     (&["isclose", "allclose"], Write("`abs(x1 - x2) < 1e-6`, with a bound of your own")),
     (&["isna", "isnull", "is_nan"], Is("isnan")),
-    (&["select", "choose", "ifelse", "if_else", "iif", "cond", "ternary"], Is("where")),
+    (&["select", "choose", "ifelse", "if_else", "iif", "cond", "ternary", "IF", "If", "IIF"], Is("where")),
     (&["xor"], Is("bitwise_xor")),
     (&["bitand", "band"], Is("bitwise_and")),
     (&["bitor", "bor"], Is("bitwise_or")),
@@ -129,6 +129,12 @@ const FUNCTIONS: &[Row] = &[
     (&["take", "gather", "slice"], Write("`x[1:5]`, with numbers; nothing is indexed by an array")),
     (&["roll", "rot90", "pad", "diff"], Write("`x[1:] - x[:-1]` and the like: views of one array")),
     (&["len", "shape", "size", "ndim", "numel"], SHAPES),
+    (
+        &["length"],
+        Write("`vector_norm(x)` for the length of a vector, or `count(x)` for how many elements there are"),
+    ),
+    (&["shift", "lag", "lead"], Write("`x[1:]` and `x[:-1]`: views of one array")),
+    (&["smoothstep"], Write("`t * t * (3 - 2 * t)` with `t = clip((x - a) / (b - a), 0, 1)`")),
     (&["cast", "convert", "as_type", "to", "view"], Is("astype")),
     // Names without an equivalent.
     // Reductions.

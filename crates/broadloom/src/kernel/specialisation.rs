@@ -349,7 +349,8 @@ pub(super) fn count(what: &str, given: usize, wanted: usize) -> Result<()> {
     if given == wanted {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Arity, format!("kernel: {given} {what}, it has {wanted}")))
+    let what = if wanted == 1 { what.trim_end_matches('s') } else { what };
+    Err(Error::new(ErrorKind::Arity, format!("kernel: it has {wanted} {what}, not {given}")))
 }
 
 impl Required {

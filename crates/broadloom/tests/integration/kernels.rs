@@ -159,7 +159,7 @@ fn slices_that_do_not_fit_are_refused() {
             assert_eq!(error.kind(), kind, "{error}");
             assert!(error.to_string().contains(says), "{error}");
         };
-        refused(&[(&x).into()], ErrorKind::Arity, "1 inputs, it has 2");
+        refused(&[(&x).into()], ErrorKind::Arity, "it has 2 inputs, not 1");
         refused(&[(&x).into(), (&short).into()], ErrorKind::Shape, "input 1 has 3 elements");
         refused(&[(&wide).into(), (&x).into()], ErrorKind::DType, "input 0 is float64");
         assert_eq!(out, [9.0; 4]);

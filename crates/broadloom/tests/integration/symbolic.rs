@@ -240,7 +240,7 @@ fn what_does_not_fit_is_refused() {
         assert_eq!((e.kind(), e.message()), (kind, words));
         assert!(a.iter().chain(&b).all(|x| *x == 7.0), "nothing is written");
     };
-    fails(&ok()[..2], 6, ErrorKind::Arity, "kernel: 2 inputs, it has 3");
+    fails(&ok()[..2], 6, ErrorKind::Arity, "kernel: it has 3 inputs, not 2");
     fails(&ok(), 5, ErrorKind::Shape, "kernel: output 0 has 5 elements, it was built for 6");
     let swap = |i: usize, x| {
         let mut inputs = ok();
