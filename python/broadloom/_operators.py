@@ -12,6 +12,7 @@ import numpy as np
 
 from broadloom import _options
 from broadloom._core import Handle
+from broadloom._division import quotient_and_remainder
 from broadloom._registry import found
 
 if TYPE_CHECKING:
@@ -89,12 +90,12 @@ class Operators:
         return _in_place("floor_divide", self, other)
 
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
-        quotient = _forward("floor_divide", self, other)
-        return NotImplemented if quotient is NotImplemented else (quotient, _forward("remainder", self, other))
+        handle = accepted(other)
+        return NotImplemented if handle is NotImplemented else _divided(self, self._operand(), handle)
 
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
-        quotient = _reflected("floor_divide", self, other)
-        return NotImplemented if quotient is NotImplemented else (quotient, _reflected("remainder", self, other))
+        handle = accepted(other)
+        return NotImplemented if handle is NotImplemented else _divided(self, handle, self._operand())
 
     def __mod__(self, other: Any, /) -> Array:
         return _forward("remainder", self, other)
@@ -293,6 +294,12 @@ def _forward(op: str, x: Operators, other: Any) -> Array:
 def _reflected(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, handle, x._operand()))
+
+
+def _divided(x: Operators, dividend: Any, divisor: Any) -> tuple[Array, Array]:
+    remainder = _options.apply("remainder", dividend, divisor)
+    first, second = quotient_and_remainder(dividend, divisor, remainder)
+    return x._made(first), x._made(second)
 
 
 def _in_place(op: str, x: Operated, other: Any) -> Operated:

@@ -16,6 +16,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._division import quotient_and_remainder
 from broadloom._registry import registered
 
 Number = bool | int | float
@@ -217,7 +218,7 @@ def _power(base: Handle | Number, exponent: Handle | Number) -> Handle:
 
 
 def _quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Handle, Handle]:
-    return _core.apply("floor_divide", a, b), _core.apply("remainder", a, b)
+    return quotient_and_remainder(a, b, _core.apply("remainder", a, b))
 
 
 #: NumPy's function → what it is here. What isn't in the table is computed by NumPy.

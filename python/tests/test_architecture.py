@@ -21,6 +21,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_arguments",
         "_bounded",
         "_core",
+        "_division",
         "_errors",
         "_introductions",
         "_numpy_reductions",
