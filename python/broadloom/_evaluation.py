@@ -10,12 +10,13 @@ import numpy as np
 
 from broadloom import _core, _options
 from broadloom._array import Array
+from broadloom._operators import OverArrays
 
 Progress = Callable[[int, int], object]
 
 
 def evaluate(
-    *arrays: Array,
+    *arrays: Array | OverArrays,
     out: np.ndarray | Sequence[np.ndarray] | None = None,
     progress: bool | Progress | None = None,
     **options: Any,
@@ -24,7 +25,7 @@ def evaluate(
 
     Gives the array, or a tuple of several. An array that shares memory of NumPy's stays as it is. `out` is a NumPy
     array per array, of the same shape and dtype, which takes the values instead and is given back; it may overlap what
-    is read.
+    is read. Of an array with nulls, values and mask are computed; it has no `out`, see its `to_numpy`.
 
     `progress` is called as `progress(done, total)` now and then during a run, and at its end with `done == total`; an
     exception that it raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed,
@@ -49,19 +50,26 @@ def evaluate(
     >>> bl.evaluate(x * 2, out=np.zeros(4))
     array([0., 2., 4., 6.])
     """
+    plain: list[Array] = []
     for x in arrays:
-        if not isinstance(x, Array):
+        if isinstance(x, Array):
+            plain.append(x)
+        elif not isinstance(x, OverArrays):
             raise TypeError(f"evaluate takes arrays of broadloom, not {type(x).__name__}")
+        elif out is not None:
+            raise TypeError(f"evaluate: out takes no nulls, which {type(x).__name__} may have; see its to_numpy")
+        else:
+            plain += x._arrays()
     if not arrays:
         raise TypeError("evaluate takes at least one array")
     if options.get("threads") is None:
         options |= _options.options()
     with _Watch(progress) as watch:
         if out is None:
-            _evaluate(arrays, watch, options)
+            _evaluate(plain, watch, options)
             return arrays if len(arrays) > 1 else arrays[0]
         outs = [out] if isinstance(out, np.ndarray) else list(out)
-        _evaluate_into(arrays, outs, watch, options)
+        _evaluate_into(plain, outs, watch, options)
         return out if isinstance(out, np.ndarray) else tuple(outs)
 
 

@@ -212,6 +212,10 @@ class OverArrays:
         """A reduction of this."""
         raise NotImplementedError
 
+    def _arrays(self) -> tuple[Array, ...]:
+        """The arrays that this is made of, which are evaluated together."""
+        raise NotImplementedError
+
 
 Operated = TypeVar("Operated", bound=Operators)
 

@@ -62,7 +62,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "arrays with nulls": (
         "_nullable",
         "_nullable_array",
+        "_nullable_operators",
         "_nullable_printing",
+        "_nullable_protocols",
         "_nullable_reductions",
         "arrow",
     ),

@@ -381,11 +381,11 @@ def test_nan_is_a_value() -> None:
 
 def test_what_skips_no_nulls_is_refused() -> None:
     x = NullableArray([1.0, 2.0], [True, False])
-    for function in (bl.argmax, bl.nansum, bl.cumulative_sum, bl.sort, bl.flip, bl.linalg.vector_norm, bl.evaluate):
+    for function in (bl.argmax, bl.nansum, bl.cumulative_sum, bl.sort, bl.flip, bl.linalg.vector_norm, bl.median, np.sort):
         with pytest.raises(TypeError):
             function(x)
     # Nor does anything lose them on the way through NumPy.
-    for function in (bl.asarray, np.asarray, bl.median, np.sort, bl.jit(lambda y: y + 1)):
+    for function in (bl.asarray, np.asarray, bl.jit(lambda y: y + 1)):
         with pytest.raises(ValueError, match="1 elements are null"):
             function(x)
     with pytest.raises(ValueError, match="1 elements are null"):
@@ -394,8 +394,6 @@ def test_what_skips_no_nulls_is_refused() -> None:
         bl.cumulative_sum(x)
     with pytest.raises(TypeError, match="fill_null and drop_null"):
         bl.argmax(x)
-    with pytest.raises(TypeError):
-        np.exp(x)
 
 
 # Nulls, elements, conversions.
