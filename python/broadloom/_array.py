@@ -275,6 +275,13 @@ class Array(Buffered, NumpyMethods, Operators):
         for i in range(len(self)):
             yield self[i]
 
+    def __contains__(self, value: object, /) -> bool:
+        # As in NumPy: whether any element of `self == value` is true.
+        made: Any = self == value
+        if not isinstance(made, Array):
+            return bool(made)
+        return bool(Array._of(made._operand().reduce("any", None, False)))
+
     def __getitem__(self, key: Any, /) -> Array:
         if self._reads > MAX_READS and not self._handle.is_symbolic:
             self._evaluated()

@@ -284,10 +284,10 @@ class NullableArray(NullableOperators):
 
     def _operated(self, op: str, *operands: Any) -> NullableArray:
         given = _operands(operands)
-        return NotImplemented if given is None else self._apply(op, given)  # type: ignore[no-any-return]
+        return NotImplemented if given is None else self._apply(op, given)
 
     def _paired(self, ufunc: np.ufunc, *operands: Any) -> tuple[NullableArray, NullableArray]:
-        return NotImplemented if _operands(operands) is None else ufunc(*operands)  # type: ignore[no-any-return]
+        return NotImplemented if _operands(operands) is None else ufunc(*operands)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         given = _operands(inputs)

@@ -6,11 +6,12 @@ give the array another expression, and never write to memory. `Array` inherits t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from broadloom import _options
+from broadloom import _core, _options
 from broadloom._core import Handle
 from broadloom._division import quotient_and_remainder
 from broadloom._registry import found
@@ -180,10 +181,10 @@ class Operators:
     # Comparisons.
 
     def __eq__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _forward("equal", self, other)
+        return _equality("equal", self, other)
 
     def __ne__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _forward("not_equal", self, other)
+        return _equality("not_equal", self, other)
 
     def __lt__(self, other: Any, /) -> Array:
         return _forward("less", self, other)
@@ -253,8 +254,27 @@ def accepted(x: Any) -> Any:
         return x if x.bit_length() < 127 else float_of(x)
     if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
         return lent(np.asarray(x))[0]
-    # Complex numbers are refused by the engine, with a message of their own.
-    return x if isinstance(x, (int, float, complex)) else NotImplemented
+    if kind is list or kind is tuple:
+        return of_sequence(x)
+    if isinstance(x, (int, float, complex)):
+        # Complex numbers are refused by the engine, with a message of their own.
+        return x
+    return of_sequence(x) if is_sequence(x) else NotImplemented
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether NumPy would take the elements of an object as those of an array: it is a sequence, but no text, and has not said that
+    it meets arrays itself."""
+    is_text = isinstance(x, (str, bytes, bytearray, OverArrays))
+    return isinstance(x, Sequence) and not is_text and getattr(x, "__array_ufunc__", x) is not None
+
+
+def of_sequence(x: Sequence[Any]) -> Handle:
+    """A handle of the elements of nested sequences, in the dtype that NumPy gives them; TypeError if there is none for them."""
+    values = np.asarray(x)
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"the elements of a {type(x).__name__} are no numbers of one dtype: {x!r:.60}")
+    return lent(values)[0]
 
 
 def float_of(x: Number) -> float:
@@ -293,6 +313,28 @@ def _forward(op: str, x: Operators, other: Any) -> Array:
         # Else `==` would compare the two objects.
         raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
+
+
+def _equality(op: str, x: Operators, other: Any) -> Array:
+    """`==` and `!=`, which NumPy defines for operands that are no numbers too: None and texts equal no element."""
+    if other is None or isinstance(other, (str, bytes)):
+        return x._made(_constant(op == "not_equal", x._operand()))
+    try:
+        return _forward(op, x, other)
+    except TypeError:
+        if not isinstance(other, (np.ndarray, np.generic)) and not is_sequence(other):
+            raise
+        values = np.asarray(other)
+        if values.dtype.kind in "biuf":
+            raise
+    # Texts, objects and complex numbers are compared by NumPy.
+    elements = np.asarray(x)
+    return x._made(lent(np.asarray(elements == values if op == "equal" else elements != values))[0])
+
+
+def _constant(value: bool, x: Handle) -> Handle:
+    """One truth value for each element; an expression, since the extents may be open."""
+    return _core.apply("logical_or" if value else "logical_and", _core.apply("equal", x, x), value)
 
 
 def _reflected(op: str, x: Operators, other: Any) -> Array:

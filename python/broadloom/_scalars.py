@@ -216,6 +216,6 @@ def _rdivmod(self: Scalar, other: Any) -> Any:
     return (other // self, other % self) if _is_number(other) else Array.__rdivmod__(self, other)
 
 
-Scalar.__divmod__ = _divmod  # type: ignore[method-assign]
-Scalar.__rdivmod__ = _rdivmod  # type: ignore[method-assign]
+for _name, _function in (("__divmod__", _divmod), ("__rdivmod__", _rdivmod)):
+    setattr(Scalar, _name, _function)
 Scalar.__hash__ = None  # type: ignore[assignment]

@@ -201,7 +201,7 @@ def test_functions_of_numbers_alone_give_arrays_of_their_own_dtype() -> None:
     check(bl.sqrt(4.0), np.array(2.0))
     assert (bl.add(1, 2) + bl.asarray([1], dtype=bl.int8)).dtype == bl.int64
     with pytest.raises(TypeError, match="asarray"):
-        bl.sqrt([4.0])  # type: ignore[arg-type]
+        bl.sqrt({4.0})  # type: ignore[arg-type]
 
 
 def test_functions_of_floats_do_not_take_integers() -> None:

@@ -381,7 +381,16 @@ def test_nan_is_a_value() -> None:
 
 def test_what_skips_no_nulls_is_refused() -> None:
     x = NullableArray([1.0, 2.0], [True, False])
-    for function in (bl.argmax, bl.nansum, bl.cumulative_sum, bl.sort, bl.flip, bl.linalg.vector_norm, bl.median, np.sort):
+    for function in (
+        bl.argmax,
+        bl.nansum,
+        bl.cumulative_sum,
+        bl.sort,
+        bl.flip,
+        bl.linalg.vector_norm,
+        bl.median,
+        np.sort,
+    ):
         with pytest.raises(TypeError):
             function(x)
     # Nor does anything lose them on the way through NumPy.
