@@ -8,7 +8,8 @@ never write to memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Self
 
@@ -29,6 +30,12 @@ MAX_DEPTH = 100
 #: compute what they have in common for each of them.
 MAX_READS = 16
 
+#: A step from an array to a view of it: a key without arrays, or a function of memory. Several are linked from the last one.
+Step = Callable[[np.ndarray], np.ndarray] | int | tuple[Any, ...]
+Steps = tuple[Any, Step] | None
+#: An array that another one is a view of, its version then, and the steps to the view.
+View = tuple["weakref.ref[Array]", int, Steps]
+
 #: The editions of the Array API standard whose functions this package has.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -41,7 +48,8 @@ class Array(Buffered, NumpyMethods, Operators):
 
     Values that were computed whole are kept; one element is computed alone, until 16 of an array were read. A chain of more than
     100 operations evaluates itself. Assignment to elements, and in-place operators, give an array another expression: memory
-    that it shares is not written, and what was built of it before keeps its meaning.
+    that it shares is not written, and what was built of it before keeps its meaning. Elements that are set in a view, as in
+    `x[0][1] = 9`, are set in `x`.
 
     Operators promote dtypes as the Array API standard has it: two integers, or two floats, to the wider one; a Python number
     takes the dtype of the array, which must be able to hold it. Dtypes of different kinds raise TypeError, shapes that
@@ -52,7 +60,7 @@ class Array(Buffered, NumpyMethods, Operators):
     Array([ 3.,  8., 15.], dtype=float64)
     """
 
-    __slots__ = ("__weakref__", "_handle", "_origin", "_reads")
+    __slots__ = ("__weakref__", "_handle", "_origin", "_reads", "_version", "_views")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
@@ -61,6 +69,10 @@ class Array(Buffered, NumpyMethods, Operators):
     _origin: np.ndarray | None
     #: How many single elements were read since the handle was set.
     _reads: int
+    #: How often elements were set.
+    _version: int
+    #: The arrays that elements are written through to, the nearest first: each with its version when this view of it was taken.
+    _views: tuple[View, ...]
 
     def __init__(self) -> None:
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
@@ -71,6 +83,8 @@ class Array(Buffered, NumpyMethods, Operators):
         array._handle = handle
         array._origin = origin
         array._reads = 0
+        array._version = 0
+        array._views = ()
         return array
 
     def _made(self, handle: Handle) -> Array:
@@ -82,10 +96,32 @@ class Array(Buffered, NumpyMethods, Operators):
         return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
     def _replace(self, handle: Handle) -> None:
-        """Gives the array other values: what assignment and in-place operators do."""
+        """Gives the array other values: what assignment and in-place operators do. It is no view after that."""
+        self._keep(handle)
+        self._version += 1
+        self._views = ()
+
+    def _keep(self, handle: Handle) -> None:
+        """Gives the array a handle of the values that it has."""
         self._origin = None
         self._reads = 0
         self._handle = handle
+
+    def _overwrite(self, handle: Handle) -> None:
+        """Gives the array other values, and those that it is a view of: what methods and `out` do."""
+        if self._views:
+            self[...] = Array._of(handle)
+        else:
+            self._replace(handle)
+
+    def _taken(self, made: Array, step: Step) -> Array:
+        """The array as a view of this one: setting its elements sets those that the step gives of this one's memory."""
+        views: list[View] = [(weakref.ref(self), self._version, (None, step))]
+        for reference, version, steps in self._views:
+            if reference() is not None:
+                views.append((reference, version, (steps, step)))
+        made._views = tuple(views)
+        return made
 
     # Properties that are known without computing.
 
@@ -132,7 +168,7 @@ class Array(Buffered, NumpyMethods, Operators):
         """
         if self.ndim != 2:
             raise ValueError(f"T is the transpose of a matrix; the array has rank {self.ndim}: see mT and permute_dims")
-        return Array._of(self._handle.permute_dims([1, 0]))
+        return self._taken(Array._of(self._handle.permute_dims([1, 0])), np.transpose)
 
     @property
     def mT(self) -> Array:
@@ -144,7 +180,8 @@ class Array(Buffered, NumpyMethods, Operators):
         rank = self.ndim
         if rank < 2:
             raise ValueError(f"mT is the transpose of matrices; the array has rank {rank}")
-        return Array._of(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+        made = Array._of(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+        return self._taken(made, lambda memory: memory.swapaxes(-1, -2))
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in EDITIONS:

@@ -81,7 +81,7 @@ def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str
     for x, old, values in zip(pending, handles, made, strict=True):
         # What `progress` or another thread gave the array meanwhile stays.
         if x._handle is old:
-            x._replace(values)
+            x._keep(values)
 
 
 def _evaluate_into(

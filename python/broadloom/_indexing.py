@@ -2,11 +2,13 @@
 
 A key of ints, slices, `...` and None is a view, which stays lazy. One with arrays in it selects elements by their
 values, and is handed to NumPy, with everything evaluated. To set elements gives the array another expression or
-other memory: what was built from the array before keeps the elements that it had then.
+other memory: what was built from the array before keeps the elements that it had then. Elements of a view are set in the arrays
+that it was taken from as well.
 """
 
 from __future__ import annotations
 
+import weakref
 from operator import index
 from types import EllipsisType
 from typing import Any
@@ -14,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from broadloom import _core, _options
-from broadloom._array import Array
+from broadloom._array import Array, Steps
 from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
 from broadloom._registry import registered
+from broadloom._views import located, parents
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
@@ -60,12 +63,12 @@ def getitem(array: Array, key: Any, /) -> Array:
         # The most frequent key, on the shortest way.
         shape = handle.shape
         if shape and shape[0] is not None:
-            return Array._of(handle.slice([_in_range(key, shape[0], 0)]))
+            return array._taken(Array._of(handle.slice([_in_range(key, shape[0], 0)])), key)
     items = _items(key)
     if any(isinstance(item, np.ndarray) for item in items):
         return array_over(np.asarray(array)[items], array)
     view = _view(handle, items)
-    return Array._of(handle, origin) if view is handle else Array._of(view)
+    return array._taken(Array._of(handle, origin) if view is handle else Array._of(view), items)
 
 
 @registered("setitem")
@@ -81,6 +84,9 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     The dtype of the array stays: the value is converted, as `astype` converts it. If the computation is cancelled,
     the array keeps its elements. What another thread reads meanwhile are old or new elements.
 
+    Of a view, such as `x[0]`, `x.T` and the items of an iteration, the elements are set in `x` too: `x[0][1] = 9`. ValueError
+    if `x` has other elements now than when the view was taken, or is an argument of a function that is being traced.
+
     Raises IndexError for a key that `array[key]` refuses; ValueError if the value doesn't broadcast; TypeError if
     its kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the
     dtype doesn't hold.
@@ -94,6 +100,41 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     >>> x
     Array([9, 9, 0, 4], dtype=int64)
     """
+    if array._views:
+        _set_through(array, key, value)
+    else:
+        _set_elements(array, key, value)
+
+
+def _set_through(array: Array, key: Any, value: Value) -> None:
+    """Sets elements of a view, and of the arrays that it was taken from."""
+    found = parents(array)
+    if not found:
+        array._views = ()
+        _set_elements(array, key, value)
+        return
+    if isinstance(value, Array):
+        value._evaluated()
+    items = _items(key)
+    is_whole = any(item is Ellipsis or isinstance(item, np.ndarray) for item in items)
+    at = items if is_whole else (*items, Ellipsis)
+    # First here, so that the view reads the memory of the others no more, which is then written in place.
+    _set_elements(array, key, value)
+    there = np.array(np.asarray(array)[at])
+    done = 0
+    try:
+        for parent, steps in found:
+            _set(parent, at, there, steps)
+            done += 1
+    except BaseException:
+        parent, steps = found[done]
+        array._replace(array_over(located(np.asarray(parent), steps).copy(), array)._handle)
+        raise
+    finally:
+        array._views = tuple((weakref.ref(parent), parent._version, steps) for parent, steps in found)
+
+
+def _set_elements(array: Array, key: Any, value: Value) -> None:
     mask = _sole_mask(key)
     if mask is not None:
         values = _converted(value, array.dtype)
@@ -212,22 +253,24 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
     return values.broadcast_to(shape)  # type: ignore[arg-type]
 
 
-def _set(array: Array, key: tuple[Any, ...], values: np.ndarray) -> None:
-    """Sets elements in memory that nothing else reads: of a copy, or in place. The array has either the old elements or
-    the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
+def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = None) -> None:
+    """Sets elements, of the view that the steps lead to, in memory that nothing else reads: of a copy, or in place. The array
+    has either the old elements or the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
     while True:
         found = taken(array)
         if found is None:
             old = array._handle
             buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
             _options.evaluate_into(old, region(buffer))
-            region(buffer)[key] = values
+            located(region(buffer), steps)[key] = values
             if put(array, buffer, old):
+                array._version += 1
                 return
         else:
             buffer, own = found
-            region(buffer)[key] = values
+            located(region(buffer), steps)[key] = values
             if array._handle is own:
+                array._version += 1
                 return
 
 

@@ -224,8 +224,10 @@ class NumpyMethods:
         return _numpy(np.ravel, self, order)
 
     def flatten(self, order: str = "C") -> Array:
-        """The elements along one axis, in row-major order."""
-        return _numpy(np.ravel, self, order)
+        """The elements along one axis, in row-major order: an array of its own, which is no view."""
+        made = _numpy(np.ravel, self, order)
+        made._views = ()
+        return made
 
     def transpose(self, *axes: Any) -> Array:
         """The axes in another order, reversed by default: `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
@@ -257,7 +259,7 @@ class NumpyMethods:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
         # Without an axis, `numpy.sort` would give an array of another shape.
         axis = operator.index(axis)
-        self._replace(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
+        self._overwrite(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
 
     def argsort(
         self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
@@ -290,7 +292,7 @@ class NumpyMethods:
 
     def fill(self, value: Any) -> None:
         """Makes every element the same value."""
-        self._replace(np.full_like(self, value)._operand())  # type: ignore[attr-defined]
+        self._overwrite(np.full_like(self, value)._operand())  # type: ignore[attr-defined]
 
     def item(self, *args: Any) -> bool | int | float:
         """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an

@@ -45,6 +45,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "_operands",
         "_reductions",
         "_through_numpy",
+        "_views",
         "fft",
         "linalg",
     ),

@@ -62,8 +62,9 @@ class Pairs:
         shift = self.choice.randrange(LENGTH)
         made = [
             (x + y, x_copy + y_copy),
-            (x[...], x_copy.copy()),
-            (x[::-1], x_copy[::-1].copy()),
+            # The same memory, and the same reversed; what indexing gives would be written through.
+            (bl.astype(x, x.dtype), x_copy.copy()),
+            (bl.Array._of(bl.flip(x)._handle), x_copy[::-1].copy()),
             (bl.asarray(x, copy=True), x_copy.copy()),
             (bl.roll(x, shift), np.roll(x_copy, shift)),
             (bl.asarray(np.asarray(x)) * 1, x_copy.copy()),
