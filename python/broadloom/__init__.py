@@ -8,8 +8,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from broadloom import (
     _core,
     _creation,
@@ -137,14 +135,6 @@ _LATER = {
     "from_arrow": ("broadloom.arrow", "from_arrow"),
     "show_versions": ("broadloom._notebook", "show_versions"),
 }
-
-
-@registered("name of ufunc")
-def _name_of(ufunc: Any) -> str | None:
-    """The name that a universal function of NumPy's has here; None if there is no such function."""
-    return next(
-        (name for name in _elementwise.__all__ + _exponential.__all__ if getattr(np, name, None) is ufunc), None
-    )
 
 
 @registered("namespace")

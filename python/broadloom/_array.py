@@ -8,10 +8,10 @@ never write to memory.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Self
-from weakref import ref
 
 import numpy as np
 
@@ -30,8 +30,11 @@ MAX_DEPTH = 100
 #: compute what they have in common for each of them.
 MAX_READS = 16
 
-#: The elements of a view in the memory of the array that it is a view of.
-Step = Callable[[np.ndarray], np.ndarray]
+#: A step from an array to a view of it: a key without arrays, or a function of memory. Several are linked from the last one.
+Step = Callable[[np.ndarray], np.ndarray] | int | tuple[Any, ...]
+Steps = tuple[Any, Step] | None
+#: An array that another one is a view of, its version then, and the steps to the view.
+View = tuple["weakref.ref[Array]", int, Steps]
 
 #: The editions of the Array API standard whose functions this package has.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -52,7 +55,8 @@ class Array(Buffered, NumpyMethods, Operators):
 
     Values that were computed whole are kept; one element is computed alone, until 16 of an array were read. A chain of more than
     100 operations evaluates itself. Assignment to elements, and in-place operators, give an array another expression: memory
-    that it shares is not written, and what was built of it before keeps its meaning.
+    that it shares is not written, and what was built of it before keeps its meaning. Elements that are set in a view, as in
+    `x[0][1] = 9`, are set in `x`.
 
     Operators promote dtypes as NumPy 2 does: two integers, or two floats, to the wider one; a Python number takes the dtype of
     the array, if that is of its kind. Dtypes without a function raise TypeError, shapes that do not broadcast ValueError. See
@@ -63,7 +67,7 @@ class Array(Buffered, NumpyMethods, Operators):
     Array([ 3.,  8., 15.], dtype=float64)
     """
 
-    __slots__ = ("__weakref__", "_base", "_handle", "_origin", "_reads")
+    __slots__ = ("__weakref__", "_handle", "_origin", "_reads", "_version", "_views")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
 
@@ -72,8 +76,10 @@ class Array(Buffered, NumpyMethods, Operators):
     _origin: np.ndarray | None
     #: How many single elements were read since the handle was set.
     _reads: int
-    #: Of a view, the array that it shows elements of, and how to reach them in the memory of that.
-    _base: tuple[ref[Array], Step] | None
+    #: How often elements were set.
+    _version: int
+    #: The arrays that elements are written through to, the nearest first: each with its version when this view of it was taken.
+    _views: tuple[View, ...]
 
     def __init__(self) -> None:
         raise TypeError("an Array is made by `broadloom.asarray` and the other creation functions")
@@ -84,7 +90,8 @@ class Array(Buffered, NumpyMethods, Operators):
         array._handle = handle
         array._origin = origin
         array._reads = 0
-        array._base = None
+        array._version = 0
+        array._views = ()
         if handle.depth >= _shared_work.MIN_DEPTH:
             _shared_work.remember(array)
         return array
@@ -97,19 +104,14 @@ class Array(Buffered, NumpyMethods, Operators):
         """This array, with NumPy's rule of promotion whatever `set_options` says; so does what is made of it."""
         return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
-    def _view(self, handle: Handle, step: Step) -> Array:
-        """A view of this array: what is assigned to elements of it is assigned to those of this array as well."""
-        view = Array._of(handle)
-        if self._base is None:
-            view._base = (ref(self), step)
-        else:
-            base, before = self._base
-            view._base = (base, lambda memory: step(before(memory)))
-        return view
-
     def _replace(self, handle: Handle) -> None:
-        """Gives the array other values: what assignment and in-place operators do."""
-        self._base = None
+        """Gives the array other values: what assignment and in-place operators do. It is no view after that."""
+        self._keep(handle)
+        self._version += 1
+        self._views = ()
+
+    def _keep(self, handle: Handle) -> None:
+        """Gives the array a handle of the values that it has."""
         self._origin = None
         self._reads = 0
         self._handle = handle
@@ -122,6 +124,22 @@ class Array(Buffered, NumpyMethods, Operators):
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )
+
+    def _overwrite(self, handle: Handle) -> None:
+        """Gives the array other values, and those that it is a view of: what methods and `out` do."""
+        if self._views:
+            self[...] = Array._of(handle)
+        else:
+            self._replace(handle)
+
+    def _taken(self, made: Array, step: Step) -> Array:
+        """The array as a view of this one: setting its elements sets those that the step gives of this one's memory."""
+        views: list[View] = [(weakref.ref(self), self._version, (None, step))]
+        for reference, version, steps in self._views:
+            if reference() is not None:
+                views.append((reference, version, (steps, step)))
+        made._views = tuple(views)
+        return made
 
     # Properties that are known without computing.
 
@@ -168,7 +186,7 @@ class Array(Buffered, NumpyMethods, Operators):
         """
         if self.ndim != 2:
             raise ValueError(f"T is the transpose of a matrix; the array has rank {self.ndim}: see mT and permute_dims")
-        return self._view(self._handle.permute_dims([1, 0]), np.transpose)
+        return self._taken(Array._of(self._handle.permute_dims([1, 0])), np.transpose)
 
     @property
     def mT(self) -> Array:
@@ -180,7 +198,8 @@ class Array(Buffered, NumpyMethods, Operators):
         rank = self.ndim
         if rank < 2:
             raise ValueError(f"mT is the transpose of matrices; the array has rank {rank}")
-        return self._view(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]), np.matrix_transpose)
+        made = Array._of(self._handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+        return self._taken(made, lambda memory: memory.swapaxes(-1, -2))
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in EDITIONS:
@@ -211,13 +230,10 @@ class Array(Buffered, NumpyMethods, Operators):
         if old.is_evaluated or self._origin is not None:
             return old
         made = _shared_work.evaluated(self)
-        self._keep(old, made)
+        # Other threads run meanwhile: what they gave the array stays.
+        if self._handle is old:
+            self._handle = made
         return made
-
-    def _keep(self, expression: Handle, values: Handle) -> None:
-        """Keeps the values of the expression that the array was, unless another thread gave the array others meanwhile."""
-        if self._handle is expression:
-            self._handle = values
 
     def _lender(self) -> np.ndarray | None:
         """The NumPy array whose memory the array is, if nothing was done to it; ValueError if that array was given another
@@ -309,11 +325,6 @@ class Array(Buffered, NumpyMethods, Operators):
             self._concrete("len")
         return extent or 0
 
-    def __contains__(self, value: Any, /) -> bool:
-        """Whether an element is equal to a value; of a sequence or an array, whether one is equal after broadcasting, as in NumPy."""
-        is_equal = self == value
-        return isinstance(is_equal, Array) and bool(Array._of(is_equal._handle.reduce("any")))
-
     def __iter__(self) -> Iterator[Array]:
         if self.ndim == 0:
             raise TypeError("an array without axes cannot be iterated over")
@@ -325,6 +336,13 @@ class Array(Buffered, NumpyMethods, Operators):
         self._evaluated()
         for i in range(len(self)):
             yield self[i]
+
+    def __contains__(self, value: object, /) -> bool:
+        # As in NumPy: whether any element of `self == value` is true.
+        made: Any = self == value
+        if not isinstance(made, Array):
+            return bool(made)
+        return bool(Array._of(made._operand().reduce("any", None, False)))
 
     def __getitem__(self, key: Any, /) -> Array:
         if self._reads > MAX_READS and not self._handle.is_symbolic:

@@ -31,7 +31,7 @@ def evaluate(
     *arrays: Array, out: Sequence[np.ndarray], progress: bool | Progress | None = None, **options: Any
 ) -> tuple[np.ndarray, ...]: ...
 def evaluate(
-    *arrays: Array,
+    *arrays: Array | OverArrays,
     out: np.ndarray | Sequence[np.ndarray] | None = None,
     progress: bool | Progress | None = None,
     **options: Any,
@@ -40,7 +40,7 @@ def evaluate(
 
     Gives the array, or a tuple of several. An array that shares memory of NumPy's stays as it is. `out` is a NumPy
     array per array, of the same shape and dtype, which takes the values instead and is given back; it may overlap what
-    is read.
+    is read. Of an array with nulls, values and mask are computed; it has no `out`, see its `to_numpy`.
 
     `progress` is called as `progress(done, total)` now and then during a run, and at its end with `done == total`; an
     exception that it raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed,
@@ -65,22 +65,26 @@ def evaluate(
     >>> bl.evaluate(x * 2, out=np.zeros(4))
     array([0., 2., 4., 6.])
     """
+    plain: list[Array] = []
     for x in arrays:
-        if not isinstance(x, Array | OverArrays):
+        if isinstance(x, Array):
+            plain.append(x)
+        elif not isinstance(x, OverArrays):
             raise TypeError(f"evaluate takes arrays of broadloom, not {type(x).__name__}")
-        if out is not None and isinstance(x, OverArrays):
-            raise TypeError("out: an array with nulls has no memory of one array; see fill_null")
+        elif out is not None:
+            raise TypeError(f"evaluate: out takes no nulls, which {type(x).__name__} may have; see its to_numpy")
+        else:
+            plain += x._arrays()
     if not arrays:
         raise TypeError("evaluate takes at least one array")
     if options.get("threads") is None:
         options |= _options.options()
     with _Watch(progress) as watch:
         if out is None:
-            parts = [part for x in arrays for part in (x._parts() if isinstance(x, OverArrays) else (x,))]
-            _evaluate(parts, watch, options)
+            _evaluate(plain, watch, options)
             return arrays if len(arrays) > 1 else arrays[0]
         outs = [out] if isinstance(out, np.ndarray) else list(out)
-        _evaluate_into(arrays, outs, watch, options)
+        _evaluate_into(plain, outs, watch, options)
         return out if isinstance(out, np.ndarray) else tuple(outs)
 
 
@@ -91,7 +95,9 @@ def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str
     handles = [x._handle for x in pending]
     made = _core.evaluate_many(handles, watch, **options)
     for x, old, values in zip(pending, handles, made, strict=True):
-        x._keep(old, values)
+        # What `progress` or another thread gave the array meanwhile stays.
+        if x._handle is old:
+            x._keep(values)
 
 
 def _evaluate_into(

@@ -2,25 +2,27 @@
 
 A key of ints, slices, `...` and None is a view, which stays lazy. One with arrays in it selects elements by their
 values, and is handed to NumPy, with everything evaluated. To set elements gives the array another expression or
-other memory: what was built from the array before keeps the elements that it had then.
+other memory: what was built from the array before keeps the elements that it had then. Elements of a view are set in the arrays
+that it was taken from as well.
 """
 
 from __future__ import annotations
 
+import weakref
 from operator import index
 from types import EllipsisType
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from broadloom import _core, _options
-from broadloom._array import Array, Step
+from broadloom._array import Array, Steps
 from broadloom._buffer import array_over, new_buffer, put, region, taken
 from broadloom._core import Handle
 from broadloom._operands import as_array
 from broadloom._registry import registered
 from broadloom._tracing import refuse
+from broadloom._views import located, parents
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
@@ -62,7 +64,7 @@ def getitem(array: Array, key: Any, /) -> Array:
         # The most frequent key, on the shortest way.
         shape = handle.shape
         if shape and shape[0] is not None:
-            return array._view(handle.slice([_in_range(key, shape[0], 0)]), lambda memory: memory[key, ...])
+            return array._taken(Array._of(handle.slice([_in_range(key, shape[0], 0)])), key)
     if handle.is_symbolic:
         _refuse_arrays(key)
     items = _items(key)
@@ -70,9 +72,8 @@ def getitem(array: Array, key: Any, /) -> Array:
         if handle.is_symbolic:
             refuse("an array as an index", advice=_INSTEAD)
         return array_over(np.asarray(array)[items], array)
-    view = array._view(_view(handle, items), lambda memory: memory[_with_dots(items)])
-    view._origin = origin if view._handle is handle else None
-    return view
+    view = _view(handle, items)
+    return array._taken(Array._of(handle, origin) if view is handle else Array._of(view), items)
 
 
 @registered("setitem")
@@ -89,6 +90,9 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     The dtype of the array stays: the value is converted, as `astype` converts it. If the computation is cancelled,
     the array keeps its elements. What another thread reads meanwhile are old or new elements.
 
+    Of a view, such as `x[0]`, `x.T` and the items of an iteration, the elements are set in `x` too: `x[0][1] = 9`. ValueError
+    if `x` has other elements now than when the view was taken, or is an argument of a function that is being traced.
+
     Raises IndexError for a key that `array[key]` refuses; ValueError if the value doesn't broadcast; TypeError if
     its kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the
     dtype doesn't hold.
@@ -102,9 +106,41 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
     >>> x
     Array([9, 9, 0, 4], dtype=int64)
     """
-    if array._base is not None:
+    if array._views:
         _set_through(array, key, value)
+    else:
+        _set_elements(array, key, value)
+
+
+def _set_through(array: Array, key: Any, value: Value) -> None:
+    """Sets elements of a view, and of the arrays that it was taken from."""
+    found = parents(array)
+    if not found:
+        array._views = ()
+        _set_elements(array, key, value)
         return
+    if isinstance(value, Array):
+        value._evaluated()
+    items = _items(key)
+    is_whole = any(item is Ellipsis or isinstance(item, np.ndarray) for item in items)
+    at = items if is_whole else (*items, Ellipsis)
+    # First here, so that the view reads the memory of the others no more, which is then written in place.
+    _set_elements(array, key, value)
+    there = np.array(np.asarray(array)[at])
+    done = 0
+    try:
+        for parent, steps in found:
+            _set(parent, at, there, steps)
+            done += 1
+    except BaseException:
+        parent, steps = found[done]
+        array._replace(array_over(located(np.asarray(parent), steps).copy(), array)._handle)
+        raise
+    finally:
+        array._views = tuple((weakref.ref(parent), parent._version, steps) for parent, steps in found)
+
+
+def _set_elements(array: Array, key: Any, value: Value) -> None:
     mask = _sole_mask(key)
     if mask is not None:
         values = _converted(value, array.dtype)
@@ -223,6 +259,27 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
     return values.broadcast_to(shape)  # type: ignore[arg-type]
 
 
+def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = None) -> None:
+    """Sets elements, of the view that the steps lead to, in memory that nothing else reads: of a copy, or in place. The array
+    has either the old elements or the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
+    while True:
+        found = taken(array)
+        if found is None:
+            old = array._handle
+            buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
+            _options.evaluate_into(old, region(buffer))
+            located(region(buffer), steps)[key] = values
+            if put(array, buffer, old):
+                array._version += 1
+                return
+        else:
+            buffer, own = found
+            located(region(buffer), steps)[key] = values
+            if array._handle is own:
+                array._version += 1
+                return
+
+
 #: What to write in a traced function instead of an array as an index.
 _INSTEAD = "use broadloom.where(mask, x, other), or select the elements outside of the function"
 
@@ -232,64 +289,6 @@ def _refuse_arrays(key: Any) -> None:
     for one in key if isinstance(key, tuple) else (key,):
         if isinstance(one, Array) and one._handle.is_symbolic:
             refuse("an array as an index", advice=_INSTEAD)
-
-
-def _with_dots(items: Items) -> tuple[Any, ...]:
-    """A key whose elements are an array, also if it is one element."""
-    return items if any(item is Ellipsis for item in items) else (*items, Ellipsis)
-
-
-def _set_through(view: Array, key: Any, value: Value) -> None:
-    """Sets elements of a view, and of the array that it is a view of."""
-    assert view._base is not None
-    base, step = view._base[0](), view._base[1]
-    # From here on it is an array as others are.
-    view._base = None
-    try:
-        if base is not None and base._handle.is_symbolic:
-            refuse(_SETTING, advice=_SETTING_INSTEAD)
-        items = _items(key)
-        has_arrays = any(isinstance(item, np.ndarray) for item in items)
-        written = items if has_arrays else _with_dots(items)
-        values = _computed(value, view.dtype) if base is not None else None
-        setitem(view, key, value)
-        if base is not None and values is not None:
-            # The view has memory of its own by now, so that it does not read what is written to.
-            view._evaluated()
-            _set(base, written, values, step)
-    finally:
-        if base is not None and not view._handle.is_symbolic:
-            view._base = (ref(base), step)
-
-
-def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, step: Step = np.asarray) -> None:
-    """Sets elements in memory that nothing else reads: of a copy, or in place. The array has either the old elements or
-    the new ones, whatever interrupts this, and what other threads set meanwhile is not lost. The step finds the elements of a view
-    there, which have the key."""
-    while True:
-        found = taken(array)
-        if found is None:
-            old = array._handle
-            buffer = new_buffer(old.shape, old.dtype)  # type: ignore[arg-type]
-            _options.evaluate_into(old, region(buffer))
-            _found(step, region(buffer))[key] = values
-            if put(array, buffer, old):
-                return
-        else:
-            buffer, own = found
-            _found(step, region(buffer))[key] = values
-            if array._handle is own:
-                return
-
-
-def _found(step: Step, memory: np.ndarray) -> np.ndarray:
-    """The elements of a view in the memory of the array; ValueError if NumPy had to copy them."""
-    found = step(memory)
-    if found.size > 0 and not np.may_share_memory(found, memory):
-        raise ValueError(
-            "the view has no memory in common with the array: set elements of the array itself, or of a copy of the view"
-        )
-    return found
 
 
 def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
@@ -322,7 +321,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     there = _computed(value, handle.dtype)
     # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array as well.
     del handle, view, values
-    _set(array, _with_dots(items), there)
+    _set(array, items if Ellipsis in items else (*items, Ellipsis), there)
 
 
 def _set_selected(array: Array, items: Items, value: Value) -> None:

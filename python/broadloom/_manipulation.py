@@ -17,6 +17,7 @@ from broadloom._buffer import array_over
 from broadloom._operands import as_array, extents, one_axis, several_axes
 from broadloom._operators import handle_of
 from broadloom._signatures import take_numpys_arguments
+from broadloom._views import view_of
 
 __all__ = [
     "broadcast_arrays",
@@ -76,7 +77,7 @@ def expand_dims(x: Array, /, axis: Axes) -> Array:
     count = len(axis) if isinstance(axis, tuple) else 1
     for one in sorted(several_axes("expand_dims", axis, handle.ndim + count)):
         handle = handle.expand_dims(one)
-    return Array._of(handle)
+    return view_of(x, Array._of(handle), lambda memory: np.expand_dims(memory, axis))
 
 
 def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
@@ -92,7 +93,7 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     axes = range(handle.ndim) if axis is None else several_axes("flip", axis, handle.ndim)
     for one in axes:
         handle = handle.flip(one)
-    return Array._of(handle)
+    return view_of(x, Array._of(handle), lambda memory: np.flip(memory, axis))
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -107,7 +108,8 @@ def matrix_transpose(x: Array, /) -> Array:
     rank = handle.ndim
     if rank < 2:
         raise ValueError(f"matrix_transpose: a matrix has two axes or more, the array has {rank}")
-    return Array._of(handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+    made = Array._of(handle.permute_dims([*range(rank - 2), rank - 1, rank - 2]))
+    return view_of(x, made, lambda memory: memory.swapaxes(-1, -2))
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
@@ -127,7 +129,7 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     order = [axis for axis in range(handle.ndim) if axis not in sources]
     for place, axis in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, axis)
-    return Array._of(handle.permute_dims(order))
+    return view_of(x, Array._of(handle.permute_dims(order)), lambda memory: memory.transpose(order))
 
 
 def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
@@ -138,7 +140,8 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     >>> bl.permute_dims(bl.asarray([[1, 2, 3]]), (1, 0)).shape
     (3, 1)
     """
-    return Array._of(handle_of(x).permute_dims([index(axis) for axis in axes]))
+    order = [index(axis) for axis in axes]
+    return view_of(x, Array._of(handle_of(x).permute_dims(order)), lambda memory: memory.transpose(order))
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
@@ -189,7 +192,9 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
            [3, 4]], dtype=int64)
     """
     handle = handle_of(x).reshape(_shape("reshape", shape, inferred=True))
-    return Array._of(_options.evaluated(handle) if copy else handle)
+    if copy:
+        return Array._of(_options.evaluated(handle))
+    return view_of(x, Array._of(handle), lambda memory: memory.reshape(shape))
 
 
 def squeeze(x: Array, /, axis: Axes) -> Array:
@@ -203,7 +208,7 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
     handle = handle_of(x)
     for one in sorted(several_axes("squeeze", axis, handle.ndim), reverse=True):
         handle = handle.squeeze(one)
-    return Array._of(handle)
+    return view_of(x, Array._of(handle), lambda memory: np.squeeze(memory, axis))
 
 
 def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
@@ -241,7 +246,10 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
         raise AxisError(axis, 0, "unstack")
     axis = one_axis("unstack", axis, handle.ndim)
     before = [slice(None)] * axis
-    return tuple(Array._of(handle.slice([*before, at])) for at in range(extents("unstack", handle)[axis]))
+    return tuple(
+        view_of(x, Array._of(handle.slice([*before, at])), lambda memory, at=at: memory[(*before, at, ...)])  # type: ignore[misc]
+        for at in range(extents("unstack", handle)[axis])
+    )
 
 
 def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:

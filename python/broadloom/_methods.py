@@ -53,8 +53,6 @@ class NumpyMethods:
         def ndim(self) -> int: ...
         @property
         def size(self) -> int | None: ...
-        def __setitem__(self, key: Any, value: Any, /) -> None: ...
-        def _view(self, handle: Any, step: Callable[[np.ndarray], np.ndarray]) -> Array: ...
 
     # Reductions.
 
@@ -218,33 +216,31 @@ class NumpyMethods:
 
     # Shapes.
 
-    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
         """These elements in another shape, one extent of which may be -1: `reshape(2, 3)` or `reshape((2, 3))`."""
-        wanted = _axes(shape)
-        made = _numpy(np.reshape, self, wanted, order=order)
-        return self._view(made._handle, lambda memory: memory.reshape(wanted, order=order))
+        return _numpy(np.reshape, self, _axes(shape), order=order)
 
-    def ravel(self, order: Any = "C") -> Array:
-        """The elements along one axis, in row-major order."""
-        return self._view(_numpy(np.ravel, self, order)._handle, lambda memory: memory.ravel(order))
-
-    def flatten(self, order: str = "C") -> Array:
+    def ravel(self, order: str = "C") -> Array:
         """The elements along one axis, in row-major order."""
         return _numpy(np.ravel, self, order)
 
+    def flatten(self, order: str = "C") -> Array:
+        """The elements along one axis, in row-major order: an array of its own, which is no view."""
+        made = _numpy(np.ravel, self, order)
+        made._views = ()
+        return made
+
     def transpose(self, *axes: Any) -> Array:
         """The axes in another order, reversed by default: `x.transpose(1, 0)` or `x.transpose((1, 0))`."""
-        order = _axes(axes) if axes else None
-        return self._view(_numpy(np.transpose, self, order)._handle, lambda memory: np.transpose(memory, order))
+        return _numpy(np.transpose, self, _axes(axes) if axes else None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         """Two axes exchanged."""
-        made = _numpy(np.swapaxes, self, axis1, axis2)
-        return self._view(made._handle, lambda memory: np.swapaxes(memory, axis1, axis2))
+        return _numpy(np.swapaxes, self, axis1, axis2)
 
     def squeeze(self, axis: Any = None) -> Array:
         """Without axes of extent 1: all of them, or those of `axis`."""
-        return self._view(_numpy(np.squeeze, self, axis)._handle, lambda memory: np.squeeze(memory, axis))
+        return _numpy(np.squeeze, self, axis)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Array:
         """Every element several times, as `numpy.repeat`."""
@@ -264,7 +260,7 @@ class NumpyMethods:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
         # Without an axis, `numpy.sort` would give an array of another shape.
         axis = operator.index(axis)
-        self[...] = np.sort(self, axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[call-overload]
+        self._overwrite(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
 
     def argsort(
         self, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
@@ -297,7 +293,7 @@ class NumpyMethods:
 
     def fill(self, value: Any) -> None:
         """Makes every element the same value."""
-        self[...] = np.full_like(self, value)
+        self._overwrite(np.full_like(self, value)._operand())  # type: ignore[attr-defined]
 
     def item(self, *args: Any) -> bool | int | float:
         """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an

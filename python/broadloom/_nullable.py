@@ -7,6 +7,7 @@ not combine it with itself. Values under a null are of no meaning, and are never
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from broadloom._manipulation import broadcast_to
 from broadloom._operators import OverArrays
 
 #: Functions of integers for which a null divisor must not count as a division by zero.
-DIVISIONS = ("floor_divide", "remainder", "trunc_divide")
+DIVISIONS = ("divmod", "floor_divide", "fmod", "remainder", "trunc_divide")
 
 #: An operand: its values, and its masks, all of which hold where it is valid.
 Masks = tuple[Array, ...]
@@ -51,9 +52,10 @@ def combined(masks: Masks) -> Array | None:
     return one
 
 
-def of_elements(op: str, operands: tuple[Any, ...]) -> tuple[Array, Masks]:
-    """A function of the op table of operands that may have nulls."""
-    if op == "where":
+def of_elements(op: str, operands: tuple[Any, ...], function: Callable[..., Any] | None = None) -> tuple[Any, Masks]:
+    """A function of elements, of operands that may have nulls: a function of the op table, unless another one is given, which
+    may have several results."""
+    if op == "where" and function is None:
         return _chosen(*operands)
     if any(x is None for x in operands):
         raise TypeError(f"{op}: None is no operand; `is_null` says which elements are null")
@@ -66,7 +68,7 @@ def of_elements(op: str, operands: tuple[Any, ...]) -> tuple[Array, Masks]:
             mask = combined(masks)
             assert mask is not None
             values[1] = elementwise.where(mask, divisor, 1)
-    made = apply(op, *values)
+    made = apply(op, *values) if function is None else function(*values)
     if op in ("logical_and", "bitwise_and", "logical_or", "bitwise_or") and made.dtype.kind == "b":
         return made, _decided(split, op.endswith("or"))
     return made, masks

@@ -10,6 +10,7 @@ import numpy as np
 
 from broadloom import _elementwise as elementwise
 from broadloom import _nullable
+from broadloom import _nullable_protocols as protocols
 from broadloom._array import Array, of_numpy
 from broadloom._arrow_interface import array_capsules, stream_capsule, taken
 from broadloom._creation import asarray, is_of_arrow
@@ -17,13 +18,14 @@ from broadloom._dtypes import astype
 from broadloom._evaluation import evaluate
 from broadloom._manipulation import broadcast_to
 from broadloom._nullable import Masks
+from broadloom._nullable_operators import NullableOperators
 from broadloom._nullable_printing import nullable as printed
 from broadloom._nullable_reductions import Axis, counted, reduced
 from broadloom._operands import has_mask
 from broadloom._operators import OverArrays
 
 
-class NullableArray(OverArrays):
+class NullableArray(NullableOperators):
     """A lazy array whose elements may be null: `values`, and a mask, `validity`, that is true where they are valid.
 
     `values` are anything that `bl.asarray` or `bl.from_arrow` takes, or a masked array of NumPy's; `validity` are bools that broadcast
@@ -43,6 +45,7 @@ class NullableArray(OverArrays):
 
     __slots__ = ("__weakref__", "_mask", "_masks", "values")
     __hash__ = None  # type: ignore[assignment]
+
     #: The values; those under a null have no meaning.
     values: Array
     #: The element is valid where all of these hold.
@@ -76,6 +79,10 @@ class NullableArray(OverArrays):
         array._masks = masks
         array._mask = None
         return array
+
+    def _arrays(self) -> tuple[Array, ...]:
+        mask = self._validity()
+        return (self.values,) if mask is None else (self.values, mask)
 
     def _validity(self) -> Array | None:
         """The mask in the shape of the values, or None."""
@@ -117,7 +124,7 @@ class NullableArray(OverArrays):
 
     def evaluate(self) -> NullableArray:
         """Computes values and mask in one pass, and keeps them; gives the array itself."""
-        evaluate(*self._parts())
+        self._computed()
         return self
 
     def _computed(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -197,6 +204,12 @@ class NullableArray(OverArrays):
         self._computed()
         return (self[i] for i in range(len(self)))
 
+    def __contains__(self, value: object, /) -> bool:
+        """Whether a valid element equals the value, or, for None, whether one is null."""
+        if value is None:
+            return self.null_count > 0
+        return self._operated("equal", self, value).any(min_count=0).item() is True
+
     def __repr__(self) -> str:
         return printed(self.values, self._validity())
 
@@ -269,12 +282,22 @@ class NullableArray(OverArrays):
 
     # Functions of elements, reductions.
 
+    def _operated(self, op: str, *operands: Any) -> NullableArray:
+        given = _operands(operands)
+        return NotImplemented if given is None else self._apply(op, given)
+
+    def _paired(self, ufunc: np.ufunc, *operands: Any) -> tuple[NullableArray, NullableArray]:
+        return NotImplemented if _operands(operands) is None else ufunc(*operands)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        given = _operands(inputs)
+        return NotImplemented if given is None else protocols.of_ufunc(ufunc, method, given, kwargs, self._of)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return protocols.of_function(function, args, kwargs, self._of)
+
     def _apply(self, op: str, operands: tuple[Any, ...]) -> NullableArray:
         return NullableArray._of(*_nullable.of_elements(op, operands))
-
-    def _parts(self) -> tuple[Array, ...]:
-        mask = self._validity()
-        return (self.values,) if mask is None else (self.values, mask)
 
     def _reduce(
         self, name: str, axis: Any, keepdims: bool, numpy_promotion: bool = False, **options: Any
@@ -360,110 +383,6 @@ class NullableArray(OverArrays):
         options: Any = {"skip_nulls": skip_nulls, "min_count": min_count}
         return self._reduce("std", axis, keepdims, correction=float(ddof), **options)
 
-    # Operators.
-
-    def __add__(self, other: Any, /) -> NullableArray:
-        return _operated("add", self, other)
-
-    def __radd__(self, other: Any, /) -> NullableArray:
-        return _operated("add", other, self)
-
-    def __sub__(self, other: Any, /) -> NullableArray:
-        return _operated("subtract", self, other)
-
-    def __rsub__(self, other: Any, /) -> NullableArray:
-        return _operated("subtract", other, self)
-
-    def __mul__(self, other: Any, /) -> NullableArray:
-        return _operated("multiply", self, other)
-
-    def __rmul__(self, other: Any, /) -> NullableArray:
-        return _operated("multiply", other, self)
-
-    def __truediv__(self, other: Any, /) -> NullableArray:
-        return _operated("divide", self, other)
-
-    def __rtruediv__(self, other: Any, /) -> NullableArray:
-        return _operated("divide", other, self)
-
-    def __floordiv__(self, other: Any, /) -> NullableArray:
-        return _operated("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any, /) -> NullableArray:
-        return _operated("floor_divide", other, self)
-
-    def __mod__(self, other: Any, /) -> NullableArray:
-        return _operated("remainder", self, other)
-
-    def __rmod__(self, other: Any, /) -> NullableArray:
-        return _operated("remainder", other, self)
-
-    def __pow__(self, other: Any, /) -> NullableArray:
-        return _operated("pow", self, other)
-
-    def __rpow__(self, other: Any, /) -> NullableArray:
-        return _operated("pow", other, self)
-
-    def __and__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_and", self, other)
-
-    def __rand__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_and", other, self)
-
-    def __or__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_or", self, other)
-
-    def __ror__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_or", other, self)
-
-    def __xor__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_xor", self, other)
-
-    def __rxor__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_xor", other, self)
-
-    def __lshift__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_left_shift", self, other)
-
-    def __rlshift__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_left_shift", other, self)
-
-    def __rshift__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_right_shift", self, other)
-
-    def __rrshift__(self, other: Any, /) -> NullableArray:
-        return _operated("bitwise_right_shift", other, self)
-
-    def __eq__(self, other: Any, /) -> NullableArray:  # type: ignore[override]
-        return _operated("equal", self, other)
-
-    def __ne__(self, other: Any, /) -> NullableArray:  # type: ignore[override]
-        return _operated("not_equal", self, other)
-
-    def __lt__(self, other: Any, /) -> NullableArray:
-        return _operated("less", self, other)
-
-    def __le__(self, other: Any, /) -> NullableArray:
-        return _operated("less_equal", self, other)
-
-    def __gt__(self, other: Any, /) -> NullableArray:
-        return _operated("greater", self, other)
-
-    def __ge__(self, other: Any, /) -> NullableArray:
-        return _operated("greater_equal", self, other)
-
-    def __abs__(self, /) -> NullableArray:
-        return _operated("abs", self)
-
-    def __neg__(self, /) -> NullableArray:
-        return _operated("negative", self)
-
-    def __pos__(self, /) -> NullableArray:
-        return _operated("positive", self)
-
-    def __invert__(self, /) -> NullableArray:
-        return _operated("bitwise_invert", self)
-
     # Arrow.
 
     def __arrow_c_schema__(self) -> object:
@@ -477,7 +396,7 @@ class NullableArray(OverArrays):
 
 
 #: What operators take beside an array with nulls.
-OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple, type(None))
+OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, type(None))
 
 
 def _gives_arrow(values: Any) -> bool:
@@ -485,8 +404,15 @@ def _gives_arrow(values: Any) -> bool:
     return is_of_arrow(values) or hasattr(values, "__arrow_c_stream__")
 
 
-def _operated(op: str, *operands: Any) -> NullableArray:
-    operands = tuple(NullableArray(x) if not isinstance(x, OPERANDS) and _gives_arrow(x) else x for x in operands)
-    if not all(isinstance(x, OPERANDS) for x in operands):
-        return NotImplemented  # type: ignore[no-any-return]
-    return NullableArray._of(*_nullable.of_elements(op, operands))
+def _operands(given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Operands as functions of elements take them: arrays of Arrow's and sequences are arrays; None if one is another object."""
+    made = tuple(_operand(x) for x in given)
+    return made if all(isinstance(x, OPERANDS) for x in made) else None
+
+
+def _operand(x: Any) -> Any:
+    if isinstance(x, OPERANDS):
+        return x
+    if isinstance(x, (list, tuple)):
+        return asarray(x)
+    return NullableArray(x) if _gives_arrow(x) else x

@@ -25,6 +25,7 @@ from broadloom._operands import has_mask
 from broadloom._registry import registered
 from broadloom._tracing import refuse
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
+from broadloom._views import view_by
 
 #: The reductions that methods `reduce` are.
 _REDUCED: dict[np.ufunc, str] = {
@@ -39,6 +40,16 @@ _ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cum
 
 #: Functions that change their first argument.
 _CHANGING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
+
+#: Functions whose results are views of their first argument in NumPy, alone or as a sequence.
+_VIEWS = frozenset(
+    getattr(np, name)
+    for name in (
+        "array_split diagonal dsplit expand_dims flip fliplr flipud hsplit matrix_transpose moveaxis ravel real reshape rollaxis "
+        "rot90 split squeeze swapaxes transpose unstack vsplit"
+    ).split()
+    if hasattr(np, name)
+)
 
 #: So many items of a list of arguments are asked for their rule of promotion.
 _LOOKED_INTO = 1024
@@ -103,7 +114,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
             raise ValueError(f"the output has shape {out.shape}, the result {made.shape}")
         made = made.broadcast_to(out.shape)  # type: ignore[arg-type]
     if isinstance(out, Array):
-        out._replace(converted(made, out.dtype))
+        out._overwrite(converted(made, out.dtype))
         return out
     try:
         _options.evaluate_into(converted(made, out.dtype), out)
@@ -236,7 +247,7 @@ def _at(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> None:
     if isinstance(target, Array):
         values = np.array(target)
         ufunc.at(values, *to_numpy(tuple(rest)))
-        target._replace(_ufuncs.lend(values))
+        target._overwrite(_ufuncs.lend(values))
     else:
         ufunc.at(target, *to_numpy(tuple(rest)))
 
@@ -293,6 +304,8 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `Array.__array_function__` does. Results have NumPy's rule of promotion if an argument has it."""
     made = _made_by(function, types, args, kwargs)
+    if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
+        made = view_by(function, args, kwargs, made)
     is_given = made is kwargs.get("out") or any(made is x for x in args)
     return made if is_given or not _has_rule(args) else _with_rule(made)
 
@@ -323,7 +336,7 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
     if function in _CHANGING and isinstance(args[0], Array):
         values = np.array(args[0])
         function(values, *to_numpy(args[1:]), **to_numpy(kwargs))
-        args[0]._replace(_ufuncs.lend(values))
+        args[0]._overwrite(_ufuncs.lend(values))
         return None
     build = FUNCTIONS.get(function)
     if build is not None:

@@ -6,15 +6,15 @@ give the array another expression, and never write to memory. `Array` inherits t
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from broadloom import _core, _options
 from broadloom._core import Handle
+from broadloom._division import quotient_and_remainder
 from broadloom._registry import found
-from broadloom._ufuncs import quotient_and_remainder
 
 if TYPE_CHECKING:
     from broadloom._array import Array
@@ -92,15 +92,11 @@ class Operators:
 
     def __divmod__(self, other: Any, /) -> tuple[Array, Array]:
         handle = accepted(other)
-        return NotImplemented if handle is NotImplemented else self._divmod(self._operand(), handle)
+        return NotImplemented if handle is NotImplemented else _divided(self, self._operand(), handle)
 
     def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]:
         handle = accepted(other)
-        return NotImplemented if handle is NotImplemented else self._divmod(handle, self._operand())
-
-    def _divmod(self, x1: Any, x2: Any) -> tuple[Array, Array]:
-        quotient, remainder = quotient_and_remainder(x1, x2)
-        return self._made(quotient), self._made(remainder)
+        return NotImplemented if handle is NotImplemented else _divided(self, handle, self._operand())
 
     def __mod__(self, other: Any, /) -> Array:
         return _forward("remainder", self, other)
@@ -185,10 +181,10 @@ class Operators:
     # Comparisons.
 
     def __eq__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _forward("equal", self, other)
+        return _equality("equal", self, other)
 
     def __ne__(self, other: Any, /) -> Array:  # type: ignore[override]
-        return _forward("not_equal", self, other)
+        return _equality("not_equal", self, other)
 
     def __lt__(self, other: Any, /) -> Array:
         return _forward("less", self, other)
@@ -217,36 +213,9 @@ class OverArrays:
         """A reduction of this."""
         raise NotImplementedError
 
-    def _parts(self) -> tuple[Array, ...]:
-        """The arrays that it is made of, for evaluation in one pass."""
+    def _arrays(self) -> tuple[Array, ...]:
+        """The arrays that this is made of, which are evaluated together."""
         raise NotImplementedError
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        name = found("name of ufunc")(ufunc)
-        if name is None or method != "__call__" or kwargs:
-            raise TypeError(_refusal(ufunc.__name__, name))
-        return self._apply(name, inputs)
-
-    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        own = getattr(found("namespace")(), function.__name__, None)
-        if function.__name__ not in _REDUCTIONS:
-            raise TypeError(_refusal(function.__name__, None))
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
-        x = given.pop("a")
-        try:
-            # The function of the namespace without NumPy's arguments, which it would hand over to NumPy's function.
-            return own.__wrapped__(x, **given)  # type: ignore[union-attr]
-        except TypeError as error:
-            raise TypeError(f"{error}; see broadloom.{function.__name__}") from None
-
-
-#: Reductions of NumPy's that classes made of arrays have.
-_REDUCTIONS = frozenset(("all", "any", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"))
-
-
-def _refusal(name: str, own: str | None) -> str:
-    instead = f"use broadloom.{own} without other arguments, or" if own else "use"
-    return f"numpy.{name} takes no array with nulls: {instead} fill_null or drop_null first"
 
 
 Operated = TypeVar("Operated", bound=Operators)
@@ -280,10 +249,29 @@ def accepted(x: Any) -> Any:
     kind = type(x)
     if kind is float or kind is int or kind is bool:
         return x
-    if kind is np.ndarray or kind is np.memmap or kind is list or kind is tuple or isinstance(x, np.generic):
+    if kind is np.ndarray or kind is np.memmap or isinstance(x, np.generic):
         return lent(np.asarray(x))[0]
-    # Complex numbers are refused by the engine, with a message of their own.
-    return x if isinstance(x, (int, float, complex)) else NotImplemented
+    if kind is list or kind is tuple:
+        return of_sequence(x)
+    if isinstance(x, (int, float, complex)):
+        # Complex numbers are refused by the engine, with a message of their own.
+        return x
+    return of_sequence(x) if is_sequence(x) else NotImplemented
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether NumPy would take the elements of an object as those of an array: it is a sequence, but no text, and has not said that
+    it meets arrays itself."""
+    is_text = isinstance(x, (str, bytes, bytearray, OverArrays))
+    return isinstance(x, Sequence) and not is_text and getattr(x, "__array_ufunc__", x) is not None
+
+
+def of_sequence(x: Sequence[Any]) -> Handle:
+    """A handle of the elements of nested sequences, in the dtype that NumPy gives them; TypeError if there is none for them."""
+    values = np.asarray(x)
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"the elements of a {type(x).__name__} are no numbers of one dtype: {x!r:.60}")
+    return lent(values)[0]
 
 
 def float_of(x: Number) -> float:
@@ -321,19 +309,40 @@ def _forward(op: str, x: Operators, other: Any) -> Array:
     if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
         # Else `==` would compare the two objects.
         raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
-    if handle is NotImplemented and op in _UNEQUAL and (other is None or isinstance(other, str)):
-        # No element is equal to what is no number.
-        return x._made(_core.apply(*_UNEQUAL[op], x._operand().astype(np.dtype(bool))))
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
 
 
-#: The functions that give false, and true, of any bool.
-_UNEQUAL: dict[str, tuple[str, bool]] = {"equal": ("logical_and", False), "not_equal": ("logical_or", True)}
+def _equality(op: str, x: Operators, other: Any) -> Array:
+    """`==` and `!=`, which NumPy defines for operands that are no numbers too: None and texts equal no element."""
+    if other is None or isinstance(other, (str, bytes)):
+        return x._made(_constant(op == "not_equal", x._operand()))
+    try:
+        return _forward(op, x, other)
+    except TypeError:
+        if not isinstance(other, (np.ndarray, np.generic)) and not is_sequence(other):
+            raise
+        values = np.asarray(other)
+        if values.dtype.kind in "biuf":
+            raise
+    # Texts, objects and complex numbers are compared by NumPy.
+    elements = np.asarray(x)
+    return x._made(lent(np.asarray(elements == values if op == "equal" else elements != values))[0])
+
+
+def _constant(value: bool, x: Handle) -> Handle:
+    """One truth value for each element; an expression, since the extents may be open."""
+    return _core.apply("logical_or" if value else "logical_and", _core.apply("equal", x, x), value)
 
 
 def _reflected(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, handle, x._operand()))
+
+
+def _divided(x: Operators, dividend: Any, divisor: Any) -> tuple[Array, Array]:
+    remainder = _options.apply("remainder", dividend, divisor)
+    first, second = quotient_and_remainder(dividend, divisor, remainder)
+    return x._made(first), x._made(second)
 
 
 def _in_place(op: str, x: Operated, other: Any) -> Operated:

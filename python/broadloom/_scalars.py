@@ -206,4 +206,16 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", 
     setattr(Scalar, f"__r{_bare}__", _binary(f"__r{_bare}__", _name, reflected=True))
     # A number is not changed in place: the name gets another one.
     setattr(Scalar, f"__i{_bare}__", getattr(Scalar, f"__{_bare}__"))
+
+
+def _divmod(self: Scalar, other: Any) -> Any:
+    return (self // other, self % other) if _is_number(other) else Array.__divmod__(self, other)
+
+
+def _rdivmod(self: Scalar, other: Any) -> Any:
+    return (other // self, other % self) if _is_number(other) else Array.__rdivmod__(self, other)
+
+
+for _name, _function in (("__divmod__", _divmod), ("__rdivmod__", _rdivmod)):
+    setattr(Scalar, _name, _function)
 Scalar.__hash__ = None  # type: ignore[assignment]

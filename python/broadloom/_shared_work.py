@@ -68,5 +68,7 @@ def evaluated(array: Array) -> Handle:
         # There may be enough for the array that is needed.
         return _options.evaluated(handle)
     for other, before, values in zip(together, handles, others, strict=True):
-        other._keep(before, values)
+        # What another thread gave the array meanwhile stays.
+        if other._handle is before:
+            other._keep(values)
     return made

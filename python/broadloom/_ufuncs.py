@@ -16,6 +16,7 @@ import numpy as np
 
 from broadloom import _core
 from broadloom._core import Handle
+from broadloom._division import quotient_and_remainder
 
 Number = bool | int | float
 
@@ -151,28 +152,8 @@ def _power(base: Handle | Number, exponent: Handle | Number) -> Handle:
     return _core.apply("pow", base, exponent)
 
 
-def quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Handle, Handle]:
-    """Python's `divmod`. The quotient is the integer q of x = q·y + r, for the exact quotient of the operands; `floor_divide` is the
-    floor of the rounded one, as the standard prefers: 10 for 1.0 and 0.1, where Python's is 9. Source: `float_divmod` of CPython; a
-    division by zero is as in NumPy."""
-    remainder = _core.promoted("remainder", a, b)
-    if remainder.dtype.kind != "f":
-        return _core.promoted("floor_divide", a, b), remainder
-    # NumPy computes the quotient of float16 in float32.
-    dtype = np.dtype(np.float32 if remainder.dtype == np.float16 else remainder.dtype)
-    x, y = (converted(z, dtype) if isinstance(z, Handle) else Handle.full((), z, dtype) for z in (a, b))
-    of = _core.apply
-    # C's fmod, which is exact, with the sign of x.
-    rest = of("copysign", of("remainder", of("abs", x), of("abs", y)), x)
-    differs = of("not_equal", of("less", y, 0.0), of("less", rest, 0.0))
-    near = of("divide", of("subtract", x, rest), y)
-    near = of("where", of("logical_and", of("not_equal", rest, 0.0), differs), of("subtract", near, 1.0), near)
-    below = of("floor", near)
-    whole = of("where", of("greater", of("subtract", near, below), 0.5), of("add", below, 1.0), below)
-    ratio = of("divide", x, y)
-    quotient = of("where", of("equal", near, 0.0), of("copysign", 0.0, ratio), whole)
-    quotient = of("where", of("equal", y, 0.0), ratio, quotient)
-    return converted(quotient, remainder.dtype), remainder
+def _quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Handle, Handle]:
+    return quotient_and_remainder(a, b, _core.apply("remainder", a, b))
 
 
 #: NumPy's function → what it is here. What isn't in the table is computed by NumPy.
@@ -256,7 +237,7 @@ UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
     np.rad2deg: _scaled(180 / math.pi),
     np.radians: _scaled(math.pi / 180),
     np.deg2rad: _scaled(math.pi / 180),
-    np.divmod: quotient_and_remainder,
+    np.divmod: _quotient_and_remainder,
 }
 
 

@@ -403,24 +403,6 @@ def test_what_skips_no_nulls_is_refused() -> None:
         bl.cumulative_sum(x)
     with pytest.raises(TypeError, match="fill_null and drop_null"):
         bl.argmax(x)
-    for refused in (lambda: np.exp(x, out=np.zeros(2)), lambda: np.add.reduce(x), lambda: np.frexp(x)):
-        with pytest.raises(TypeError, match="fill_null or drop_null"):
-            refused()
-
-
-def test_numpys_functions_take_nulls() -> None:
-    x = NullableArray([1.0, 4.0, 9.0], [True, False, True])
-    assert np.sqrt(x).tolist() == bl.sqrt(x).tolist() == [1.0, None, 3.0]
-    assert np.add(1, x).tolist() == (np.ones(3) + x).tolist() == [2.0, None, 10.0]
-    assert (x + [1, 2, 3]).tolist() == [2.0, None, 12.0]
-    for name in ("sum", "prod", "min", "max", "mean", "any", "all"):
-        assert getattr(np, name)(x).item() == getattr(bl, name)(x).item()
-    assert np.sum(x, axis=0, keepdims=True).tolist() == bl.sum(x, 0, keepdims=True).tolist() == [10.0]
-    with pytest.raises(TypeError, match="sum"):
-        np.sum(x, where=[True, False, True])
-    y, z = bl.evaluate(x * 2, x)
-    assert y.tolist() == [2.0, None, 18.0] and z is x and y.values._handle.is_evaluated
-    assert bl.evaluate(x) is x
 
 
 # Nulls, elements, conversions.

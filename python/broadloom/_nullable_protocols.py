@@ -1,0 +1,140 @@
+"""NumPy's functions of arrays with nulls: `__array_ufunc__` and `__array_function__` of `NullableArray`.
+
+Functions of elements give null where an operand is null, and reductions skip nulls, as the functions of the namespace do; dtypes
+are NumPy's. What would lose nulls, or compute with the values under them, is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from broadloom import _nullable
+from broadloom._array import Array
+from broadloom._numpy_reductions import NO_VALUE, given
+from broadloom._operators import OverArrays
+
+#: Makes an array with nulls of values and masks.
+Make = Callable[[Array, _nullable.Masks], Any]
+
+#: Universal functions whose method `reduce` is a reduction that skips nulls.
+_REDUCED = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_and: "all",
+    np.logical_or: "any",
+}
+_REDUCTIONS: dict[Any, str] = {
+    getattr(np, name): name for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all")
+}
+#: Functions of elements that are no universal functions, with the number of operands that may have nulls.
+_OF_ELEMENTS: dict[Any, int] = {
+    np.clip: 3,
+    np.fix: 1,
+    np.imag: 1,
+    np.isclose: 2,
+    np.isneginf: 1,
+    np.isposinf: 1,
+    np.nan_to_num: 1,
+    np.real: 1,
+    np.round: 1,
+}
+if hasattr(np, "astype"):
+    _OF_ELEMENTS[np.astype] = 1
+_PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim"}
+
+#: The names of arguments by place, of reductions and of functions with keywords for operands.
+_PLACES = {
+    "sum": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
+    "prod": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
+    "max": ("a", "axis", "out", "keepdims", "initial", "where"),
+    "min": ("a", "axis", "out", "keepdims", "initial", "where"),
+    "mean": ("a", "axis", "dtype", "out", "keepdims"),
+    "any": ("a", "axis", "out", "keepdims"),
+    "all": ("a", "axis", "out", "keepdims"),
+    "var": ("a", "axis", "dtype", "out", "ddof", "keepdims"),
+    "std": ("a", "axis", "dtype", "out", "ddof", "keepdims"),
+}
+
+
+def _refuse(name: str) -> TypeError:
+    return TypeError(
+        f"{name}: an array of the operands may have nulls, which this function would lose; replace or drop them first with "
+        "fill_null or drop_null. Functions of elements keep nulls, and bl.sum and its like skip them"
+    )
+
+
+def _wrapped(made: Any, masks: _nullable.Masks, make: Make) -> Any:
+    return tuple(make(x, masks) for x in made) if isinstance(made, tuple) else make(made, masks)
+
+
+def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
+    """What a universal function, or a method of one, gives."""
+    name = f"np.{ufunc.__name__}"
+    if method == "reduce" and ufunc in _REDUCED:
+        return _reduced(f"{name}.reduce", _REDUCED[ufunc], *inputs, **{"axis": 0, **kwargs})
+    if method != "__call__":
+        raise _refuse(f"{name}.{method}")
+    if ufunc.signature is not None:
+        raise _refuse(name)
+    _check_options(name, kwargs, ("dtype", "casting", "order", "subok", "signature", "sig"))
+    made, masks = _nullable.of_elements(ufunc.__name__, inputs, lambda *values: ufunc(*values, **kwargs))
+    return _wrapped(made, masks, make)
+
+
+def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
+    """What another function of NumPy's gives."""
+    name = f"np.{function.__name__}"
+    if function in _PROPERTIES and len(args) == 1 and not kwargs:
+        return getattr(args[0], _PROPERTIES[function])
+    if function in _REDUCTIONS:
+        bare = _REDUCTIONS[function]
+        places = _PLACES[bare]
+        if len(args) > len(places):
+            raise TypeError(f"{name}: {len(args)} arguments by position, of which there are {len(places)}")
+        named = dict(zip(places, args, strict=False)) | kwargs
+        return _reduced(name, bare, named.pop("a"), **named)
+    if function is np.where and len(args) == 3:
+        return make(*_nullable.of_elements("where", args))
+    count = _OF_ELEMENTS.get(function)
+    if count is None or any(isinstance(x, OverArrays) for x in (*args[count:], *kwargs.values())):
+        raise _refuse(name)
+    _check_options(name, kwargs, kwargs.keys() - {"out", "where"})
+    is_operand = [x is not None and i < count for i, x in enumerate(args)]
+
+    def applied(*values: Any) -> Any:
+        left = iter(values)
+        return function(*(next(left) if is_one else x for x, is_one in zip(args, is_operand, strict=True)), **kwargs)
+
+    operands = tuple(x for x, is_one in zip(args, is_operand, strict=True) if is_one)
+    made, masks = _nullable.of_elements(function.__name__, operands, applied)
+    return _wrapped(made, masks, make)
+
+
+def _check_options(name: str, kwargs: dict[str, Any], allowed: Any) -> None:
+    for option in kwargs.keys() - set(allowed):
+        if option in ("out", "where") and kwargs[option] in (None, True):
+            continue
+        raise TypeError(f"{name}: `{option}` is not supported for arrays with nulls")
+
+
+def _reduced(name: str, bare: str, x: Any, **options: Any) -> Any:
+    """A reduction by its name in the namespace, with NumPy's arguments."""
+    axis, keepdims = options.pop("axis", None), options.pop("keepdims", False)
+    if not isinstance(x, OverArrays):
+        raise _refuse(name)
+    left = {option: value for option, value in options.items() if given(value) and (option, value) != ("where", True)}
+    taken: dict[str, Any] = {}
+    if bare in ("var", "std"):
+        taken["correction"] = float(left.pop("correction", 0)) + float(left.pop("ddof", 0))
+    if "dtype" in left:
+        if bare not in ("sum", "prod"):
+            raise TypeError(f"{name}: `dtype` is not supported for arrays with nulls; see astype")
+        taken["dtype"] = np.dtype(left.pop("dtype"))
+    for option in left:
+        raise TypeError(f"{name}: `{option}` is not supported for arrays with nulls")
+    return x._reduce(bare, axis, bool(keepdims) if keepdims is not NO_VALUE else False, **taken)

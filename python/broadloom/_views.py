@@ -1,0 +1,77 @@
+"""Views that are written through: what indexing, `.T`, iteration and NumPy's functions on shapes give knows which arrays it was taken
+from, so that setting its elements sets theirs.
+
+A view holds the elements that its array had when it was taken, as every expression does. Where the array was changed since, the
+view is not written: its user has seen other elements than those that would be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from broadloom._array import Array, Steps
+from broadloom._tracing import refuse
+
+
+def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
+    """The elements of a view within those of the array that it was taken from."""
+    order = []
+    while steps is not None:
+        steps, step = steps
+        order.append(step)
+    for step in reversed(order):
+        if callable(step):
+            memory = step(memory)
+        else:
+            items = step if isinstance(step, tuple) else (step,)
+            # With `...`, an element is an array as well.
+            memory = memory[items if Ellipsis in items else (*items, ...)]
+    return memory
+
+
+def parents(array: Array) -> list[tuple[Array, Steps]]:
+    """The arrays that a view is to be written through to, and where in them it is, the nearest first: those that are still there.
+
+    ValueError if one of them is traced, or has other elements now than the view.
+    """
+    found: list[tuple[Array, Steps]] = []
+    for reference, version, steps in array._views:
+        parent = reference()
+        if parent is None:
+            continue
+        if parent._handle.is_symbolic:
+            refuse(
+                "setting elements of a view",
+                advice="use broadloom.where(condition, value, x), or x[mask] = value, or set those of a copy, x[key].copy()",
+            )
+        if parent._version != version and not _has_elements(parent, steps, array):
+            raise ValueError(
+                "the array that this view was taken from has other elements now: take the view again, set elements of the "
+                "array itself, `x[key] = value`, or set those of a copy, `x[key].copy()`"
+            )
+        found.append((parent, steps))
+    return found
+
+
+def _has_elements(parent: Array, steps: Steps, view: Array) -> bool:
+    """Whether the elements of a view are still those of the array that it was taken from, bit for bit."""
+    there, here = located(np.asarray(parent), steps), np.asarray(view)
+    return bool(there.shape == here.shape and there.dtype == here.dtype and there.tobytes() == here.tobytes())
+
+
+def view_of(x: Any, made: Array, step: Callable[[np.ndarray], np.ndarray]) -> Array:
+    """An array as a view of another one, if that is an array of ours."""
+    return x._taken(made, step) if isinstance(x, Array) else made
+
+
+def view_by(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> Any:
+    """What a function of NumPy's that gives views made of an array, its first argument, as views of that."""
+    array, *rest = args
+    if isinstance(made, Array):
+        return array._taken(made, lambda memory: function(memory, *rest, **kwargs))
+    for i, one in enumerate(made):
+        array._taken(one, lambda memory, i=i: function(memory, *rest, **kwargs)[i])
+    return made
