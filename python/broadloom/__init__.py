@@ -1,6 +1,6 @@
 """Lazy arrays: whole expressions as one fused loop, with every special case right.
 
-The package is a namespace of the Python Array API standard, edition 2024.12.
+The package is a namespace of the Python Array API standard, edition 2025.12.
 """
 
 import sys
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 vars(jit)["__pandas_udf__"] = Engine
 
 __version__: str = _core.engine_info()[0]
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 #: Euler's number.
 e = 2.718281828459045

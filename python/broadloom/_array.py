@@ -37,7 +37,7 @@ Steps = tuple[Any, Step] | None
 View = tuple["weakref.ref[Array]", int, Steps]
 
 #: The editions of the Array API standard whose functions this package has.
-EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 #: What to write instead of methods that arrays of other libraries have.

@@ -398,7 +398,7 @@ def eye(
     return Array._of(Handle.eye(rows, columns, diagonal, np.float64 if dtype is None else dtype_of(dtype)))
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     """The coordinates of a grid: for arrays of one axis, as many arrays with all of their axes, along one of which each
     varies. With `indexing="xy"` the first two axes change places; with "ij" they are in order.
 
@@ -424,7 +424,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
         column = [1] * len(shape)
         column[axis] = x.size or 0
         grids.append(Array._of(x.reshape(column).broadcast_to(shape)))
-    return grids
+    return tuple(grids)
 
 
 def _triangle(x: Array, k: int, name: str, op: str) -> Array:

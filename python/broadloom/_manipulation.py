@@ -21,6 +21,7 @@ from broadloom._views import view_of
 
 __all__ = [
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "expand_dims",
     "flip",
@@ -37,7 +38,7 @@ __all__ = [
 Axes = int | tuple[int, ...]
 
 
-def broadcast_arrays(*arrays: Array) -> list[Array]:
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     """The arrays, each broadcast to the shape that all of them broadcast to. Lazy.
 
     Raises ValueError if there is no such shape.
@@ -49,9 +50,25 @@ def broadcast_arrays(*arrays: Array) -> list[Array]:
     operands = [as_array(x) for x in arrays]
     handles = [x._operand() for x in operands]
     if len({tuple(handle.dims) for handle in handles}) <= 1:
-        return operands
-    shape = np.broadcast_shapes(*(extents("broadcast_arrays", handle) for handle in handles))
-    return [Array._of(handle.broadcast_to(shape)) for handle in handles]
+        return tuple(operands)
+    shape = broadcast_shapes(*(extents("broadcast_arrays", handle) for handle in handles))
+    return tuple(Array._of(handle.broadcast_to(shape)) for handle in handles)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that all of these broadcast to; of none, `()`.
+
+    Raises ValueError if there is no such shape, TypeError for extents that are not integers.
+
+    >>> bl.broadcast_shapes((7,), (5, 1), ())
+    (5, 7)
+    """
+    wrong = [
+        extent for shape in shapes for extent in shape if isinstance(extent, bool) or not hasattr(extent, "__index__")
+    ]
+    if wrong:
+        raise TypeError(f"broadcast_shapes: {wrong[0]!r} is no extent")
+    return np.broadcast_shapes(*shapes)
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "matmul",
@@ -133,6 +135,23 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     Array([1, 4], dtype=int64)
     """
     return array_over(np.linalg.diagonal(_matrices("diagonal", x), offset=index(offset)), x)
+
+
+def eig(x: Array, /) -> NoReturn:
+    """Refused: eigenvalues of general matrices are complex numbers, which broadloom has not. NotImplementedError."""
+    _refuse_complex("eig", "eigh")
+
+
+def eigvals(x: Array, /) -> NoReturn:
+    """Refused, as `eig` is. NotImplementedError."""
+    _refuse_complex("eigvals", "eigvalsh")
+
+
+def _refuse_complex(name: str, of_symmetric: str) -> NoReturn:
+    raise NotImplementedError(
+        f"linalg.{name}: eigenvalues of general matrices are complex, and there are no complex numbers in broadloom; "
+        f"{of_symmetric} is for symmetric matrices"
+    )
 
 
 def eigh(x: Array, /) -> EighResult:

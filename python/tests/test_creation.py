@@ -316,7 +316,7 @@ def test_grids(indexing: str) -> None:
     vectors = [np.arange(2), np.arange(3) * 1.5, np.array([True, False])]
     for count in range(4):
         grids = bl.meshgrid(*map(bl.asarray, vectors[:count]), indexing=indexing)
-        assert type(grids) is list
+        assert type(grids) is tuple
         for got, expected in zip(grids, np.meshgrid(*vectors[:count], indexing=indexing), strict=True):
             assert same(got, expected)
 

@@ -183,3 +183,9 @@ def test_results_have_the_names_of_the_standard() -> None:
     assert linalg.tensordot is bl.tensordot
     assert linalg.vecdot is bl.vecdot
     assert linalg.matrix_transpose is bl.matrix_transpose
+
+
+@pytest.mark.parametrize("name", ["eig", "eigvals"])
+def test_complex_results_are_refused_by_name(name: str) -> None:
+    with pytest.raises(NotImplementedError, match=f"linalg.{name}: .*complex.*symmetric"):
+        getattr(linalg, name)(bl.asarray([[0.0, 1.0], [-1.0, 0.0]]))

@@ -87,9 +87,9 @@ def test_unstack_gives_the_slices_along_an_axis(values: np.ndarray, axis: int) -
     assert [x.tolist() for x in map(np.asarray, got)] == [x.tolist() for x in expected]
 
 
-def test_broadcast_arrays_gives_a_list_of_arrays_with_their_dtypes() -> None:
+def test_broadcast_arrays_gives_a_tuple_of_arrays_with_their_dtypes() -> None:
     got = bl.broadcast_arrays(bl.asarray(CUBE), bl.asarray(ROW[:, np.newaxis]), bl.asarray(POINT))
-    assert type(got) is list
+    assert type(got) is tuple
     expected = np.broadcast_arrays(CUBE, ROW[:, np.newaxis], POINT)
     for x, y in zip(got, expected, strict=True):
         assert x.dtype == y.dtype
@@ -214,3 +214,20 @@ def test_functions_of_traced_arrays_say_what_they_need() -> None:
     for call in (lambda: bl.concat([x, x]), lambda: bl.tile(x, (2,)), lambda: bl.roll(x, 1), lambda: bl.unstack(x)):
         with pytest.raises(ValueError, match="open"):
             call()
+
+
+def test_shapes_broadcast() -> None:
+    assert bl.broadcast_shapes((7,), (5, 1), ()) == (5, 7) and bl.broadcast_shapes() == ()
+    with pytest.raises(ValueError):
+        bl.broadcast_shapes((2,), (3,))
+    for wrong in ((2.0,), (True,), ("a",)):
+        with pytest.raises(TypeError, match="is no extent"):
+            bl.broadcast_shapes(wrong)  # type: ignore[arg-type]
+
+
+def test_several_arrays_are_a_tuple_and_scalars_are_searched_for() -> None:
+    x = bl.asarray([1.0, 2.0, 3.0])
+    assert type(bl.broadcast_arrays(x, x)) is type(bl.meshgrid(x, x)) is tuple
+    assert int(bl.searchsorted(x, 2.5)) == 2 and int(bl.searchsorted(x, 2, side="right")) == 2
+    assert bl.expand_dims(x, axis=(0, -1)).shape == (1, 3, 1)
+    assert bl.__array_api_version__ == "2025.12" and x.__array_namespace__(api_version="2025.12") is bl
