@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ import numpy as np
 from broadloom._array import Array, of_numpy
 
 
-def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str]) -> None:
-    """Makes functions of a module take the arguments of NumPy's functions of the same names as well."""
+def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: ModuleType = np) -> None:
+    """Makes functions of a module take the arguments of the functions of the same names in a module of NumPy's as well."""
     for name in names:
-        function, of_numpys = namespace[name], getattr(np, name, None)
+        function, of_numpys = namespace[name], getattr(of, name, None)
         if inspect.isfunction(function) and callable(of_numpys):
             namespace[name] = _extended(function, of_numpys)
 

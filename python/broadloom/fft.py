@@ -20,6 +20,7 @@ from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._dtypes import FLOATS, dtype_of
 from broadloom._joining import roll
+from broadloom._signatures import take_numpys_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -223,3 +224,6 @@ def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
     """
     return _shifted(x, axes, -1)
+
+
+take_numpys_arguments(globals(), __all__, np.fft)

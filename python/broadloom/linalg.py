@@ -20,6 +20,7 @@ from broadloom._manipulation import matrix_transpose
 from broadloom._operands import as_array, extents, promoted, several_axes
 from broadloom._operators import handle_of
 from broadloom._reductions import vecdot
+from broadloom._signatures import take_numpys_arguments
 from broadloom._through_numpy import matmul, tensordot, values_of
 
 __all__ = [
@@ -389,3 +390,6 @@ def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...
 def _through(function: Callable[..., Any], *operands: Array) -> Array:
     """The result of a function of `numpy.linalg` that has one."""
     return _several(lambda *given: (function(*given),), *operands)[0]
+
+
+take_numpys_arguments(globals(), __all__, np.linalg)

@@ -94,7 +94,7 @@ def test_broadcast_arrays_gives_a_tuple_of_arrays_with_their_dtypes() -> None:
     for x, y in zip(got, expected, strict=True):
         assert x.dtype == y.dtype
         assert np.array_equal(np.asarray(x), y)
-    assert bl.broadcast_arrays() == []
+    assert bl.broadcast_arrays() == ()
     with pytest.raises(ValueError, match="broadcast"):
         bl.broadcast_arrays(bl.asarray(ROW), bl.asarray(ROW[:2]))
 
