@@ -21,7 +21,8 @@ def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: M
     """Makes functions of a module take the arguments of the functions of the same names in a module of NumPy's as well."""
     for name in names:
         function, of_numpys = namespace[name], getattr(of, name, None)
-        if inspect.isfunction(function) and callable(of_numpys):
+        is_own = inspect.isfunction(function) and function.__module__ == namespace["__name__"]
+        if is_own and callable(of_numpys):
             namespace[name] = _extended(function, of_numpys)
 
 
