@@ -45,7 +45,9 @@ from broadloom._tracing import TracerError
 
 if TYPE_CHECKING:
     from broadloom import arrow
+    from broadloom import dask as dask
     from broadloom._notebook import Explanation, explain, show_versions
+    from broadloom._numpy_names import *
     from broadloom.arrow import from_arrow
 
 # pandas looks for this at what it is given as an engine.

@@ -8,9 +8,10 @@ TypeError for dtypes that they do not take, or that do not promote, and ValueErr
 
 from __future__ import annotations
 
-from broadloom import _core
+from broadloom import _core, _options
 from broadloom._array import Array, apply
 from broadloom._core import Handle
+from broadloom._numpy_reductions import bounds_of
 from broadloom._operators import Number, handle_of
 from broadloom._signatures import take_numpys_arguments
 
@@ -154,6 +155,8 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
     >>> bl.clip(bl.asarray([1, 5, 9]), 2, 6)
     Array([2, 5, 6], dtype=int64)
     """
+    if isinstance(x, Array) and _options.by_numpy(x._operand()):
+        min, max = bounds_of(x.dtype, min, max)
     if min is None:
         return apply("positive", x) if max is None else apply("minimum", x, max)
     return apply("maximum", x, min) if max is None else apply("clip", x, min, max)

@@ -27,6 +27,7 @@ from broadloom._introductions import introduce
 from broadloom._registry import found
 from broadloom._structure import mapped
 from broadloom._traces import Signature, Traced, shown, trace
+from broadloom._tracing import shorten
 
 #: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
 #: waits for another thread can wait for ever.
@@ -106,6 +107,9 @@ class JitFunction(_core.Dispatch):
         held = lock.acquire(timeout=_PATIENCE)
         try:
             traced, entry = self._trace_of(form, by_numpy, signature, shapes)
+        except Exception as error:
+            shorten(error)
+            raise
         finally:
             if held:
                 lock.release()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from broadloom import _core, _options, _ufuncs
+from broadloom import _core, _elementwise, _exponential, _options, _ufuncs
 from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._core import Handle
@@ -142,7 +142,10 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     if method == "__call__" and not kwargs:
         # PERF: most calls have operands alone.
         try:
-            made = _ufuncs.call(ufunc, tuple(map(operand, inputs)))
+            operands = tuple(map(operand, inputs))
+            if not _options.by_numpy(*(x for x in operands if isinstance(x, Handle))):
+                _check_by_standard(ufunc, inputs)
+            made = _ufuncs.call(ufunc, operands)
         except Unsupported:
             pass
         else:
@@ -171,6 +174,25 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     else:
         several = tuple(_wrapped(x) for x in several)
     return several[0] if len(several) == 1 else several
+
+
+def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
+    """TypeError for operands that do not promote by the standard's rule, from the function of the namespace that the universal function
+    is: an operator has the same rule on whichever side an array of NumPy's is."""
+    function = _own(ufunc)
+    if function is not None:
+        function(*operands)
+
+
+@cache
+def _own(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """The function of the namespace that a universal function of NumPy's is; None if there is none."""
+    for module in (_elementwise, _exponential):
+        for name in module.__all__:
+            if getattr(np, name, None) is ufunc:
+                function: Callable[..., Any] = getattr(module, name)
+                return function
+    return None
 
 
 def _expression(

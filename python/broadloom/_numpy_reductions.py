@@ -172,8 +172,21 @@ def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, includ
     return x.cumulative(name, axis, to, include_initial)
 
 
+def bounds_of(dtype: np.dtype[Any], low: Any, high: Any) -> tuple[Any, Any]:
+    """The bounds that matter to elements of a dtype: an integer of Python's that every element is within is None, as in NumPy, since the
+    dtype may not hold it."""
+    if dtype.kind not in "iu":
+        return low, high
+    limits = np.iinfo(dtype)
+    return (
+        None if type(low) is int and low <= limits.min else low,
+        None if type(high) is int and high >= limits.max else high,
+    )
+
+
 def clip(x: Handle, low: Operand | None, high: Operand | None) -> Handle:
     """`x` within bounds, either of which may be missing, in the dtype of all operands."""
+    low, high = bounds_of(x.dtype, low, high)
     bounds = [bound for bound in (low, high) if bound is not None]
     dtype = common_dtype(x, *bounds)
     if dtype == BOOL:

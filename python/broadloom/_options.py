@@ -112,7 +112,7 @@ class set_options:  # noqa: N801  a function to its callers, and a context
     ...     x * 2.5
     Traceback (most recent call last):
         ...
-    broadloom.DTypeError: multiply: int64 with the literal 2.5; write astype(x, float64), or promote as NumPy does (promotion=numpy); int64 holds no 2.5
+    broadloom.DTypeError: multiply: int64 with the literal 2.5; write astype(x, float64), or promote as NumPy does (set_options(promotion="numpy")); int64 holds no 2.5
     >>> y = bl.asarray(np.array([0.1, 3.0]))
     >>> with bl.set_options(contract=True):
     ...     (y * y - y * y).tolist()

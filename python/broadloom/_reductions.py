@@ -328,7 +328,7 @@ def cumulative_prod(
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """The sum of the products along an axis, which both arrays have with the same extent; the other axes broadcast. Takes
-    numbers, gives the dtype that they promote to.
+    numbers, gives the dtype that they promote to; of bools, as in NumPy, whether both are true anywhere.
 
     >>> bl.vecdot(bl.asarray([[1, 2], [3, 4]]), bl.asarray([10, 1]))
     Array([12, 34], dtype=int64)

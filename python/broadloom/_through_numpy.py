@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from broadloom import _options
 from broadloom._array import Array
 from broadloom._buffer import array_over
 from broadloom._operands import as_array, one_axis, promoted
@@ -297,8 +298,9 @@ def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarra
     """The values of two numeric operands that promote to one dtype, which is the one that NumPy gives them."""
     a, b = values_of(x1), values_of(x2)
     dtype = promoted(name, [a.dtype, b.dtype])
-    if dtype == np.bool_:
-        raise TypeError(f"{name}: the arrays are bool, expected numbers")
+    if dtype == np.bool_ and not _options.by_numpy(*(x._handle for x in (x1, x2) if isinstance(x, Array))):
+        instead = 'write astype(x, int64), or promote as NumPy does (set_options(promotion="numpy"))'
+        raise TypeError(f"{name}: the arrays are bool, expected numbers; {instead}")
     return a, b
 
 

@@ -15,12 +15,25 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from broadloom._core import Handle
-from broadloom._errors import NoValuesError
+from broadloom._errors import Error, InternalError, NoValuesError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 #: What is asked of a traced array by a method of its own, and not by a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
+
+
+#: What to write instead of a conversion to a number.
+_UNCONVERTED = "use functions of broadloom, not of `math`, and convert the result outside of the function"
+
+#: What to write instead of what is asked of a traced array, where it is no branch.
+_INSTEAD = {
+    "int": _UNCONVERTED,
+    "float": _UNCONVERTED,
+    "complex": _UNCONVERTED,
+    "item": "index the array instead (`x[0]`), and take the number of the result outside of the function",
+    "an array of NumPy's": "use functions of broadloom or NumPy on the array itself, or convert the result outside of the function",
+}
 
 
 class TracerError(TypeError):
@@ -162,6 +175,23 @@ def is_own(error: BaseException) -> bool:
     return False
 
 
+def shorten(error: Exception) -> None:
+    """Takes the package's frames out of the traceback of an error of a traced function, unless it may be a fault of the package. Within
+    another trace they stay, since `is_own` reads them."""
+    if tracing.depth or not isinstance(error, Error | TracerError) or isinstance(error, InternalError):
+        return
+    frames = []
+    at = error.__traceback__
+    while at is not None:
+        if not at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            frames.append(at)
+        at = at.tb_next
+    shown: TracebackType | None = None
+    for frame in reversed(frames):
+        shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    error.__traceback__ = shown
+
+
 def _error(what: str, file: str, line: int, scalar: str | None, advice: str | None) -> TracerError:
     what = "a branch, or bool," if what == "bool" else what
     code = linecache.getline(file, line).strip()
@@ -177,6 +207,6 @@ def _error(what: str, file: str, line: int, scalar: str | None, advice: str | No
             advice = (
                 "call it outside of the function"
                 if is_function
-                else "use broadloom.where(condition, a, b) instead of a branch"
+                else _INSTEAD.get(what, "use broadloom.where(condition, a, b) instead of a branch")
             )
     return TracerError(f"{file}:{line}:{shown} {what} asks for {whose}; {advice}")

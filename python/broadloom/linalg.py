@@ -344,7 +344,7 @@ def vector_norm(
     """The norms of vectors along one, several or all axes: sum(abs(x) ** ord) ** (1 / ord); the largest and
     smallest abs(x) for inf and -inf, and the number of elements that are not 0 for an `ord` of 0. Lazy.
 
-    Raises ValueError if there is no such axis, TypeError for an array that is not of floats.
+    Takes floats; integers become float64, as in NumPy. Raises ValueError if there is no such axis.
 
     >>> float(bl.linalg.vector_norm(bl.asarray([3.0, 4.0])))
     5.0

@@ -1,6 +1,8 @@
 //! Errors as Python's exceptions: a class for each kind of error, in `broadloom._errors`, with broadloom's messages and, as attributes,
 //! what the error is about.
 
+use std::borrow::Cow;
+
 use broadloom::text::TextError as RustTextError;
 use broadloom::{Array, Error, ErrorKind};
 use pyo3::prelude::*;
@@ -59,9 +61,9 @@ pub fn exception_about(error: &Error, about: &About<'_, '_>) -> PyErr {
 }
 
 fn made(py: Python<'_>, error: &Error, about: &About<'_, '_>) -> PyResult<PyErr> {
-    let value = class(py, class_of(error.kind()))?.call1((error.to_string(),))?;
+    let value = class(py, class_of(error.kind()))?.call1((in_python(&error.to_string()),))?;
     if let Some(help) = error.help() {
-        value.setattr("help", help)?;
+        value.setattr("help", in_python(help))?;
     }
     if let (Some(line), Some(column)) = (error.line(), error.column()) {
         value.setattr("place", (line, column))?;
@@ -80,6 +82,17 @@ fn made(py: Python<'_>, error: &Error, about: &About<'_, '_>) -> PyResult<PyErr>
     }
     Ok(PyErr::from_value(value))
 }
+
+/// A message with the option of promotion as Python spells it, for arrays.
+fn in_python(message: &str) -> Cow<'_, str> {
+    match message.contains(OPTION) {
+        true => message.replace(OPTION, "(set_options(promotion=\"numpy\"))").into(),
+        false => message.into(),
+    }
+}
+
+/// The option of promotion as the engine's messages spell it.
+const OPTION: &str = "(promotion=numpy)";
 
 /// The dtype and the shape of an operand.
 fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyAny>> {
@@ -104,7 +117,10 @@ pub fn no_values(py: Python<'_>, message: &str) -> PyErr {
 
 /// The exception of an error in a text, with its place as `SyntaxError` has it: lines and columns from 1, in characters.
 pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
-    let message = match &error.help {
+    // A text has the option as a keyword of what compiles it.
+    let keyword = |words: &str| words.replace(OPTION, "(promotion=\"numpy\")");
+    let help = error.help.as_deref().map(keyword);
+    let message = match &help {
         Some(help) => format!("{}; {help}", error.message),
         None => error.message.clone(),
     };
@@ -120,7 +136,7 @@ pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
             let place = ("<expression>", line, column, shown, end_line, end_column);
             let value = class(py, "TextError")?.call1((message, place))?;
             value.setattr("place", (line, column))?;
-            if let Some(help) = &error.help {
+            if let Some(help) = &help {
                 value.setattr("help", help)?;
             }
             Ok::<_, PyErr>(PyErr::from_value(value))

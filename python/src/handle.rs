@@ -14,7 +14,7 @@ use crate::error::{About, OrRaise, no_values};
 use crate::generator::{self, Generator};
 use crate::memory::{self, NumpyMemory};
 use crate::number::number;
-use crate::options::of_evaluation;
+use crate::options::{current, of_evaluation};
 use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
@@ -98,6 +98,12 @@ impl Handle {
         }
         let origin = self.origin.joined(&self.origin);
         Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
+    }
+
+    /// The rule of promotion of a function of this.
+    fn rule(&self, py: Python<'_>) -> PyResult<Promotion> {
+        let by_numpy = self.by_numpy || current(py)?.by_numpy;
+        Ok(if by_numpy { Promotion::NumPy } else { Promotion::Strict })
     }
 
     /// What an error of an operation on this is about.
@@ -338,8 +344,10 @@ impl Handle {
 
     /// A reduction by its name.
     #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of Python's reductions")]
     fn reduce(
         &self,
+        py: Python<'_>,
         name: &str,
         axes: Option<Vec<isize>>,
         keepdims: bool,
@@ -348,7 +356,7 @@ impl Handle {
         numpy_promotion: bool,
     ) -> PyResult<Handle> {
         let (x, over) = (&self.array, over(axes.clone(), keepdims, dtype)?);
-        let mode = if numpy_promotion || self.by_numpy { Promotion::NumPy } else { Promotion::Strict };
+        let mode = if numpy_promotion { Promotion::NumPy } else { self.rule(py)? };
         let made = with_promotion(mode, || match name {
             "sum" => Some(x.sum(over)),
             "prod" => Some(x.prod(over)),
@@ -379,31 +387,42 @@ impl Handle {
 
     /// The norm of vectors along axes.
     #[pyo3(signature = (axes = None, keepdims = false, ord = 2.0))]
-    fn vector_norm(&self, axes: Option<Vec<isize>>, keepdims: bool, ord: f64) -> PyResult<Handle> {
-        Ok(self.then(self.array.vector_norm(over(axes, keepdims, None)?, ord).or_raise()?))
+    fn vector_norm(
+        &self,
+        py: Python<'_>,
+        axes: Option<Vec<isize>>,
+        keepdims: bool,
+        ord: f64,
+    ) -> PyResult<Handle> {
+        let over = over(axes, keepdims, None)?;
+        let made = with_promotion(self.rule(py)?, || self.array.vector_norm(over, ord));
+        Ok(self.then(made.or_raise()?))
     }
 
     /// `cumulative_sum` or `cumulative_prod`.
     #[pyo3(signature = (name, axis = None, dtype = None, include_initial = false))]
     fn cumulative(
         &self,
+        py: Python<'_>,
         name: &str,
         axis: Option<isize>,
         dtype: Option<&Bound<'_, PyAny>>,
         include_initial: bool,
     ) -> PyResult<Handle> {
         let dtype = dtype.map(dtype::extract).transpose()?;
-        let made = match name {
-            "cumulative_sum" => self.array.cumulative_sum(axis, dtype, include_initial),
-            "cumulative_prod" => self.array.cumulative_prod(axis, dtype, include_initial),
-            _ => return Err(PyValueError::new_err(format!("there is no cumulative function `{name}`"))),
-        };
+        let made = with_promotion(self.rule(py)?, || match name {
+            "cumulative_sum" => Some(self.array.cumulative_sum(axis, dtype, include_initial)),
+            "cumulative_prod" => Some(self.array.cumulative_prod(axis, dtype, include_initial)),
+            _ => None,
+        });
+        let made =
+            made.ok_or_else(|| PyValueError::new_err(format!("there is no cumulative function `{name}`")))?;
         let about = self.about(name, axis.as_ref().map(std::slice::from_ref));
         Ok(self.then(made.or_raise_about(&about)?))
     }
 
     /// The products of two arrays' elements, added up along an axis.
-    fn vecdot(&self, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
+    fn vecdot(&self, py: Python<'_>, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
         let (given, other) = (self.operand(), operand(other)?);
         let by_numpy = given.by_numpy || other.by_numpy;
         let before = self.work.or(other.work);
@@ -411,7 +430,9 @@ impl Handle {
         let (arrays, is_traced) = origin::operands(None, SmallVec::from_iter([given, other]))?;
         let about =
             About { operation: Some("vecdot"), operands: &arrays, axes: Some(std::slice::from_ref(&axis)) };
-        let array = arrays[0].vecdot(&arrays[1], axis).or_raise_about(&about)?;
+        let mode = if by_numpy { Promotion::NumPy } else { self.rule(py)? };
+        let made = with_promotion(mode, || arrays[0].vecdot(&arrays[1], axis));
+        let array = made.or_raise_about(&about)?;
         let origin = if is_traced { Origin::Traced } else { origin };
         Ok(Handle { array, work: before.then(), origin, by_numpy })
     }
@@ -546,8 +567,13 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
         return Ok(handle.get().operand());
     }
-    let number = number(object)?;
-    let is_huge = matches!(number, Literal::Float(_)) && object.is_instance_of::<PyInt>();
+    let is_integer = object.is_instance_of::<PyInt>();
+    let number = match number(object) {
+        // Comparisons with integers take it; among floats it is an error.
+        Err(_) if is_integer => Literal::Float(if object.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY }),
+        made => made?,
+    };
+    let is_huge = is_integer && matches!(number, Literal::Float(_));
     let array = Array::scalar(number);
     Ok(Operand {
         array,

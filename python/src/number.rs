@@ -23,14 +23,18 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
         if let Ok(value) = object.extract::<i128>() {
             return Ok(Literal::Int(value));
         }
-        let beyond = || PyValueError::new_err("an integer of this size cannot be represented as float64");
-        return object.extract::<f64>().map(Literal::Float).map_err(|_| beyond());
+        return object.extract::<f64>().map(Literal::Float).map_err(|_| beyond_floats());
     }
     let kind = object.get_type().name()?;
     if kind == "complex" {
         return Err(PyNotImplementedError::new_err("there are no complex numbers in broadloom"));
     }
     Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
+}
+
+/// The error of an integer that is greater than all floats.
+pub fn beyond_floats() -> PyErr {
+    PyValueError::new_err("an integer of this size cannot be represented as float64")
 }
 
 /// The bits of a number as the dtype that it has in a kernel. In a kernel that promotes as NumPy does, a bool may be a 0 or 1 of

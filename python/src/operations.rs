@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::error::{About, OrRaise};
 use crate::handle::{Handle, operand};
+use crate::number::beyond_floats;
 use crate::options::{current, of_evaluation};
 use crate::origin::{self, Operand, Origin};
 use crate::run::compute;
@@ -47,21 +48,24 @@ fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>
 
 /// Among integers, an integer that no dtype holds is as any other: comparisons are exact, and others an error.
 #[cold]
-fn among_integers(given: &mut [Operand]) {
-    if given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float()) {
-        return;
-    }
+fn among_integers(given: &mut [Operand]) -> PyResult<()> {
+    let is_among_floats = given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float());
     for operand in given.iter_mut().filter(|operand| operand.is_huge) {
-        let is_negative = operand.array.item::<f64>().is_ok_and(|value| value < 0.0);
-        operand.array = Array::scalar(Literal::Int(if is_negative { i128::MIN } else { i128::MAX }));
+        let value = operand.array.item::<f64>().or_raise()?;
+        if !is_among_floats {
+            operand.array = Array::scalar(Literal::Int(if value < 0.0 { i128::MIN } else { i128::MAX }));
+        } else if value.is_infinite() {
+            return Err(beyond_floats());
+        }
     }
+    Ok(())
 }
 
 fn applied(op: &str, mut given: SmallVec<[Operand; 3]>, mode: Promotion) -> PyResult<Handle> {
     let op =
         Op::from_name(op).ok_or_else(|| PyValueError::new_err(format!("there is no function `{op}`")))?;
     if given.iter().any(|operand| operand.is_huge) {
-        among_integers(&mut given);
+        among_integers(&mut given)?;
     }
     let by_numpy = given.iter().any(|operand| operand.by_numpy);
     let work = given.iter().fold(Work::default(), |work, operand| work.or(operand.work));

@@ -41,10 +41,8 @@ pub struct Context {
 impl Context {
     #[new]
     #[pyo3(signature = (by_numpy = false, threads = None))]
-    fn new(by_numpy: bool, threads: Option<usize>) -> PyResult<Context> {
-        if threads == Some(0) {
-            return Err(PyValueError::new_err("threads is 0, expected a number of threads from 1 on"));
-        }
+    fn new(by_numpy: bool, threads: Option<&Bound<'_, PyAny>>) -> PyResult<Context> {
+        let threads = threads.map(number_of_threads).transpose()?;
         HAS_CONTEXTS.store(true, Ordering::Relaxed);
         IS_ASKED_FOR.store(true, Ordering::Relaxed);
         Ok(Context { by_numpy, threads })
@@ -66,6 +64,24 @@ pub fn current(py: Python<'_>) -> PyResult<Context> {
         true => what_is_set(py),
         false => Ok(Context { by_numpy: true, threads: None }),
     }
+}
+
+/// A number of threads, as an option has it.
+fn number_of_threads(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let why = || format!("threads is {}, expected a number of threads from 1 on", shown(value));
+    match value.extract::<usize>() {
+        Ok(0) => Err(PyValueError::new_err(why())),
+        Ok(threads) => Ok(threads),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            Err(PyValueError::new_err(why()))
+        }
+        Err(_) => Err(PyTypeError::new_err(why())),
+    }
+}
+
+/// A value as an error shows it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string())
 }
 
 fn what_is_set(py: Python<'_>) -> PyResult<Context> {
@@ -98,7 +114,15 @@ pub fn set_promotion(by_numpy: Option<bool>) -> bool {
 /// Sets what evaluations of arrays mean that are not told by keywords, and gives what it was: accuracy, and contraction.
 #[pyfunction]
 #[pyo3(signature = (accuracy = None, contract = None))]
-pub fn set_semantics(accuracy: Option<&str>, contract: Option<bool>) -> PyResult<(&'static str, bool)> {
+pub fn set_semantics(
+    accuracy: Option<&str>,
+    contract: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(&'static str, bool)> {
+    let contract = contract.map(|value| {
+        let why = || PyTypeError::new_err(format!("contract is {}, expected True or False", shown(value)));
+        value.extract::<bool>().map_err(|_| why())
+    });
+    let contract = contract.transpose()?;
     let is_nearest = match accuracy {
         None => None,
         Some("fast") => Some(false),
@@ -142,16 +166,11 @@ fn with_keywords(mut options: Options, keywords: Option<&Bound<'_, PyDict>>) -> 
             continue;
         }
         let wrong = |expected: &str| {
-            let shown = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
-            PyValueError::new_err(format!("{name} is {shown}, expected {expected}"))
+            PyValueError::new_err(format!("{name} is {}, expected {expected}", shown(&value)))
         };
         match &*name {
             "threads" => {
-                let threads = number(&name, &value)?;
-                if threads == 0 {
-                    return Err(wrong("a number of threads from 1 on"));
-                }
-                options.threads = Some(threads);
+                options.threads = Some(number_of_threads(&value)?);
             }
             "executor" => {
                 options.executor = match &*value.extract::<String>()? {

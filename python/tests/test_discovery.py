@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import os
 import subprocess
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +51,17 @@ def test_functions_of_other_libraries_are_hinted_at() -> None:
     for name in ("compute", "eval"):
         with pytest.raises(AttributeError, match="evaluate"):
             getattr(bl, name)
+
+
+def test_functions_of_numpy_are_known_to_type_checkers() -> None:
+    stub = ast.parse((Path(bl.__file__).parent / "_numpy_names.pyi").read_text())
+    typed = {name.asname for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    numpys = {name for name in dir(bl) if name[0] != "_" and getattr(bl, name) is getattr(np, name, None)} - {
+        *bl.__all__
+    }
+    assert numpys - typed == set()
+    # Other versions of NumPy have other functions.
+    assert {name for name in typed - numpys if hasattr(np, str(name))} == set()
 
 
 # Options.
@@ -96,6 +111,28 @@ def test_threadpoolctl_shows_and_limits_the_threads() -> None:
         with threadpoolctl.threadpool_limits(2, user_api="broadloom"):
             assert shown() == [2] and bl.get_options()["threads"] == 2
         assert shown() == [4]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"threads": "a"}, TypeError, "threads is 'a', expected a number of threads from 1 on"),
+        ({"threads": 2.5}, TypeError, "threads is 2.5, expected"),
+        ({"threads": -1}, ValueError, "threads is -1, expected"),
+        ({"threads": 2**70}, ValueError, "threads is 11"),
+        ({"contract": "x"}, TypeError, "contract is 'x', expected True or False"),
+    ],
+)
+def test_values_that_an_option_does_not_take_are_refused_by_its_name(
+    options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    before = bl.get_options()
+    with pytest.raises(error, match=words):
+        bl.set_options(**options)
+    assert bl.get_options() == before
+    if "threads" in options:
+        with pytest.raises(error, match=words):
+            bl.evaluate(bl.asarray([1.0]) + 1, **options)
 
 
 # Kernels.
@@ -176,3 +213,43 @@ def test_errors_of_traced_functions_say_what_was_asked_and_what_to_write(
 ) -> None:
     with pytest.raises(bl.TracerError, match=f"test_discovery.*{asked}.* asks for .*; .*{instead}"):
         bl.jit(function)(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("function", "instead"),
+    [
+        (lambda x: float(x[0]), "functions of broadloom, not of `math`"),
+        (lambda x: math.sqrt(x), "functions of broadloom, not of `math`"),
+        (lambda x: x.item(), "index the array instead"),
+        (lambda x: np.asarray(x), "functions of broadloom or NumPy on the array itself"),
+    ],
+)
+def test_conversions_of_traced_arrays_are_advised_on(function: Any, instead: str) -> None:
+    # The message quotes the line above as well, which has the words.
+    with pytest.raises(bl.TracerError, match=f" asks for .*; .*{instead}"):
+        bl.jit(function)(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("function", [lambda x: np.sort(x), lambda x: bl.sum(x, axis=4)])
+def test_tracebacks_of_traced_functions_show_the_users_lines(function: Any) -> None:
+    def outer(x: Any) -> Any:
+        return function(x)
+
+    with pytest.raises((bl.TracerError, bl.ShapeError)) as caught:
+        bl.jit(outer)(np.ones((2, 2)))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.name for frame in frames][1:] == ["outer", "<lambda>"]
+    assert {frame.filename for frame in frames} == {__file__}
+
+
+def test_tracebacks_of_other_errors_stay_as_they_are() -> None:
+    def outer(x: Any) -> Any:
+        try:
+            return {}[x.ndim]
+        except KeyError as error:
+            raise LookupError("none") from error
+
+    with pytest.raises(LookupError, match="none") as caught:
+        bl.jit(outer)(np.ones(2))
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert any("_traces.py" in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))

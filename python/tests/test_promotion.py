@@ -331,3 +331,114 @@ def test_values_that_are_chosen_have_numpys_dtypes() -> None:
             assert bl.where(bl.asarray([True, False]), bl.asarray(x), bl.asarray(y)).dtype == expected
             assert bl.result_type(a, b) == expected
             assert bl.concat([bl.asarray(x), bl.asarray(y)]).dtype == expected
+
+
+def test_reductions_of_bools_have_numpys_dtypes() -> None:
+    values = np.array([[True, False, True], [False, False, True]])
+    x = bl.asarray(values)
+    for ours, theirs in [
+        (bl.cumulative_sum, np.cumsum),
+        (bl.cumulative_prod, np.cumprod),
+        (bl.max, np.max),
+        (bl.min, np.min),
+        (bl.argmax, np.argmax),
+        (bl.argmin, np.argmin),
+    ]:
+        made, expected = ours(x, axis=1), theirs(values, axis=1)  # type: ignore[operator]
+        assert made.dtype == expected.dtype and np.array_equal(made, expected), ours
+    with pytest.raises(ValueError, match="max"):
+        bl.max(x[:0], axis=0)
+
+
+@pytest.mark.parametrize("product", ["vecdot", "matmul", "tensordot"])
+def test_inner_products_have_numpys_dtypes(product: str) -> None:
+    keywords = {"axes": 1} if product == "tensordot" else {}
+    for a in DTYPES:
+        for b in DTYPES:
+            x, y = np.array([1, 0, 2]).astype(a), np.array([0, 1, 1]).astype(b)
+            made = getattr(bl, product)(bl.asarray(x), bl.asarray(y), **keywords)
+            expected = np.asarray(getattr(np, product)(x, y, **keywords))
+            assert made.dtype == expected.dtype and made.item() == expected.item(), (a, b)
+    with pytest.raises(ValueError, match="elements"):
+        bl.vecdot(bl.asarray([1, 2]), bl.asarray([1.0, 2.0, 3.0]))
+
+
+def test_norms_of_integers_are_float64() -> None:
+    norm = bl.linalg.vector_norm(bl.asarray([3, 4]))
+    assert norm.dtype == np.float64 and norm.item() == 5.0
+
+
+@pytest.mark.parametrize("bounds", [(-1, 300), (0, 255), (-1, None), (None, 300), (5, 300), (-(2**70), 2**70), (2, 9)])
+def test_bounds_beyond_a_dtype_bound_nothing(bounds: tuple[int | None, int | None]) -> None:
+    values = np.array([0, 7, 255], np.uint8)
+    x = bl.asarray(values)
+    expected = np.clip(values, *bounds)
+    for made in (bl.clip(x, *bounds), x.clip(*bounds), np.clip(x, *bounds)):
+        assert made.dtype == np.uint8 and np.array_equal(made, expected)
+    with bl.set_options(promotion="strict"), pytest.raises(bl.LiteralError):
+        bl.clip(x, -1, 300)
+    with pytest.raises(OverflowError):
+        bl.clip(x, 300, None)
+
+
+def test_integers_are_compared_with_integers_of_any_size() -> None:
+    huge = 10**400
+    for dtype in "i1 i8 u1 u8".split():
+        values = np.array([0, 1, 100], dtype)
+        x = bl.asarray(values)
+        for number in (huge, -huge):
+            assert (x < number).tolist() == (values < number).tolist()
+            assert (number < x).tolist() == (number < values).tolist()
+            assert not bl.any(x == number) and bl.all(x != number)
+    with pytest.raises(ValueError, match="cannot be represented as float64"):
+        bl.asarray([1.0]) < huge  # noqa: B015
+
+
+# The standard's rule: what it refuses names the option that allows it, whichever spelling is used.
+
+INTEGERS, FLOATS = bl.asarray([1, 0, 2]), bl.asarray([0.5, 1.0, 2.0])
+BYTES, TRUTHS = bl.asarray(np.array([1, 2, 255], np.uint8)), bl.asarray([True, False, True])
+REFUSED: dict[str, Any] = {
+    "array * array of NumPy's": lambda: FLOATS * np.arange(3),
+    "array of NumPy's * array": lambda: np.arange(3) * FLOATS,
+    "pow": lambda: bl.pow(INTEGERS, 2.5),
+    "power": lambda: bl.power(INTEGERS, 2.5),
+    "sqrt": lambda: bl.sqrt(INTEGERS),
+    "sqrt of NumPy's": lambda: np.sqrt(INTEGERS),
+    "integers beyond the dtype": lambda: BYTES < 300,
+    "integers beyond the dtype, reflected": lambda: 300 > BYTES,
+    "integers beyond the dtype, by NumPy": lambda: np.less(BYTES, 300),
+    "where": lambda: bl.where(INTEGERS, 1, 2),
+    "vecdot": lambda: bl.vecdot(INTEGERS, FLOATS),
+    "cumulative_sum": lambda: bl.cumulative_sum(TRUTHS),
+    "max": lambda: bl.max(TRUTHS),
+    "vector_norm": lambda: bl.linalg.vector_norm(INTEGERS),
+    "matmul": lambda: bl.matmul(TRUTHS, TRUTHS),
+    "within jit": lambda: bl.jit(lambda x: np.arange(3) * x)(np.ones(3)),
+    "concat": lambda: bl.concat([INTEGERS, FLOATS]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_by_the_standards_rule_name_the_option(name: str) -> None:
+    REFUSED[name]()
+    with bl.set_options(promotion="strict"):
+        with pytest.raises((TypeError, ValueError), match=r"set_options\(promotion=\"numpy\"\)"):
+            REFUSED[name]()
+        with bl.set_options(promotion="numpy"):
+            REFUSED[name]()
+
+
+@pytest.mark.usefixtures("strict")
+def test_numpys_functions_take_what_the_standards_rule_takes() -> None:
+    assert np.add(FLOATS, 2).tolist() == [2.5, 3.0, 4.0]
+    assert (np.ones(3) * FLOATS).dtype == np.float64
+    assert np.multiply(FLOATS.promoting_by_numpy(), np.arange(3)).tolist() == [0.0, 1.0, 4.0]
+    assert np.logical_and(TRUTHS, TRUTHS).tolist() == [True, False, True]
+
+
+def test_refusals_of_a_text_name_the_keyword() -> None:
+    with pytest.raises(bl.TextError, match=r"\(promotion=\"numpy\"\)"):
+        bl.Kernel.parse("x: int64[n]; return x * 2.5")
+    kernel = bl.Kernel.parse("x: int64[n]; return x * 2.5", promotion="numpy")
+    assert kernel(np.array([2])).tolist() == [5.0]

@@ -28,7 +28,7 @@ pub enum Promotion {
 }
 
 /// The advice to use an option, which has this name in every face.
-const BY_NUMPY: &str = "promote as NumPy does (promotion=numpy)";
+pub const BY_NUMPY: &str = "promote as NumPy does (promotion=numpy)";
 
 /// An operand as inference sees it.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
     }
     let promoted = match op.arity() {
         Arity::Choice => {
-            require_condition(op, &operands[0])?;
+            require_condition(op, &operands[0], mode)?;
             &operands[1..]
         }
         _ => operands,
@@ -102,8 +102,15 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
     let operand = accepted(op, promote(op, promoted, mode)?, promoted, mode)?;
     for x in promoted {
         if let Operand::Literal(literal) = x {
-            self::literal(*literal, operand, mode)
-                .map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
+            self::literal(*literal, operand, mode).map_err(|e| {
+                let error = Error::new(e.kind(), format!("{op}: {}", e.message()));
+                // By NumPy's rule a comparison with an integer is exact, whatever the dtype holds.
+                let is_exact = compares(op) && operand.is_integer() && matches!(literal, Literal::Int(_));
+                match mode {
+                    Promotion::Strict if is_exact => error.with_help(BY_NUMPY),
+                    _ => error,
+                }
+            })?;
         }
     }
     let (shape, dims) = broadcast(op.name(), operands)?;
@@ -268,12 +275,25 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-fn require_condition(op: Op, condition: &Operand<'_>) -> Result<()> {
+/// Whether a function compares its operands.
+fn compares(op: Op) -> bool {
+    matches!(op, Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual)
+}
+
+fn require_condition(op: Op, condition: &Operand<'_>, mode: Promotion) -> Result<()> {
     match condition {
         Operand::Literal(Literal::Bool(_)) => Ok(()),
         array if array.dtype() == Some(DType::Bool) => Ok(()),
-        other => Err(Error::new(ErrorKind::DType, format!("{op}: the condition must be bool, not {other}"))
-            .with_help("compare it with something, or write astype(x, bool)")),
+        other => {
+            let error =
+                Error::new(ErrorKind::DType, format!("{op}: the condition must be bool, not {other}"));
+            Err(error.with_help(match mode {
+                Promotion::Strict => {
+                    format!("compare it with something, write astype(x, bool), or {BY_NUMPY}")
+                }
+                Promotion::NumPy => "compare it with something, or write astype(x, bool)".to_owned(),
+            }))
+        }
     }
 }
 

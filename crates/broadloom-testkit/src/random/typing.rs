@@ -181,7 +181,9 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
 /// The dtype in which the operands of a dot product meet.
 pub fn dot_dtype(x: usize, y: usize, before: &[Type], mode: Promotion) -> Result<DType, String> {
     let (x, y) = (before[x].dtype, before[y].dtype);
-    pair(x, y, mode).filter(|dtype| dtype.is_numeric()).ok_or_else(|| format!("vecdot of {x} and {y}"))
+    // NumPy's of bools is whether both are true anywhere.
+    let takes = |dtype: &DType| dtype.is_numeric() || mode == Promotion::NumPy;
+    pair(x, y, mode).filter(takes).ok_or_else(|| format!("vecdot of {x} and {y}"))
 }
 
 /// Bits of an integer dtype.

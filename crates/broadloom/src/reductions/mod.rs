@@ -26,6 +26,7 @@ mod norms;
 mod over;
 mod scans;
 
+use broadloom_core::infer::BY_NUMPY;
 use broadloom_core::{DType, Error, ErrorKind, Kind, Promotion, Result};
 use broadloom_ir::{Axes, Reduction};
 
@@ -127,19 +128,19 @@ impl<'a> Array<'a> {
 /// The elements in the dtype that their sums are computed in, and the dtype of the sums.
 fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
-    let refused = |dtype| {
+    let refused = |dtype, or: &str| {
         let error = Error::new(ErrorKind::DType, format!("{name}: does not take {dtype}"));
-        Err(error.with_help("write astype(x, int64), or the dtype that you mean; count_nonzero counts"))
+        Err(error.with_help(format!("write astype(x, int64), or {or}; count_nonzero counts")))
     };
     let result = match (wanted, x.dtype()) {
-        (Some(DType::Bool), _) => return refused(DType::Bool),
+        (Some(DType::Bool), _) => return refused(DType::Bool, "the dtype that you mean"),
         (Some(dtype), _) => dtype,
         (None, dtype) => match dtype.kind() {
             Kind::Float => dtype,
             Kind::Signed => DType::Int64,
             Kind::Unsigned => DType::UInt64,
             Kind::Bool if promotion() == Promotion::NumPy => DType::Int64,
-            Kind::Bool => return refused(dtype),
+            Kind::Bool => return refused(dtype, BY_NUMPY),
         },
     };
     // Elements are converted to the result's dtype before they are added, and then to a wider one, so that a float16 is rounded
@@ -170,7 +171,7 @@ fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
         return Ok((expr::cast(x, DType::Float64), DType::Float64));
     }
     Err(Error::new(ErrorKind::DType, format!("{name}: does not take {dtype}"))
-        .with_help("write astype(x, float64), or promote as NumPy does (promotion=numpy)"))
+        .with_help(format!("write astype(x, float64), or {BY_NUMPY}")))
 }
 
 /// The sum of floats in their own dtype.

@@ -1,6 +1,7 @@
 //! Inner products and norms of vectors along axes.
 
-use broadloom_core::{DType, Error, ErrorKind, Op, Result, Scalar, fold, infer};
+use broadloom_core::infer::BY_NUMPY;
+use broadloom_core::{DType, Error, ErrorKind, Op, Promotion, Result, Scalar, fold, infer};
 use broadloom_ir::{Axes, Reduction};
 use smallvec::smallvec;
 
@@ -19,7 +20,7 @@ impl<'a> Array<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for an axis that one of them does not have, or whose extents differ; [`ErrorKind::DType`] for dtypes
-    /// that do not promote, and bools.
+    /// that do not promote, and bools, which [`Promotion::NumPy`](crate::Promotion::NumPy) takes.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -42,10 +43,12 @@ impl<'a> Array<'a> {
             ));
         }
         let promoted = infer::pair(a.dtype(), b.dtype(), promotion());
-        let Some(dtype) = promoted.filter(|dtype| *dtype != DType::Bool) else {
+        // By NumPy's rule the inner product of bools is whether both are true anywhere.
+        let takes_bools = promotion() == Promotion::NumPy;
+        let Some(dtype) = promoted.filter(|dtype| takes_bools || *dtype != DType::Bool) else {
             let why = format!("vecdot: does not take {} and {}", a.dtype(), b.dtype());
             return Err(Error::new(ErrorKind::DType, why)
-                .with_help("write astype(x, float64), or the dtype that you mean"));
+                .with_help(format!("write astype(x, float64), or {BY_NUMPY}")));
         };
         let wide = accumulator(dtype);
         let wide_of = |x: Array<'a>| expr::cast(expr::cast(x, dtype), wide);

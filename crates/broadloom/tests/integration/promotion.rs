@@ -350,9 +350,28 @@ fn reductions_promote() -> Result<()> {
             (bytes.mean(())?.item::<f64>()?, shorts.vector_norm((), 2.0)?.item::<f64>()?),
             (86.0, 5.0)
         );
-        assert!(bools.vecdot(&bools, -1).is_err_and(|e| e.kind() == ErrorKind::DType));
+        let falses = bools.logical_not();
+        assert_eq!(
+            [bools.vecdot(&bools, -1)?.item::<bool>()?, bools.vecdot(&falses, -1)?.item()?],
+            [true, false]
+        );
+        assert_eq!(bools.vecdot(&bytes, -1)?.dtype(), DType::UInt8);
+        assert_eq!(bytes.vecdot(bools.astype(DType::Float32), -1)?.dtype(), DType::Float32);
         Ok(())
     })?;
+    let refused = [
+        bools.vecdot(&bools, -1),
+        bools.vecdot(&bytes, -1),
+        bools.cumulative_sum(None, None, false),
+        shorts.vector_norm((), 2.0),
+        bools.max(()),
+        bytes.try_less(300),
+        Array::apply(Op::Where, &[bytes.clone(), bytes.clone(), bytes.clone()]),
+    ];
+    for result in refused {
+        let e = result.expect_err("the standard's rule").to_string();
+        assert!(e.contains("promote as NumPy does (promotion=numpy)"), "{e}");
+    }
     assert_eq!(bytes.vecdot(bytes.astype(DType::Int8), -1)?.dtype(), DType::Int16);
     assert_eq!(bytes.sum(Over::all().dtype(DType::UInt8))?.item::<u8>()?, 2);
     assert!(bytes.sum(Over::all().dtype(DType::Bool)).is_err_and(|e| e.kind() == ErrorKind::DType));
