@@ -243,7 +243,7 @@ fn arguments() {
         (&["eval", "x", "1x=x.npy"], "`1x` is not a name that an expression can have"),
         (&["eval", "x", "float32=x.npy"], "`float32` is not a name that an expression can have"),
         (&["eval", "x", "x="], "no file is given for `x`"),
-        (&["eval", "x", "x=x.npy", "x=y.npy"], "error: two files are given for `x`\n"),
+        (&["eval", "x", "x=x.npy", "x=y.npy"], "error: two files or numbers are given for `x`\n"),
         (&["eval", "x", "x=x.npy", "-o", "a", "--plot", "a"], "can't be one file"),
         (&["eval", "x", "x=x.npy", "-o", "a", "-o", "a"], "two results can't be one file"),
         (&["eval", "x", "x=-", "u=-"], "only one thing is read from standard input"),
