@@ -398,15 +398,9 @@ def test_asking_for_a_value_names_the_line(
     assert isinstance(error.value, TypeError)
     assert message.startswith(f"{__file__}:{line_of(of, text)}: `")
     assert text in message and f"{what} asks for the value of" in message
-<<<<<<< HEAD
-    is_branch = what.startswith("a branch") or isinstance(x, float)
-    assert ("broadloom.where(condition, a, b)" in message) == is_branch and "; use " in message
-    assert ("static_argnames='x'" in message) == isinstance(x, float)
-=======
     is_number = isinstance(x, float)
     assert ("broadloom.where(condition, a, b)" if is_number else instead) in message
     assert ("static_argnames='x'" in message) == is_number
->>>>>>> 24478f8b (The test of traced conversions expects the advice that fits each of them)
 
 
 @pytest.mark.parametrize("name", ["sort", "concat"])
