@@ -133,7 +133,7 @@ def _set_through(array: Array, key: Any, value: Value) -> None:
             _set(parent, at, there, steps)
             done += 1
     except BaseException:
-        parent, steps = found[done]
+        parent, steps = found[min(done, len(found) - 1)]
         array._replace(array_over(located(np.asarray(parent), steps).copy(), array)._handle)
         raise
     finally:
