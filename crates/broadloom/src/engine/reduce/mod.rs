@@ -143,7 +143,8 @@ impl Fold<'_> {
         let ranges = count.div_ceil(length);
         let numbers = |range: usize| range * length..count.min((range + 1) * length);
         let sizes: SmallVec<[usize; 2]> = { self.outputs.iter() }
-            .filter_map(|(dtype, is_reduced)| (!is_reduced).then(|| dtype.size()))
+            .filter(|(_, is_reduced)| !is_reduced)
+            .map(|(dtype, _)| dtype.size())
             .collect();
         let shares: Vec<Mutex<(Results<'_>, Option<Partials>)>> = (0..blocks.len() * ranges)
             .map(|share| {
