@@ -9,12 +9,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use broadloom::text::{ParseOptions, Program};
-use broadloom::{Error, ErrorKind, Literal};
+use broadloom::{Error, ErrorKind};
 
 use crate::args::{Bound, EvalArgs};
 use crate::failure::{Failure, warn};
 use crate::input::{Input, Order};
-use crate::job::Job;
+use crate::job::{Constant, Job};
 use crate::output::Outputs;
 use crate::request::requests;
 use crate::run::Settings;
@@ -100,7 +100,7 @@ fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
 }
 
 /// Opens the files of the inputs that the program uses, and warns of the others; and the numbers that inputs are.
-fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<(String, Literal)>), Failure> {
+fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<Constant>), Failure> {
     let used: HashSet<&str> = program.inputs().map(|input| input.name()).collect();
     let bindings = args.bindings()?;
     let mut seen = HashSet::new();

@@ -34,6 +34,9 @@ pub struct Job {
     max_bytes: usize,
 }
 
+/// An input that is a number, by its name.
+pub type Constant = (String, Literal);
+
 /// A number as an input: of the dtype that the program declares, or of that of the arrays that it meets.
 fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
     let declared = program.inputs().find(|input| input.name() == name).and_then(|input| input.dtype());
@@ -49,11 +52,11 @@ impl Job {
     pub fn new(
         program: &Program,
         inputs: Vec<Input>,
-        numbers: &[(String, Literal)],
+        numbers: &[Constant],
         settings: Settings,
         max_bytes: usize,
     ) -> Result<Job, Failure> {
-        let described = |(name, number): &(String, Literal)| Given {
+        let described = |(name, number): &Constant| Given {
             name: name.clone(),
             described: format!("`{name}` is {number}"),
         };
