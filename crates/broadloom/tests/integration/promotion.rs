@@ -91,12 +91,12 @@ const OF_BOOLS: [(&str, &str, DType); 18] = [
 ];
 
 /// The function that is computed of operands of two dtypes, and the dtype that they are converted to; `None` if that is an error.
-fn computed<'s>(
-    signature: &'s Signature,
+fn computed(
+    signature: &Signature,
     [a, b]: [DType; 2],
     met: Option<DType>,
     mode: Promotion,
-) -> Option<(&'s str, DType)> {
+) -> Option<(&str, DType)> {
     let name = signature.name;
     let is_int = |dtype: DType| INT.contains(&dtype.name());
     // NumPy's loops of float functions: the least float that holds each of the two dtypes.
