@@ -29,8 +29,9 @@ mod work;
 use pyo3::prelude::*;
 
 /// The extension module.
-// Without the GIL, `repeat` and `memory` would look at arrays that other threads change.
-#[pymodule(gil_used = true)]
+// Tables are behind locks, and arrays are immutable. The fields of an array of NumPy's are read without a lock, as NumPy's own functions
+// read them: that no thread resizes or reshapes an array in place while another one uses it is left to the program.
+#[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     use super::arrow::lend::{arrow_array, arrow_schema, arrow_stream};
