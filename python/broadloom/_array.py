@@ -41,10 +41,17 @@ EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 #: What to write instead of methods that arrays of other libraries have.
-_ELSEWHERE = dict.fromkeys(
-    ("compute", "eval", "evaluate", "execute", "block_until_ready"),
-    "broadloom.evaluate(x) computes the values, and x keeps them",
-) | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
+ELSEWHERE = (
+    dict.fromkeys(
+        ("compute", "eval", "evaluate", "execute", "block_until_ready", "persist", "collect", "realize"),
+        "broadloom.evaluate(x) computes the values, and x keeps them",
+    )
+    | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
+    | {
+        "to_pandas": "pandas.Series(x) has the values",
+        "to_arrow": "pyarrow.array(x) has the values",
+    }
+)
 
 
 class Array(Buffered, NumpyMethods, Operators):
@@ -120,7 +127,7 @@ class Array(Buffered, NumpyMethods, Operators):
 
     def __getattr__(self, name: str) -> Any:
         """AttributeError for what an array has not, with what to write instead where another library has it."""
-        advice = _ELSEWHERE.get(name)
+        advice = ELSEWHERE.get(name)
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )

@@ -286,8 +286,8 @@ def arange(
     /,
     stop: float | None = None,
     step: float = 1,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: str | None = None,
 ) -> Array:
     """The numbers `start`, `start + step`, … before `stop`; of one number, those from 0 before it.

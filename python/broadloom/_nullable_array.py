@@ -4,7 +4,7 @@ methods are lines over `_nullable` and `_nullable_reductions`."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from broadloom._nullable_printing import nullable as printed
 from broadloom._nullable_reductions import Axis, counted, reduced
 from broadloom._operands import has_mask
 from broadloom._operators import OverArrays
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class NullableArray(NullableOperators):
@@ -310,22 +313,41 @@ class NullableArray(NullableOperators):
         return counted(self.values, self._validity(), mode, axis, keepdims)
 
     def sum(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
     ) -> NullableArray:
         """The sum of the valid elements; dtypes are those of `bl.sum`."""
-        return self._reduce("sum", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+        return self._reduce("sum", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count, dtype=dtype)
 
     def prod(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
     ) -> NullableArray:
         """The product of the valid elements; dtypes are those of `bl.sum`."""
-        return self._reduce("prod", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+        return self._reduce("prod", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count, dtype=dtype)
 
     def mean(
-        self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        *,
+        skip_nulls: bool = True,
+        min_count: int = 1,
+        keepdims: bool = False,
     ) -> NullableArray:
-        """The mean of the valid elements: float64 of integers, else of the array's dtype."""
-        return self._reduce("mean", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
+        """The mean of the valid elements: float64 of integers, else of the array's dtype; with a dtype, of elements converted to it."""
+        given = self if dtype is None else self.astype(dtype)
+        return given._reduce("mean", axis, keepdims, skip_nulls=skip_nulls, min_count=min_count)
 
     def min(
         self, axis: Axis = None, *, skip_nulls: bool = True, min_count: int = 1, keepdims: bool = False

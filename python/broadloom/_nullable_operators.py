@@ -121,6 +121,9 @@ class NullableOperators(OverArrays):
     def __ge__(self, other: Any, /) -> NullableArray:
         return self._operated("greater_equal", self, other)
 
+    def __round__(self, ndigits: int | None = None, /) -> NullableArray:
+        return np.round(self, 0 if ndigits is None else ndigits)  # type: ignore[call-overload, no-any-return]
+
     def __abs__(self, /) -> NullableArray:
         return self._operated("abs", self)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from broadloom import _core, _elementwise, _exponential, _options, _ufuncs
-from broadloom._array import Array
+from broadloom._array import ELSEWHERE, Array
 from broadloom._buffer import array_over
 from broadloom._core import Handle
 from broadloom._numpy_functions import array, operand
@@ -441,9 +441,9 @@ def of_numpy(name: str) -> Any:
         return np.lib
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc | type(np.sum)):
-        is_known = name in ("compute", "eval", "execute")
-        advice = "; broadloom.evaluate(x) computes the values, and x keeps them" if is_known else ""
-        raise AttributeError(f"module 'broadloom' has no attribute {name!r}{advice}")
+        advice = ELSEWHERE.get(name)
+        shown = f"; {advice}" if advice else ""
+        raise AttributeError(f"module 'broadloom' has no attribute {name!r}{shown}")
     return function
 
 

@@ -83,12 +83,22 @@ fn made(py: Python<'_>, error: &Error, about: &About<'_, '_>) -> PyResult<PyErr>
     Ok(PyErr::from_value(value))
 }
 
-/// A message with the option of promotion as Python spells it, for arrays.
+/// A message as it reads in Python: the option of promotion is that of arrays, and an integer that the engine's literals don't hold is
+/// described, since its value is not known here.
 fn in_python(message: &str) -> Cow<'_, str> {
-    match message.contains(OPTION) {
-        true => message.replace(OPTION, "(set_options(promotion=\"numpy\"))").into(),
-        false => message.into(),
+    let mut shown = Cow::from(message);
+    let huge = [i128::MIN, i128::MAX].map(|value| format!("{value} cannot be"));
+    let [low, high] = &huge;
+    for (from, to) in [
+        (OPTION, "(set_options(promotion=\"numpy\"))"),
+        (low, "an integer of 128 bits or more cannot be"),
+        (high, "an integer of 128 bits or more cannot be"),
+    ] {
+        if shown.contains(from) {
+            shown = shown.replace(from, to).into();
+        }
     }
+    shown
 }
 
 /// The option of promotion as the engine's messages spell it.

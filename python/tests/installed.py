@@ -47,7 +47,9 @@ def main():
     check(not wrong, "a jitted function differs between threads")
 
     is_free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
-    print(f"broadloom {bl.__version__}, Python {sys.version.split()[0]}{' without the GIL' * is_free_threaded}: installed and runs")
+    print(
+        f"broadloom {bl.__version__}, Python {sys.version.split()[0]}{' without the GIL' * is_free_threaded}: installed and runs"
+    )
 
 
 if __name__ == "__main__":

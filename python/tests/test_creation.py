@@ -349,3 +349,8 @@ def test_filled_arrays_and_triangles_of_traced_arrays() -> None:
     for got, wanted in zip(kernel.run([values]), expected, strict=True):
         assert got.dtype == wanted.dtype
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_arange_takes_a_dtype_by_its_place() -> None:
+    made, expected = bl.arange(0, 3, 1, bl.float32), np.arange(0, 3, 1, np.float32)
+    assert made.dtype == expected.dtype and np.array_equal(made, expected)

@@ -38,10 +38,13 @@ def test_an_array_is_a_copy() -> None:
     assert bl.array([1, 2], np.float32).dtype == np.float32
 
 
-@pytest.mark.parametrize("name", ["compute", "eval", "to_numpy", "numpy", "execute"])
-def test_methods_of_other_libraries_are_hinted_at(name: str) -> None:
-    with pytest.raises(AttributeError, match="no attribute.*(evaluate|asarray)"):
-        getattr(bl.asarray([1]), name)
+@pytest.mark.parametrize(
+    "name", ["compute", "eval", "to_numpy", "numpy", "execute", "persist", "to_pandas", "to_arrow"]
+)
+def test_methods_and_functions_of_other_libraries_are_hinted_at(name: str) -> None:
+    for where in (bl.asarray([1]), bl):
+        with pytest.raises(AttributeError, match="no attribute.*(evaluate|asarray|pandas.Series|pyarrow.array)"):
+            getattr(where, name)
     assert not hasattr(bl.asarray([1]), "nothing")
     with pytest.raises(AttributeError, match="nothing'$"):
         _ = bl.asarray([1]).nothing

@@ -129,3 +129,17 @@ def test_other_objects_are_refused(op: Callable[[Any, Any], Any]) -> None:
     else:
         with pytest.raises(TypeError, match="unsupported operand"):
             op(nulls(), "text")
+
+
+def test_python_rounds_them() -> None:
+    x = N([1.26, 2.5, -1.24], [True, False, True])
+    assert round(x, 1).tolist() == [1.3, None, -1.2]
+    assert round(x).tolist() == [1.0, None, -1.0]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean"])
+def test_reductions_take_a_dtype(name: str) -> None:
+    values = np.array([0.1, 0.7, 0.3], np.float32)
+    made = getattr(N(values, [True, False, True]), name)(dtype=bl.float64)
+    assert made.dtype == np.float64
+    assert made.tolist() == getattr(np, name)(values[[0, 2]], dtype=np.float64)

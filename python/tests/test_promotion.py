@@ -392,6 +392,11 @@ def test_integers_are_compared_with_integers_of_any_size() -> None:
             assert not bl.any(x == number) and bl.all(x != number)
     with pytest.raises(ValueError, match="cannot be represented as float64"):
         bl.asarray([1.0]) < huge  # noqa: B015
+    for number in (huge, -huge):
+        with pytest.raises(
+            bl.LiteralError, match="^add: an integer of 128 bits or more cannot be represented as int64$"
+        ):
+            bl.asarray([1]) + number
 
 
 # The standard's rule: what it refuses names the option that allows it, whichever spelling is used.
