@@ -442,7 +442,7 @@ def main_near():
     out = [
         "//! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.",
         "//!",
-        "//! They stand as those of `functions::coefficients` do, whose tables of these names are for other errors.",
+        "//! The format is that of `functions::coefficients`, whose tables for the same functions have other error bounds.",
         "",
     ]
     polynomials(near_tables(), out)
@@ -459,9 +459,9 @@ def main():
     out = [
         "//! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.",
         "//!",
-        "//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64",
-        "//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded",
-        "//! coefficients, before any rounding in the evaluation.",
+        "//! The coefficients of a polynomial are listed lowest power first. `FULL` tables are for float64 results, `SHORT`",
+        "//! tables for float64 arithmetic whose result is rounded to float32 or float16, `SINGLE` tables for float32 arithmetic.",
+        "//! The error bounds hold for the rounded coefficients and leave out the rounding errors of the evaluation.",
         "#![expect(clippy::approx_constant, reason = \"they are what they look like, to the digits that count\")]",
         "",
     ]
@@ -507,13 +507,13 @@ def main():
     out.append(constant("ERF_SLOPE", "2/√π − 1.", [to_double(ERF_SLOPE)]))
     out.append("/// 2/√π − 1 as float32.")
     out.append(f"pub const ERF_SLOPE_SINGLE: f32 = {literal(single(ERF_SLOPE), True)};\n")
-    out.append("/// Where log2 of erfc is a float32.")
+    out.append("/// The argument around which log2(erfc(x)) is approximated; its value there is close to a float32.")
     out.append(f"pub const ERFC_LOG_POINT: f32 = {literal(ERFC_LOG_POINT, True)};\n")
-    out.append("/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.")
+    out.append("/// log2(erfc(x)) at [`ERFC_LOG_POINT`] as a float32, which differs from the exact value by 2^-29.")
     out.append(f"pub const ERFC_LOG_THERE: f32 = {literal(ERFC_LOG_THERE, True)};\n")
-    out.append("/// Where erfc(x)·exp(x²)·(1 + x) as a function of 1/(1 + x) is a float32.")
+    out.append("/// The value of 1/(1 + x) around which erfc(x)·exp(x²)·(1 + x) is approximated; the product there is close to a float32.")
     out.append(f"pub const ERFC_SINGLE_POINT: f32 = {literal(ERFC_SINGLE_POINT, True)};\n")
-    out.append("/// That function at [`ERFC_SINGLE_POINT`], which differs from it by 2^-31.")
+    out.append("/// erfc(x)·exp(x²)·(1 + x) at [`ERFC_SINGLE_POINT`] as a float32, which differs from the exact value by 2^-31.")
     out.append(f"pub const ERFC_SINGLE_THERE: f32 = {literal(ERFC_SINGLE_THERE, True)};\n")
     out.append(constant("ERF_CENTRE", "exp(4)·erfc(2).", [to_double(ERF_CENTRE)]))
     out.append(constant("ERFC_CENTRE", "11/2·exp(16)·erfc(4) as a double-double.", double_double(ERFC_CENTRE)))

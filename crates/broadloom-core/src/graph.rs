@@ -1,8 +1,8 @@
 //! The typed graph: a hash-consed DAG of nodes.
 //!
-//! Every node is well typed when it is added, and no two nodes are equal. [`Graph::push`] takes operands of the dtypes that a
-//! node takes, so that its type follows and nothing is promoted; [`Graph::insert`] adds a typed node unchanged, which
-//! is how rewriting rebuilds a graph. Inference happens before, when handles are made.
+//! Every node is well typed when it is added, and no two nodes are equal. [`Graph::push`] requires operands of the
+//! dtypes that the node takes, so that its type follows and nothing is promoted. [`Graph::insert`] adds a node with
+//! given types, which is how rewriting rebuilds a graph. Inference takes place earlier, when handles are made.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -23,31 +23,31 @@ pub use crate::node::NodeId;
 /// The result of an integer division by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IntDivision {
-    /// It gives 0.
+    /// The result is 0.
     #[default]
     Zero,
-    /// It fails the evaluation.
+    /// The evaluation fails.
     Error,
 }
 
-/// The accuracy of functions of float32 whose result is no exact arithmetic.
+/// The accuracy of float32 functions whose results are approximated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Accuracy {
-    /// Results within a fraction of an ulp, at the most lanes.
+    /// Results within a fraction of an ulp, computed with as many lanes as possible.
     #[default]
     Fast,
-    /// The nearest one.
+    /// The float32 nearest to the exact result.
     Nearest,
 }
 
-/// The options of an evaluation that are part of its meaning: the others change no bit of a result.
+/// The options that are part of an evaluation's meaning. No other option changes a bit of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Semantics {
     /// The result of an integer division by zero.
     pub int_division: IntDivision,
     /// The accuracy of functions of float32.
     pub accuracy: Accuracy,
-    /// Whether products that are added are rounded once, with their sum.
+    /// Whether a product that is added is rounded only once, together with the sum.
     pub contract: bool,
 }
 
@@ -60,19 +60,20 @@ pub enum Leaf {
         slot: u32,
         /// The dtype of its elements.
         dtype: DType,
-        /// The layout of its elements.
+        /// The offset of each element in the array's memory.
         layout: Arc<Layout>,
     },
-    /// Generated numbers of int64, which take no memory: the element at place `n` of the layout is `n`.
+    /// Generated int64 numbers, which take no memory: the element at offset `n` of the layout is the number `n`.
     Index {
-        /// The layout over the numbers: the number that each element is. A view of memory elsewhere is another layout here.
+        /// The layout whose offsets are the elements. A view of the numbers changes it, as it changes the layout of
+        /// memory.
         layout: Arc<Layout>,
     },
-    /// A constant, 0-d.
+    /// A 0-d constant.
     Const {
         /// The value.
         value: Scalar,
-        /// The caller's literal number, whose value is given at each run; `None` for a fixed value.
+        /// The number of the literal whose value the caller gives at each run; `None` for a fixed value.
         slot: Option<u32>,
     },
 }
@@ -86,7 +87,7 @@ impl Leaf {
         }
     }
 
-    /// The view of it as a leaf, where strides express it.
+    /// The leaf that is a view of this one; `None` where strides can't express it.
     fn view(&self, view: &View) -> Option<Leaf> {
         let layout = Arc::new(self.layout()?.view(view)?);
         match *self {
@@ -100,7 +101,7 @@ impl Leaf {
 /// The operation of a node of a graph.
 pub type NodeKind = node::NodeKind<NodeId, Leaf>;
 
-/// A node with its types.
+/// A node with its dtype and shape.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The operation.
@@ -109,12 +110,12 @@ pub struct Node {
     pub dtype: DType,
     /// Its shape.
     pub shape: Shape,
-    /// Whether its evaluation can fail for a division by zero.
+    /// Whether evaluating the node itself may fail because of a division by zero.
     pub faults: bool,
 }
 
 impl Node {
-    /// The value, of a constant.
+    /// The value of a constant; `None` for other nodes.
     pub fn constant(&self) -> Option<Scalar> {
         match self.kind {
             NodeKind::Leaf(Leaf::Const { value, .. }) => Some(value),
@@ -140,64 +141,64 @@ impl Node {
 #[derive(Clone, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// Nodes with their hashes, so that the table grows and is searched without a look at the nodes.
+    /// Nodes with their hashes, so that growing and searching the table does not access the nodes.
     interned: HashTable<(u64, NodeId)>,
     semantics: Semantics,
     depends_on_values: bool,
 }
 
-/// The most nodes a graph may have.
+/// The maximum number of nodes of a graph.
 pub const MAX_NODES: usize = 1 << 28;
 
 impl Graph {
-    /// An empty graph of this meaning.
+    /// An empty graph with these semantics.
     pub fn new(semantics: Semantics) -> Graph {
         Graph { semantics, ..Graph::default() }
     }
 
-    /// An empty graph of this meaning, with room for this many nodes.
+    /// An empty graph with these semantics, with capacity for this many nodes.
     pub(crate) fn with_capacity(semantics: Semantics, nodes: usize) -> Graph {
         let (nodes, interned) = (Vec::with_capacity(nodes), HashTable::with_capacity(nodes));
         Graph { nodes, interned, ..Graph::new(semantics) }
     }
 
-    /// An empty graph to rewrite this one into, with which its products are contracted: its meaning is otherwise that of
-    /// this one, and like it it may depend on the values of constants.
+    /// An empty graph into which this one is rewritten. Rewriting contracts the products, so contraction is off in the
+    /// new graph; the other semantics, and whether the graph depends on the values of constants, are taken over.
     pub(crate) fn successor(&self) -> Graph {
         let semantics = Semantics { contract: false, ..self.semantics };
         let depends_on_values = self.depends_on_values;
         Graph { depends_on_values, ..Graph::with_capacity(semantics, self.nodes.len()) }
     }
 
-    /// The options that are part of the meaning of its nodes.
+    /// The options that are part of the meaning of the graph's nodes.
     pub fn semantics(&self) -> Semantics {
         self.semantics
     }
 
-    /// Every node, operands first.
+    /// All nodes, operands before their users.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// A node.
+    /// The node with this id.
     ///
     /// # Panics
-    /// If the id is another graph's and out of range here.
+    /// If the id belongs to another graph and is out of range in this one.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// Every id, operands first.
+    /// All ids, operands before their users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::new)
     }
 
-    /// Whether a constant with a slot was folded, so that the graph is valid for this value only.
+    /// Whether a constant with a slot was folded, so that the graph is valid only for that value.
     pub fn depends_on_values(&self) -> bool {
         self.depends_on_values
     }
 
-    /// The caller's array number `slot`.
+    /// Adds the caller's array number `slot`.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
@@ -205,16 +206,16 @@ impl Graph {
         self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout: Arc::new(layout) }))
     }
 
-    /// The numbers from 0 to `len`, exclusive.
+    /// Adds the int64 numbers from 0 to `len`, exclusive.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes, or elements.
+    /// [`ErrorKind::Limit`] for too many nodes or elements.
     pub fn index(&mut self, len: usize) -> Result<NodeId> {
         let layout = Layout::contiguous(Shape::new(&[len])?);
         self.push(NodeKind::Leaf(Leaf::Index { layout: Arc::new(layout) }))
     }
 
-    /// A constant; with a slot, one whose value is given at each run.
+    /// Adds a constant. With a slot, its value is given at each run.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
@@ -226,7 +227,7 @@ impl Graph {
         Operand::Array(self.node(id).dtype, &self.node(id).shape)
     }
 
-    /// The node converted to a dtype; the node itself if it has it.
+    /// Converts a node to a dtype; returns the node itself if it has that dtype.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
@@ -234,7 +235,7 @@ impl Graph {
         self.push(NodeKind::Cast { arg, to })
     }
 
-    /// A reshaped view of the elements.
+    /// Adds a view of a node's elements.
     ///
     /// # Errors
     /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
@@ -242,11 +243,11 @@ impl Graph {
         self.push(NodeKind::View { arg, view: Arc::new(view) })
     }
 
-    /// A node whose operands have the dtypes that it takes; its own types follow from theirs.
+    /// Adds a node whose operands have the dtypes that it takes; its own dtype and shape follow from theirs.
     ///
     /// # Errors
-    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes, or elements; [`ErrorKind::Internal`] for an op that
-    /// does not take its operands.
+    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes or elements; [`ErrorKind::Internal`] for
+    /// an op that does not take these operands.
     pub fn push(&mut self, kind: NodeKind) -> Result<NodeId> {
         let (dtype, shape) = match &kind {
             NodeKind::Leaf(Leaf::Input { dtype, layout, .. }) => (*dtype, layout.shape.clone()),
@@ -290,7 +291,7 @@ impl Graph {
 
     fn broadcast(&self, name: &str, args: &Args<NodeId>) -> Result<Shape> {
         let mut shapes = args.iter().map(|&arg| &self.node(arg).shape);
-        // PERF: the usual operands have one shape.
+        // PERF: in the common case all operands have one shape.
         if let Some(first) = shapes.next()
             && shapes.all(|shape| shape == first)
         {
@@ -300,16 +301,17 @@ impl Graph {
         infer::broadcast(name, &operands).map(|(shape, _)| shape)
     }
 
-    /// A typed node: itself, or what it folds to. The types are taken as they are; the [verifier](crate::verify) checks
-    /// them in debug builds. Where products are to be contracted, functions stay as they are written, which decides what
-    /// contracts: nothing folds, and sums have their operands in order.
+    /// Adds a node with given types, or returns what it folds to. The types are not inferred; the
+    /// [verifier](crate::verify) checks them in debug builds. In a graph whose products are to be contracted, functions
+    /// stay as they are written, since that decides what contracts: no function is folded, and the operands of sums
+    /// keep their order.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         match &mut kind {
             NodeKind::Apply { op, args } if self.semantics.contract => {
-                // The products of sums are what they are in either order.
+                // The order of factors does not affect contraction, that of a sum's operands does.
                 if op.has(Law::Commutative) && *op != Op::Add {
                     args.sort();
                 }
@@ -354,7 +356,7 @@ impl Graph {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
                 return self.constant(fold::cast(count, *to), None);
             }
-            // One element, combined with nothing: a NaN of it would be the canonical one.
+            // A reduction of single elements is its operand, except for floats, whose NaN it would make canonical.
             NodeKind::Reduce { arg, axes: Axes::NONE, reduction, .. }
                 if !dtype.is_float() && reduction.op().is_some() =>
             {
@@ -365,8 +367,8 @@ impl Graph {
         self.intern(kind, dtype, shape)
     }
 
-    /// The value of the op, if its operands are constants; not of one whose evaluation may fail, or that nothing computes
-    /// as accurately as the semantics require.
+    /// The value of an op whose operands are constants; `None` if its evaluation may fail, or if no op computes it as
+    /// accurately as the semantics require.
     fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
         if self.faults(op, args) {
             return None;
@@ -384,7 +386,7 @@ impl Graph {
         Some(value)
     }
 
-    /// Whether the op itself may fail for a division by zero.
+    /// Whether the op itself may fail because of a division by zero.
     fn faults(&self, op: Op, args: &Args<NodeId>) -> bool {
         self.semantics.int_division == IntDivision::Error
             && args.last().is_some_and(|&arg| op.faults(self.node(arg).dtype))
@@ -468,7 +470,8 @@ mod tests {
         Ok(())
     }
 
-    /// A view of numbers is other numbers, as far as strides express it; indices of what is known are numbers too.
+    /// A view of generated numbers is again a leaf, if strides express it, and so are the indices of an array of known
+    /// extents.
     #[test]
     fn generated_numbers_are_leaves_through_views() -> Result<()> {
         let mut g = Graph::default();

@@ -1,8 +1,9 @@
-//! Type promotion and the shape of a result.
+//! Type inference: promotion of dtypes, and the shape of a result.
 //!
-//! Given an op and its operands' dtypes and shapes, some of them literals, inference finds the dtype that the operands
-//! are converted to, and the type of the result. An error names the op, the types, and the cast to write. Source: the Array API
-//! standard's promotion tables; NumPy 2's for the mixed kinds of [`Promotion::NumPy`].
+//! Given an op and the dtypes and shapes of its operands, some of which may be literals, inference finds the dtype to
+//! which the operands are converted, and the type of the result. An error names the op, the types, and the cast to
+//! write. Sources: the Array API standard's promotion tables, and NumPy 2's for the mixed kinds of
+//! [`Promotion::NumPy`].
 
 use std::fmt;
 
@@ -17,32 +18,33 @@ use crate::scalar::{Literal, Scalar};
 use crate::shape::{BroadcastError, Shape};
 use crate::symbol::{Dim, Dims};
 
-/// The promotion of dtypes of different kinds.
+/// The rules by which dtypes of different kinds are promoted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Promotion {
-    /// The Array API standard's rules: different kinds are an error.
+    /// The Array API standard's rules: mixing kinds is an error.
     #[default]
     Strict,
-    /// NumPy 2's rules: integers of 8 bits, and bools, become float16 for a float function, of 16 bits float32, others float64.
+    /// NumPy 2's rules. A float function converts bools and 8-bit integers to float16, 16-bit integers to float32, and
+    /// larger ones to float64.
     NumPy,
 }
 
-/// The advice to use an option, which has this name in every face.
+/// The advice to use the promotion option, whose name is the same in every interface.
 pub const BY_NUMPY: &str = "promote as NumPy does (promotion=numpy)";
 
-/// An operand as inference sees it.
+/// An operand, described for inference.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'a> {
     /// An array.
     Array(DType, &'a Shape),
-    /// An array that depends on a kernel's inputs.
+    /// An array whose shape depends on the inputs of a kernel.
     Symbolic(DType, &'a Dims),
-    /// A literal, which is 0-d and takes its dtype from the arrays.
+    /// A 0-d literal, whose dtype follows from the arrays.
     Literal(Literal),
 }
 
 impl Operand<'_> {
-    /// The dtype, of an array.
+    /// The dtype of an array; `None` for a literal.
     fn dtype(&self) -> Option<DType> {
         match self {
             Operand::Array(dtype, _) | Operand::Symbolic(dtype, _) => Some(*dtype),
@@ -61,27 +63,28 @@ impl fmt::Display for Operand<'_> {
     }
 }
 
-/// The types of an op's application.
+/// The types of a function applied to operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The dtype that the operands are converted to (the last two, of [`Arity::Choice`]; its first is bool).
+    /// The dtype to which the operands are converted. For [`Arity::Choice`] it applies to the last two; the first one
+    /// is bool.
     pub operand: DType,
     /// The result's dtype.
     pub result: DType,
-    /// The result's shape; with symbols, [`Dims::least_shape`].
+    /// The result's shape; with symbolic dimensions, their [`Dims::least_shape`].
     pub shape: Shape,
-    /// The result's dims, if an operand has symbols.
+    /// The result's dims, if an operand has symbolic dimensions.
     pub dims: Option<Dims>,
 }
 
 impl Signature {
-    /// The dtype that operand `i` is converted to.
+    /// The dtype to which operand `i` is converted.
     pub fn operand(&self, op: Op, i: usize) -> DType {
         if op.arity() == Arity::Choice && i == 0 { DType::Bool } else { self.operand }
     }
 }
 
-/// Types an op's application.
+/// Infers the types of an op applied to operands.
 ///
 /// # Errors
 /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
@@ -104,7 +107,7 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
         if let Operand::Literal(literal) = x {
             self::literal(*literal, operand, mode).map_err(|e| {
                 let error = Error::new(e.kind(), format!("{op}: {}", e.message()));
-                // By NumPy's rule a comparison with an integer is exact, whatever the dtype holds.
+                // By NumPy's rule, a comparison with an integer literal is exact, even if the dtype does not hold it.
                 let is_exact = compares(op) && operand.is_integer() && matches!(literal, Literal::Int(_));
                 match mode {
                     Promotion::Strict if is_exact => error.with_help(BY_NUMPY),
@@ -119,7 +122,8 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
     Ok(Signature { operand, result, shape, dims })
 }
 
-/// Types a call of a host function: nothing is promoted; the shape of the result, and its dims if an operand has symbols.
+/// Infers the shape of a call of a host function, and its dims if an operand has symbolic dimensions. Nothing is
+/// promoted.
 ///
 /// # Errors
 /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
@@ -147,11 +151,12 @@ pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Sha
     broadcast(name, operands)
 }
 
-/// Types a reduction: the shape of the result, and its dims if the operand has symbols. Its dtype is the operand's.
+/// Infers the shape of a reduction, and its dims if the operand has symbolic dimensions. [`Reduction::result`] is its
+/// dtype.
 ///
 /// # Errors
-/// [`ErrorKind::DType`] for a dtype that is not combined as it is; [`ErrorKind::Shape`] for axes that the operand does not
-/// have, for one of open rank, and for the minimum or maximum of nothing.
+/// [`ErrorKind::DType`] for a dtype that the reduction does not take without a conversion; [`ErrorKind::Shape`] for
+/// axes that the operand does not have, for an operand of dynamic rank, and for the minimum or maximum of no elements.
 pub fn reduce(
     reduction: Reduction,
     operand: &Operand<'_>,
@@ -181,7 +186,8 @@ pub fn reduce(
     }
 }
 
-/// Types a scan, as [`reduce`] does; with the initial element the axis is longer by one.
+/// Infers the shape of a scan, and its dims if the operand has symbolic dimensions. With the initial element, the axis
+/// is longer by one.
 ///
 /// # Errors
 /// The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
@@ -212,11 +218,11 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
     }
 }
 
-/// Checks the totals of the blocks before the operand of a scan: they have its dtype, its extents along all other axes, and at least
-/// this number of blocks.
+/// Checks the totals of the blocks before the operand of a scan: they must have its dtype, its extents along all other
+/// axes, and at least this number of blocks along `axis`.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`], since users name no totals.
+/// [`ErrorKind::Internal`], since users do not give totals.
 pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: usize) -> Result<()> {
     if let (Operand::Array(dtype, shape), Operand::Array(of, totals)) = (operand, totals) {
         let fits = |(i, (extent, of)): (usize, (&usize, &usize))| {
@@ -230,15 +236,15 @@ pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: 
     Err(Error::new(ErrorKind::Internal, "totals of other elements than a scan's"))
 }
 
-/// Checks the indices along an axis: they have the operand's shape, and are int64.
+/// Checks the operand and the axis of the function that gives each element's index along the axis.
 ///
 /// # Errors
-/// [`ErrorKind::Shape`] for an axis that the operand does not have, and for one of open rank.
+/// [`ErrorKind::Shape`] for an axis that the operand does not have, and for an operand of dynamic rank.
 pub fn index(operand: &Operand<'_>, axis: usize) -> Result<()> {
     combined("indices", operand, |_| true, [axis].into_iter().collect())
 }
 
-/// Checks the operand of a reduction, a scan or an index.
+/// Checks the dtype and the axes of the operand of a reduction, a scan or an index.
 fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, axes: Axes) -> Result<()> {
     if let Some(dtype) = operand.dtype()
         && !takes(dtype)
@@ -262,7 +268,7 @@ fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, ax
     Ok(())
 }
 
-/// Axes in words.
+/// Names axes in an error message.
 fn spoken(axes: Axes) -> String {
     let mut all = axes.iter();
     match (all.next(), all.next()) {
@@ -275,7 +281,7 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// Whether a function compares its operands.
+/// Whether a function is a comparison of its operands.
 fn compares(op: Op) -> bool {
     matches!(op, Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual)
 }
@@ -297,10 +303,10 @@ fn require_condition(op: Op, condition: &Operand<'_>, mode: Promotion) -> Result
     }
 }
 
-/// The dtype that operands promote to, before the op's own rules.
+/// The dtype to which the operands promote, before the op's own rules apply.
 fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
-    // Floats first: the order of operands must not matter, and int16 with uint16 alone would be int32.
+    // Floats come first, so that the order of operands does not matter: int16 with uint16 alone would be int32.
     let arrays =
         |float: bool| operands.iter().filter_map(Operand::dtype).filter(move |d| d.is_float() == float);
     for dtype in arrays(true).chain(arrays(false)) {
@@ -331,7 +337,7 @@ fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     Ok(dtype)
 }
 
-/// Literals only: bool, int64 or float64, whichever holds the widest kind.
+/// The dtype of operands that are all literals: bool, int64 or float64, by the widest kind among them.
 fn all_literals(
     op: Op,
     operands: &[Operand<'_>],
@@ -347,7 +353,7 @@ fn all_literals(
     Ok(dtype)
 }
 
-/// A literal meets an array's dtype.
+/// The dtype to which an array's dtype and a literal promote; `None` if the mode does not allow the combination.
 fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     match (literal, dtype.kind()) {
         (Literal::Bool(_), Kind::Bool) => Some(dtype),
@@ -360,7 +366,8 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// A literal as an element of the dtype that it was promoted to. By NumPy's rule it may be rounded to infinity, and a bool is 0 or 1.
+/// Converts a literal to the dtype to which it was promoted. By NumPy's rules a float may be rounded to infinity, and a
+/// bool is converted to 0 or 1.
 ///
 /// # Errors
 /// [`ErrorKind::Literal`], naming the literal and the dtype.
@@ -373,7 +380,7 @@ pub fn literal(x: Literal, dtype: DType, mode: Promotion) -> Result<Scalar> {
     }
 }
 
-/// A literal as an element of any dtype, as `astype` converts it: a float saturates, an integer wraps.
+/// Converts a literal to any dtype as `astype` does: a float saturates, an integer wraps.
 pub fn converted(x: Literal, dtype: DType) -> Scalar {
     match x {
         Literal::Bool(x) => fold::cast(Scalar::of(x), dtype),
@@ -384,7 +391,7 @@ pub fn converted(x: Literal, dtype: DType) -> Scalar {
     }
 }
 
-/// The dtype that two arrays' dtypes promote to; `None` where the mode says that they don't.
+/// The dtype to which the dtypes of two arrays promote; `None` if the mode does not allow the combination.
 pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     use DType::*;
     let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
@@ -402,19 +409,19 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// What NumPy computes for bools alone in the place of a function that takes none.
+/// How NumPy evaluates a function that takes no bools when all of its operands are bools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfBools {
-    /// Another function, of bools.
+    /// As another function, which takes bools.
     Function(Op),
-    /// The function, of operands that are converted to this dtype.
+    /// As the function itself, of operands that are converted to this dtype.
     Converted(DType),
-    /// The operand.
+    /// As the operand itself.
     Unchanged,
 }
 
-/// What NumPy computes for bools alone in the place of a function of numbers; `None` if it refuses them. Source: the loops of NumPy 2's
-/// universal functions (`numpy.add.types` and the others).
+/// How NumPy evaluates a function of numbers when all of its operands are bools; `None` if it refuses them. Source: the
+/// loops of NumPy 2's universal functions (`numpy.add.types` and the others).
 pub fn of_bools(op: Op) -> Option<OfBools> {
     match op {
         Op::Add | Op::Maximum => Some(OfBools::Function(Op::LogicalOr)),
@@ -429,7 +436,8 @@ pub fn of_bools(op: Op) -> Option<OfBools> {
     }
 }
 
-/// The least float that holds every value of a bool or integer dtype, as NumPy sees it: float64 holds those of 64 bits.
+/// The smallest float dtype that NumPy uses for a bool or integer dtype. float64 is used for 64-bit integers, although
+/// it does not hold all of them.
 fn least_float(dtype: DType) -> DType {
     match dtype.size() {
         1 => DType::Float16,
@@ -450,7 +458,7 @@ fn mixed(op: Op, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
     Error::new(ErrorKind::DType, message).with_help(format!("{help}, or {BY_NUMPY}"))
 }
 
-/// The dtype that the op computes in, if it takes the promoted one.
+/// The dtype in which the op computes, given the promoted dtype; an error if the op does not take it.
 fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     if op.dtypes().contains(&dtype) {
         return Ok(dtype);
@@ -462,7 +470,7 @@ fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> 
     }
     if float_function && mode == Promotion::NumPy {
         let arrays = || operands.iter().filter_map(Operand::dtype);
-        // An integer literal with bools alone is an int64.
+        // An integer literal is an int64 if all arrays are bool.
         let has_int64 = dtype != DType::Bool && arrays().all(|array| array == DType::Bool);
         return Ok(match arrays().map(least_float).max() {
             Some(float) if !op.has(Law::Divides) && !has_int64 => float,
@@ -493,7 +501,7 @@ fn list(operands: &[Operand<'_>], keep: impl Fn(&Operand<'_>) -> bool) -> String
     shown.join(" and ")
 }
 
-/// The result's shape, and its dims if an operand has symbols.
+/// The shape to which operands broadcast, and its dims if an operand has symbolic dimensions.
 pub(crate) fn broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let mut shapes: SmallVec<[&Shape; 3]> = SmallVec::new();
     for operand in operands {
@@ -523,7 +531,7 @@ fn symbolic_broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Opti
     let known: SmallVec<[&Dims; 3]> = known.iter().collect();
     let dims = Dims::broadcast(&known).map_err(|e| mismatch(op, operands, e.axis, &e.left, &e.right))?;
     let shape = dims.least_shape().map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
-    // Of symbols with a size that is known, none may be left.
+    // If no symbol is left, the shape alone describes the result.
     let dims = if dims.is_fixed() { None } else { Some(dims) };
     Ok((shape, dims))
 }
@@ -578,7 +586,7 @@ mod tests {
 
     #[test]
     fn numpy_promotion_of_mixed_kinds() {
-        // Read off numpy.promote_types, NumPy 2.
+        // Expected dtypes: numpy.promote_types of NumPy 2.
         for (a, b, out) in [
             ("bool", "int8", "int8"),
             ("bool", "float16", "float16"),
@@ -595,7 +603,7 @@ mod tests {
         }
     }
 
-    /// The dtypes that operands are converted to and that come out, or the error.
+    /// The dtype to which operands are converted and the dtype of the result, or the error.
     fn typed(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<(DType, DType)> {
         apply(op, operands, mode).map(|signature| (signature.operand, signature.result))
     }
@@ -607,7 +615,8 @@ mod tests {
         let mut unary = 0;
         for op in Op::ALL.iter().copied().filter(of_floats) {
             unary += usize::from(op.operands() == 1);
-            // What NumPy 2 computes functions of floats in, by the sizes of integers and bools; quotients are float64.
+            // NumPy 2 computes float functions in a dtype that depends on the size of integers and bools; quotients are
+            // float64.
             let types = |dtype: DType| {
                 let float = match dtype.size() {
                     _ if op.has(Law::Divides) => DType::Float64,
@@ -639,7 +648,7 @@ mod tests {
                     assert_eq!((error.kind(), error.to_string()), (ErrorKind::DType, words));
                 }
             }
-            // Bools are no numbers by the standard's rule; literals alone are float64 by both.
+            // By the standard's rules bools are not numbers. Literals alone are float64 by both sets of rules.
             let bools = vec![Operand::Array(DType::Bool, &shape); op.operands()];
             let literals = vec![Operand::Literal(Literal::Int(2)); op.operands()];
             let error = typed(op, &bools, Promotion::Strict).expect_err("bool");
@@ -649,7 +658,7 @@ mod tests {
                 assert_eq!(typed(op, &literals, mode), types(DType::Int64), "{op}");
             }
         }
-        // 22 approximate ones, reciprocal, signbit and sqrt.
+        // The 22 approximate functions, and reciprocal, signbit and sqrt.
         assert_eq!(unary, 25);
     }
 

@@ -1,8 +1,8 @@
 //! Strided layouts, and the views that change them without a copy.
 //!
-//! A [`Layout`] has a shape, strides and an offset, all in elements; a stride of 0 repeats, a negative one reverses. A
-//! [`View`] of it is a layout over the same memory, or nothing where no strides express it; every element of the result
-//! is an element of the original.
+//! A [`Layout`] has a shape, strides and an offset, all in elements; a stride of 0 repeats, a negative one reverses.
+//! The result of a [`View`] is a layout over the same memory, or `None` if no strides express it; every element of the
+//! result is an element of the original.
 
 use std::fmt;
 
@@ -14,43 +14,43 @@ use crate::shape::Shape;
 /// Strides in elements, outermost first.
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// The place of each element of an array, in elements from the start of its memory.
+/// The offset of each element of an array, in elements from the start of its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The extents.
     pub shape: Shape,
-    /// Elements from one index to the next, per dimension.
+    /// The distance from one index to the next along each dimension, in elements.
     pub strides: Strides,
-    /// The element at index 0 … 0.
+    /// The offset of the element at index 0 … 0.
     pub offset: isize,
 }
 
-/// Indices along one axis: `start`, `start + step`, … `len` of them.
+/// Indices along one axis: `start`, `start + step`, and so on, `len` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
     /// The first index taken.
     pub start: usize,
-    /// From one index to the next; not 0 unless `len` is at most 1.
+    /// The difference between successive indices; not 0 unless `len` is at most 1.
     pub step: isize,
-    /// The number of elements.
+    /// The number of indices.
     pub len: usize,
 }
 
-/// A change of shape that moves no element.
+/// A change of shape that leaves all elements in place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
     /// Repeats along new leading axes and along axes of extent 1.
     BroadcastTo(Shape),
     /// Axis `i` of the result is axis `axes[i]` of the original.
     Permute(SmallVec<[u8; 4]>),
-    /// One slice per axis.
+    /// Takes a slice along each axis.
     Slice(SmallVec<[Slice; 4]>),
-    /// A view with another shape, over the elements in row-major order.
+    /// Gives another shape to the elements, in row-major order.
     Reshape(Shape),
 }
 
 impl Layout {
-    /// Row-major, without gaps.
+    /// The row-major layout of this shape, without gaps.
     pub fn contiguous(shape: Shape) -> Layout {
         let mut strides: Strides = SmallVec::from_elem(0, shape.rank());
         let mut step = 1isize;
@@ -61,7 +61,7 @@ impl Layout {
         Layout { shape, strides, offset: 0 }
     }
 
-    /// Whether elements lie in row-major order without gaps (extents of 1 may have any stride).
+    /// Whether elements are in row-major order without gaps (extents of 1 may have any stride).
     pub fn is_contiguous(&self) -> bool {
         let mut step = 1isize;
         for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
@@ -73,9 +73,9 @@ impl Layout {
         true
     }
 
-    /// The lowest and the highest element reached, both inside the memory that the layout is for.
+    /// The lowest and the highest offset of an element, both inclusive.
     ///
-    /// `None` for a layout without elements, and where the arithmetic overflows.
+    /// `None` for a layout without elements, and if the arithmetic overflows.
     pub fn reach(&self) -> Option<(isize, isize)> {
         if self.shape.elements() == 0 {
             return None;
@@ -89,7 +89,7 @@ impl Layout {
         Some((low, high))
     }
 
-    /// The view's layout; `None` where strides can't express it, which only happens to [`View::Reshape`].
+    /// The layout of the view; `None` if strides can't express it, which only happens to [`View::Reshape`].
     pub fn view(&self, view: &View) -> Option<Layout> {
         match view {
             View::BroadcastTo(shape) => Some(self.broadcast_to(shape)),
@@ -101,14 +101,15 @@ impl Layout {
             View::Slice(slices) => {
                 let shape = view.shape(&self.shape);
                 if shape.elements() == 0 {
-                    // Nothing is reached; starts would add up, from view to view, beyond what an offset holds.
+                    // The result has no elements. Its offset is kept, since the starts of repeated slices would add up
+                    // beyond an isize.
                     return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
                 }
                 let mut offset = self.offset;
                 let mut strides = self.strides.clone();
                 for (s, stride) in slices.iter().zip(&mut strides) {
                     offset += s.start as isize * *stride;
-                    // One index has no next; and its step may be anything.
+                    // A single index has no successor, and its slice may have any step.
                     *stride = if s.len > 1 { *stride * s.step } else { 0 };
                 }
                 Some(Layout { shape, strides, offset })
@@ -125,7 +126,7 @@ impl Layout {
         Layout { shape: shape.clone(), strides, offset: self.offset }
     }
 
-    /// Groups axes of both shapes with equal products; a group of several old axes must have strides that merge.
+    /// Groups axes of both shapes whose products are equal. If a group has several old axes, their strides must merge.
     fn reshape(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() == 0 {
             return Some(Layout { offset: self.offset, ..Layout::contiguous(shape.clone()) });
@@ -162,7 +163,7 @@ impl Layout {
 }
 
 impl View {
-    /// The rank of the result.
+    /// The rank of the result of the view.
     pub fn rank(&self) -> usize {
         match self {
             View::BroadcastTo(shape) | View::Reshape(shape) => shape.rank(),
@@ -171,7 +172,7 @@ impl View {
         }
     }
 
-    /// The shape of the view of an array of this shape.
+    /// The shape of the view of an array with the shape `of`.
     pub fn shape(&self, of: &Shape) -> Shape {
         let extents: SmallVec<[usize; 4]> = match self {
             View::BroadcastTo(shape) | View::Reshape(shape) => return shape.clone(),
@@ -181,7 +182,7 @@ impl View {
         Shape::new(&extents).unwrap_or_default()
     }
 
-    /// Checks the view against the shape it is taken of.
+    /// Checks that the view applies to an array of the shape `of`.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`], naming the view, the shape and the axis.
@@ -249,7 +250,7 @@ impl View {
     /// Whether a reshape joins axes of extents above 1, so that strides may fail to express it.
     pub fn merges_axes(&self, of: &Shape) -> bool {
         let View::Reshape(shape) = self else { return false };
-        // A layout whose axes never merge: it reshapes exactly where no axes are joined.
+        // These strides never merge, so that the layout can be reshaped if and only if no axes are joined.
         let apart: Strides = (0..of.rank()).map(|i| 3 + 2 * i as isize).collect();
         of.elements() != 0 && Layout { shape: of.clone(), strides: apart, offset: 0 }.reshape(shape).is_none()
     }
@@ -260,7 +261,7 @@ impl fmt::Display for Slice {
         let end = self.start as isize + self.step * self.len as isize;
         match self.step {
             1 => write!(f, "{}:{end}", self.start),
-            // Before the first element there is no number: a negative one would count from the end.
+            // The end is omitted if it is before the first element, since a negative number would count from the end.
             step if end < 0 => write!(f, "{}::{step}", self.start),
             step => write!(f, "{}:{end}:{step}", self.start),
         }

@@ -1,10 +1,11 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
-//! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
-//! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
-//! rules apply, so that a rule need not preserve its bits. Rebuilding keeps the types of nodes: only nodes that a rule
-//! makes are typed. Options that change the meaning are applied here as well, with any set of rules: [`contract`] before, and after the
-//! rules, which know functions by the names that users write, the choice between two functions of one name.
+//! The new graph contains only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities,
+//! wrapping) and never drops a node that may fail. A computed NaN whose bits can be read is made canonical whether
+//! rules apply or not, so that a rule need not preserve its bits. Rebuilding keeps the types of nodes; only nodes that
+//! a rule creates are typed. Options that change the meaning are applied here as well, whether rules apply or not.
+//! [`contract`] runs before the rules. The accuracy is applied after them, since rules know functions by the names that
+//! users write, and it replaces a function by another one of the same name.
 
 mod accuracy;
 pub mod contract;
@@ -20,26 +21,26 @@ use crate::op::Op;
 use crate::rewrite::contract::Contraction;
 use crate::scalar::{Class, Literal};
 
-/// Whether rules apply; what is computed is the same either way.
+/// Whether rewriting rules apply. The results have the same bits either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rules {
-    /// All of them.
+    /// All rules apply.
     #[default]
     On,
-    /// None, for differential tests.
+    /// No rules apply; for differential tests.
     Off,
 }
 
-/// Rewrites what the roots need into a new graph.
+/// Rewrites the nodes that the roots need into a new graph.
 ///
 /// # Errors
-/// The errors of building a graph; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is not as accurate as the
-/// graph's semantics require.
+/// The errors of building a graph; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is less accurate
+/// than the graph's semantics require.
 pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<NodeId>)> {
     rewrite(graph, roots, rules, |_| ())
 }
 
-/// [`run`], and every rule that fired, in the order of the nodes of the old graph.
+/// Rewrites like [`run`], and returns every rule that fired, in the order of the nodes of the old graph.
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -68,13 +69,13 @@ pub fn explain(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, 
 pub struct Firing {
     /// The rule, read left to right.
     pub rule: &'static str,
-    /// The node of the old graph where it did.
+    /// The node of the old graph at which the rule fired.
     pub at: NodeId,
-    /// The node that replaces it in the new graph; a further rule at the same node may replace that.
+    /// The node that replaces it in the new graph; a further rule at the same node may replace that one.
     pub gives: NodeId,
 }
 
-/// The name reported instead of a rule's when the graph itself folds a node.
+/// The name that is reported instead of a rule's when the graph itself folds a node.
 const FOLDED: &str = "a function of constants -> its value";
 const CANONICAL: &str = "computed NaN whose bits are read -> the canonical one";
 
@@ -123,11 +124,11 @@ fn is_const(graph: &Graph, id: NodeId) -> bool {
     graph.node(id).constant().is_some()
 }
 
-/// Rebuilds a node over the new graph's operands.
+/// Rebuilds a node with the operands of the new graph.
 fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let node = graph.node(id);
     let kind = node.kind.try_map(
-        // Operands come first, so each has its new node.
+        // Operands come before their users, so each has a node in the new graph.
         |&arg| crate::error::Result::Ok(new[arg.index()].unwrap_or(arg)),
         |leaf: &Leaf| Ok(leaf.clone()),
         Clone::clone,
@@ -135,7 +136,7 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
     out.insert(kind, node.dtype, node.shape.clone())
 }
 
-/// The contraction of the node, in a graph whose products are to be contracted.
+/// The contraction of a node, if products are to be contracted in the graph and the node has one.
 fn contraction(graph: &Graph, id: NodeId) -> Option<Contraction<&NodeId>> {
     if !graph.semantics().contract || !graph.node(id).dtype.is_float() {
         return None;
@@ -144,7 +145,8 @@ fn contraction(graph: &Graph, id: NodeId) -> Option<Contraction<&NodeId>> {
     contract::contraction(&graph.node(id).kind, |id| &graph.node(*id).kind, is_two)
 }
 
-/// The fused sum over the new graph's operands. A negative is exact, and folds where it is of a constant.
+/// Builds the fused multiply-add over the operands of the new graph. Negating an operand is exact, and folds if the
+/// operand is a constant.
 fn contracted(found: &Contraction<&NodeId>, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let [mut a, mut b] = found.factors.map(|&factor| new[factor.index()].unwrap_or(factor));
     let mut c = new[found.addend.index()].unwrap_or(*found.addend);
@@ -158,7 +160,7 @@ fn contracted(found: &Contraction<&NodeId>, new: &[Option<NodeId>], out: &mut Gr
     out.push(NodeKind::apply(Op::Fma, [a, b, c]))
 }
 
-/// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.
+/// Applies rules to a node until none matches. Each rule's result is simpler, so this terminates.
 fn simplify(graph: &mut Graph, id: NodeId, note: &mut impl FnMut(&'static str, NodeId)) -> Result<NodeId> {
     let mut current = id;
     loop {
@@ -180,26 +182,26 @@ fn simplify(graph: &mut Graph, id: NodeId, note: &mut impl FnMut(&'static str, N
     }
 }
 
-/// A named rule: the pattern and what replaces it.
+/// A named rule: a pattern and its replacement.
 pub struct Rule {
-    /// The rule, read left to right.
+    /// The rule as text, pattern to replacement.
     pub name: &'static str,
     apply: fn(&mut At<'_>) -> Result<Option<NodeId>>,
 }
 
-/// A node that a rule looks at.
+/// A node to which a rule is applied.
 struct At<'a> {
     graph: &'a mut Graph,
     id: NodeId,
 }
 
 impl At<'_> {
-    /// The operands, if this is the op.
+    /// The operands of the node, if it applies the op `wanted`.
     fn op(&self, wanted: Op) -> Option<SmallVec<[NodeId; 3]>> {
         args_of(self.graph, self.id, wanted)
     }
 
-    /// The operand of a unary op that is an operand here.
+    /// The operand of node `id`, if that node applies the unary op `wanted`.
     fn inner(&self, id: NodeId, wanted: Op) -> Option<NodeId> {
         args_of(self.graph, id, wanted).map(|args| args[0])
     }
@@ -220,7 +222,7 @@ impl At<'_> {
         !self.graph.node(id).faults
     }
 
-    /// The operand beside a constant of the class, of a commutative op.
+    /// The other operand of a commutative op, if one of them is a constant of the class.
     fn beside(&self, args: &[NodeId], class: Class) -> Option<NodeId> {
         match *args {
             [a, b] if self.is(b, class) => Some(a),
@@ -243,7 +245,7 @@ fn args_of(graph: &Graph, id: NodeId, wanted: Op) -> Option<SmallVec<[NodeId; 3]
     graph.node(id).kind.args_of(wanted).map(|args| args.iter().copied().collect())
 }
 
-/// `let` an option or leave the rule.
+/// Unwraps an option, or returns `None` from the rule.
 macro_rules! want {
     ($e:expr) => {
         match $e {
@@ -255,7 +257,7 @@ macro_rules! want {
 
 macro_rules! rules {
     ($($name:literal => |$at:ident| $body:expr;)*) => {
-        /// Every rule, in the order in which they are tried.
+        /// All rules, in the order in which they are tried.
         pub const RULES: &[Rule] = &[$(Rule { name: $name, apply: |$at| $body }),*];
     };
 }
@@ -274,7 +276,7 @@ rules! {
     "abs(negative(x)) -> abs(x)"          => |at| {
         let x = want!(at.op(Op::Abs))[0];
         let x = want!(at.inner(x, Op::Negative));
-        // An unsigned −x wraps, and is its own absolute value.
+        // Negating an unsigned x wraps, so the absolute values of x and −x differ.
         if at.dtype(x).kind() == Kind::Unsigned { return Ok(None) }
         at.apply(Op::Abs, &[x])
     };
@@ -318,7 +320,7 @@ rules! {
     "x ** 0 -> 1"                         => |at| {
         let a = want!(at.op(Op::Pow));
         let is_zero = at.is(a[1], Class::Zero) || at.is(a[1], Class::NegativeZero);
-        // Also for NaN.
+        // The power is 1 also for a NaN base.
         if !is_zero || !at.may_drop(a[0]) { return Ok(None) }
         let dtype = at.dtype(a[0]);
         at.literal(Literal::Int(1), dtype)
@@ -409,7 +411,7 @@ rules! {
 
 const ROUNDINGS: &[Op] = &[Op::Ceil, Op::Floor, Op::Round, Op::Trunc];
 
-/// Functions that give the same bits for x and −x.
+/// Functions that have the same result bits for x and −x.
 const EVEN: &[Op] = &[Op::Cos, Op::Cosh, Op::Square];
 
 fn even(at: &mut At<'_>, sign: Op) -> Result<Option<NodeId>> {
@@ -447,7 +449,7 @@ fn unshifted(at: &mut At<'_>, op: Op) -> Result<Option<NodeId>> {
     Ok(at.is(a[1], Class::Zero).then_some(a[0]))
 }
 
-/// Whether a dtype holds every value of another, so that converting there and back changes nothing.
+/// Whether a dtype holds every value of another one, so that converting to it and back changes nothing.
 fn holds(wide: DType, narrow: DType) -> bool {
     let digits = |d: DType| match d {
         DType::Float16 => 11,
@@ -461,7 +463,7 @@ fn holds(wide: DType, narrow: DType) -> bool {
         (Kind::Float, Kind::Float) => wide.size() > narrow.size(),
         (Kind::Float, _) => false,
         (Kind::Signed, Kind::Unsigned) => false,
-        // A float with enough digits also has the range.
+        // A float dtype with enough digits has the exponent range as well.
         _ => digits(wide) >= digits(narrow),
     }
 }

@@ -1,7 +1,7 @@
 //! Shapes and broadcasting.
 //!
-//! A [`Shape`] has at most [`MAX_RANK`] extents, whose product fits `isize` even in bytes, so that no later computation
-//! with it overflows.
+//! A [`Shape`] has at most [`MAX_RANK`] extents. Their product fits `isize` even in bytes, so that later computations
+//! with it do not overflow.
 
 use std::fmt;
 use std::ops::Deref;
@@ -18,7 +18,7 @@ pub const MAX_RANK: usize = 64;
 pub struct Shape(SmallVec<[usize; 4]>);
 
 impl Shape {
-    /// A checked shape.
+    /// Checks the extents and makes a shape of them.
     ///
     /// # Errors
     /// A rank above [`MAX_RANK`], or more elements than `isize` can count ([`ErrorKind::Limit`]).
@@ -29,10 +29,10 @@ impl Shape {
                 format!("rank {} is above the limit of {MAX_RANK}", extents.len()),
             ));
         }
-        // The product of the nonzero extents, so that strides fit even where an extent is 0.
+        // The product omits extents of 0, so that strides fit even if there are no elements.
         let product = extents.iter().filter(|&&e| e != 0).try_fold(1usize, |n, &e| n.checked_mul(e));
         match product {
-            // 8 bytes is the largest element.
+            // The largest element has 8 bytes.
             Some(n) if n <= isize::MAX as usize / 8 => Ok(Shape(extents.into())),
             _ => Err(Error::new(
                 ErrorKind::Limit,
@@ -46,22 +46,22 @@ impl Shape {
         Shape::default()
     }
 
-    /// Number of dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.0.iter().product()
     }
 
-    /// The shape that all of these broadcast to.
+    /// The shape to which all of these shapes broadcast.
     ///
-    /// Axes are aligned at the end; extents match or are 1.
+    /// Axes are aligned at the end; extents match if they are equal or one of them is 1.
     ///
     /// # Errors
-    /// The first axis (counted from the end, −1 the last) whose extents don't match, with the extents.
+    /// The first axis (counted from the end, where −1 is the last) whose extents don't match, with the extents.
     pub fn broadcast(shapes: &[&Shape]) -> std::result::Result<Shape, BroadcastError> {
         if let Some((first, rest)) = shapes.split_first()
             && rest.iter().all(|s| s == first)
@@ -97,7 +97,7 @@ pub enum BroadcastError {
     Axis {
         /// The axis, −1 for the last.
         axis: isize,
-        /// The extent met first.
+        /// The extent of the earlier shapes.
         left: usize,
         /// The extent that differs from it.
         right: usize,
@@ -113,7 +113,7 @@ impl Deref for Shape {
     }
 }
 
-/// Extents in brackets: `[3,4]`.
+/// Formats extents in brackets, for example `[3,4]`.
 pub(crate) struct Extents<'a>(pub &'a [usize]);
 
 impl fmt::Display for Extents<'_> {

@@ -1,12 +1,13 @@
-//! The verifier of graphs: what must hold of one, checked. It runs in debug builds and in tests.
+//! The verifier of graphs, which checks these properties. It runs in debug builds and in tests.
 //!
-//! - an operand is an earlier node
-//! - an op's operands have the dtype that it takes, and its result's dtype is the node's
-//! - an op's operands' shapes broadcast to the node's shape
-//! - a host function's operands have the dtypes of its signature, and the node that of its result
-//! - a conversion has its operand's shape, and another dtype
-//! - a view fits its operand's shape and gives the node's
-//! - a reduction or scan takes its operand's dtype, and gives it and the shape without the axes; nothing is counted any more
+//! - each operand is an earlier node
+//! - the operands of an op have the dtype that it takes, and the node has the dtype of its result
+//! - the shapes of an op's operands broadcast to the node's shape
+//! - the operands of a host function have the dtypes of its signature, and the node has that of its result
+//! - a conversion has the shape of its operand, and another dtype
+//! - a view applies to its operand's shape and results in the node's shape
+//! - a reduction or scan takes its operand's dtype; the node has its result's dtype, and a shape that follows from the axes
+//! - there are no nodes for counts or indices, which are constants and generated numbers in a graph
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
@@ -19,7 +20,7 @@ use broadloom_math::DType;
 /// Checks a graph.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`]: the first thing that does not hold, with the graph's text.
+/// [`ErrorKind::Internal`] for the first property that does not hold, with the graph's text.
 pub fn graph(graph: &Graph) -> Result<()> {
     for id in graph.ids() {
         if let Err(why) = node(graph, id) {
@@ -118,7 +119,7 @@ mod tests {
 
     type Build<'t> = dyn Fn(&mut Graph, [NodeId; 3]) -> Result<NodeId> + 't;
 
-    /// A node that is inserted with types which do not follow from its operands is found.
+    /// The verifier finds nodes that are inserted with types that do not follow from their operands.
     #[test]
     fn ill_typed_nodes_are_refused() -> Result<()> {
         let shape = |extents: &[usize]| Shape::new(extents).expect("small");

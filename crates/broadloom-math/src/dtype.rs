@@ -1,6 +1,6 @@
-//! The element types, once as values ([`DType`]) and once as Rust types ([`Elem`] and its kinds).
-//! [`for_each_dtype!`] is the only list of dtypes, and everything that ranges over them is generated from it. No
-//! bit pattern is invalid in an [`Elem::Store`], so any bytes may be viewed as elements.
+//! The element types, as values ([`DType`]) and as Rust types ([`Elem`] and the traits for its kinds).
+//! [`for_each_dtype!`] is the only list of dtypes; all code that ranges over dtypes is generated from it. Every bit
+//! pattern of an [`Elem::Store`] is valid, so any bytes may be viewed as elements.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ macro_rules! for_each_dtype {
     };
 }
 
-/// The kind of a dtype: promotion stays inside a kind.
+/// The kind of a dtype. Type promotion never leaves a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `bool`
@@ -59,7 +59,7 @@ macro_rules! define_dtype {
                 match self { $(DType::$variant => $name,)* }
             }
 
-            /// Bytes an element takes in memory.
+            /// The size of an element in memory, in bytes.
             pub const fn size(self) -> usize {
                 match self { $(DType::$variant => size_of::<$rust>(),)* }
             }
@@ -77,9 +77,9 @@ for_each_dtype!(define_dtype);
 
 /// A function that is generic over the element type; see [`DType::visit`].
 pub trait DTypeVisitor {
-    /// The result of the visit.
+    /// The result type of the function.
     type Out;
-    /// Called with the Rust type of the dtype.
+    /// Calls the function with `T`, the Rust type of the dtype.
     fn visit<T: Elem>(self) -> Self::Out;
 }
 
@@ -105,12 +105,12 @@ impl DType {
         matches!(self.kind(), Kind::Float)
     }
 
-    /// Whether this is anything but bool.
+    /// Whether this is an integer or floating-point dtype.
     pub const fn is_numeric(self) -> bool {
         !matches!(self.kind(), Kind::Bool)
     }
 
-    /// The dtype with this name, spelled as [`DType::name`] spells it.
+    /// The dtype with this name, as [`DType::name`] spells it; `None` if there is none.
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.iter().copied().find(|d| d.name() == name)
     }
@@ -130,17 +130,18 @@ mod sealed {
 pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send + Sync + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
-    /// The type in memory: the type itself, and a byte for `bool`, so that no byte is invalid.
+    /// The type of an element in memory: `u8` for `bool`, so that every byte is valid, otherwise the type itself.
     type Store: Copy + fmt::Debug + Default + PartialEq + Send + Sync + 'static;
-    /// The element in a place of memory; any nonzero byte is `true`.
+    /// Reads an element from its representation in memory. For `bool`, any nonzero byte is `true`.
     fn load(store: Self::Store) -> Self;
-    /// The value in memory of this element.
+    /// The representation of this element in memory.
     fn store(self) -> Self::Store;
     /// The element's bits, zero-extended.
     fn to_bits64(self) -> u64;
-    /// The element whose bits are the low ones of `bits`.
+    /// The element whose bits are the low bits of `bits`.
     fn from_bits64(bits: u64) -> Self;
-    /// The element; any NaN as the canonical one, [`Real::NAN`]. Not of a square root, of which compilers know too much.
+    /// Replaces a NaN by the canonical one, [`Real::NAN`]; other values are unchanged. It must not be applied to a
+    /// square root: LLVM may take every NaN result of a square root for the same value and drop the replacement.
     #[inline(always)]
     fn canonical(self) -> Self {
         self
@@ -165,20 +166,20 @@ pub trait Num: Elem + PartialOrd {
 
 /// An integer type.
 pub trait Int: Num + Ord {
-    /// Bits of the type.
+    /// The width of the type in bits.
     const WIDTH: u32 = 8 * size_of::<Self>() as u32;
     /// Whether the type is signed.
     const SIGNED: bool;
-    /// The least value.
+    /// The minimum.
     const MIN: Self;
-    /// The greatest value.
+    /// The maximum.
     const MAX: Self;
-    /// The float type in which [`crate::Ops::int_to_float`] is exact and quotients of this type truncate
-    /// exactly: float32 up to 16 bits, else float64 (exact up to 32 bits).
+    /// The float type in which [`crate::Ops::int_to_float`] is exact and truncated quotients of this type are exact:
+    /// float32 for up to 16 bits, float64 for more (exact for up to 32 bits).
     type Through: Float;
-    /// The value, sign- or zero-extended.
+    /// The value, sign-extended or zero-extended.
     fn wide(self) -> i128;
-    /// The low bits of the value.
+    /// The integer formed by the low bits of `wide`.
     fn wrap(wide: i128) -> Self;
     /// Bitwise and.
     fn and(self, other: Self) -> Self;
@@ -186,51 +187,51 @@ pub trait Int: Num + Ord {
     fn or(self, other: Self) -> Self;
     /// Bitwise exclusive or.
     fn xor(self, other: Self) -> Self;
-    /// Shift left; only the count's low bits are used, as many as `WIDTH` needs.
+    /// Left shift. The count is taken modulo `WIDTH`.
     fn shl(self, count: Self) -> Self;
-    /// Shift right, keeping the sign of a signed type; the count as in [`Int::shl`].
+    /// Right shift, arithmetic for a signed type. The count is taken modulo `WIDTH`.
     fn shr(self, count: Self) -> Self;
-    /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
+    /// Quotient rounded toward zero; 0 for division by zero, and MIN for MIN/−1.
     fn quotient(self, other: Self) -> Self;
-    /// The high half of the product of the unsigned integers with these bits.
+    /// The high half of the product of both operands, whose bits are read as unsigned integers.
     fn mul_high(self, other: Self) -> Self;
-    /// The mean of the unsigned integers with these bits, rounded up.
+    /// The mean of both operands, whose bits are read as unsigned integers, rounded up.
     fn average(self, other: Self) -> Self;
 }
 
-/// A floating-point type, seen as bits: sign, exponent, significand.
+/// A floating-point type, accessed through its bits: sign, exponent, significand.
 pub trait Real: Elem {
-    /// The unsigned integer of the same width.
+    /// The unsigned integer type of the same width.
     type Bits: Int;
-    /// The sign bit alone.
+    /// A mask of the sign bit.
     const SIGN: Self::Bits;
-    /// Every bit but the sign.
+    /// A mask of all bits except the sign bit.
     const MAGNITUDE: Self::Bits;
-    /// The magnitude of infinity; a NaN's is greater.
+    /// The bits of +infinity. The magnitude of a NaN, read as an integer, is greater.
     const INFINITY: Self::Bits;
     /// The canonical NaN: positive, quiet, without payload.
     const NAN: Self::Bits;
     /// The bits of the value.
     fn bits(self) -> Self::Bits;
-    /// The value of the bits.
+    /// The value with these bits.
     fn of_bits(bits: Self::Bits) -> Self;
 }
 
-/// A float with arithmetic of its own: float32 and float64.
+/// A float type with arithmetic of its own: float32 and float64.
 pub trait Float: Num + Real {
-    /// Significand bits, the hidden one included.
+    /// The number of significand bits, including the implicit leading one.
     const DIGITS: u32;
-    /// The value, exactly.
+    /// Converts to float64, exactly.
     fn to_f64(self) -> f64;
-    /// The value, rounded to nearest even.
+    /// Converts from float64, rounded to nearest even.
     fn from_f64(x: f64) -> Self;
-    /// The value, rounded once.
+    /// Converts from a signed integer, rounded once to nearest even.
     fn from_i64(x: i64) -> Self;
-    /// The value, rounded once.
+    /// Converts from an unsigned integer, rounded once to nearest even.
     fn from_u64(x: u64) -> Self;
     /// Quotient, rounded to nearest even.
     fn over(self, other: Self) -> Self;
-    /// The other sign; a NaN's too.
+    /// Negation: flips the sign bit, including that of a NaN.
     fn opposite(self) -> Self;
     /// Square root, rounded to nearest even.
     fn root(self) -> Self;
@@ -244,7 +245,7 @@ pub trait Float: Num + Real {
     fn toward_zero(self) -> Self;
     /// Round to nearest, ties to even.
     fn nearest(self) -> Self;
-    /// IEEE remainder of truncated division, exact (the sign of `self`).
+    /// The exact IEEE remainder of truncated division; it has the sign of `self`.
     fn fmod(self, other: Self) -> Self;
 }
 

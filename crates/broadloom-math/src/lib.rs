@@ -1,7 +1,7 @@
 //! The element-wise functions of broadloom, each written once.
 //!
 //! The functions are generic definitions ([`functions`]) over [`Ops`], the trait of IEEE-exact primitives. The trait has
-//! two instances for this machine, [`Scalar`] and [`Lanes`], and one that [records](record) a function as SSA for
+//! instances that compute values, such as [`Scalar`] and [`Lanes`], and one that [records](record) a function as SSA for
 //! compilers. Every primitive is exact in every instance, so that all instances give the same bits by construction.
 //!
 //! ```

@@ -1,10 +1,10 @@
-//! The primitives that the functions are written over.
+//! The primitives from which the functions are built.
 //!
-//! Each method of [`Ops`] has exactly one result for each operand, on every CPU and in every instance, whatever an instance
-//! calls a value; so all instances give the same bits, but for those of a NaN that floating-point arithmetic or a rounding
-//! conversion gives, which CPUs choose differently. A function gives the canonical NaN where it names that by its bits
-//! ([`Real::NAN`]); after every other one the executors put [`CanonicalNan`](crate::functions::CanonicalNan), wherever
-//! the bits can be read. Loads, selections and operations on bits keep every bit of a NaN.
+//! Each method of [`Ops`] has exactly one result for given operands, on every CPU and in every instance. All instances
+//! therefore give the same bits, except those of a NaN that results from floating-point arithmetic or a rounding
+//! conversion, which differ between CPUs. A function returns the canonical NaN where it selects it by its bits
+//! ([`Real::NAN`]); after every other function the executors insert [`CanonicalNan`](crate::functions::CanonicalNan)
+//! wherever the bits can be read. Loads, selections and operations on bits keep every bit of a NaN.
 
 use crate::dtype::{Elem, Float, Int, Num, Real, f16};
 
@@ -27,12 +27,12 @@ pub enum Cmp {
 
 /// IEEE-exact primitives over an abstract value: one element, or IR that computes several.
 ///
-/// Methods take `&mut self` because an instance may be a builder. A mask is one bool per lane and is as
-/// wide as the values it was made from.
+/// Methods take `&mut self` because an instance may be a builder. A mask has one bool per lane, and the same width as
+/// the values from which it was computed.
 pub trait Ops: Sized {
     /// A value of element type `T`.
     type V<T: Elem>: Copy;
-    /// A mask: a bool per lane of a `T` value.
+    /// A mask: a bool for each lane of a `T` value.
     type M<T: Elem>: Copy;
 
     /// The constant `x`.
@@ -46,17 +46,17 @@ pub trait Ops: Sized {
     fn mul<T: Num>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Quotient, rounded to nearest even.
     fn div<T: Float>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// The other sign; a NaN's too.
+    /// Flips the sign, including that of a NaN.
     fn neg<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
     /// Square root, rounded to nearest even.
     fn sqrt<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
     /// `a * b + c` rounded once.
     fn fma<T: Float>(&mut self, a: Self::V<T>, b: Self::V<T>, c: Self::V<T>) -> Self::V<T>;
-    /// The least integral value not below `x`.
+    /// The smallest integral value that is not below `x`.
     fn ceil<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
-    /// The greatest integral value not above `x`.
+    /// The largest integral value that is not above `x`.
     fn floor<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
-    /// `x` without its fraction.
+    /// `x` rounded toward zero to an integral value.
     fn trunc<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
     /// The nearest integral value, ties to even.
     fn nearest<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
@@ -69,27 +69,27 @@ pub trait Ops: Sized {
     fn xor<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Shift left by a constant count below the width.
     fn shl_const<T: Int>(&mut self, x: Self::V<T>, count: u32) -> Self::V<T>;
-    /// Shift right by a constant count below the width, keeping the sign of a signed type.
+    /// Right shift by a constant count below the width; arithmetic for a signed type.
     fn shr_const<T: Int>(&mut self, x: Self::V<T>, count: u32) -> Self::V<T>;
     /// Shift left lane by lane; the counts are taken modulo the width.
     fn shl<T: Int>(&mut self, x: Self::V<T>, count: Self::V<T>) -> Self::V<T>;
-    /// Shift right lane by lane, keeping the sign of a signed type; the counts are taken modulo the width.
+    /// Right shift lane by lane, arithmetic for a signed type; the counts are taken modulo the width.
     fn shr<T: Int>(&mut self, x: Self::V<T>, count: Self::V<T>) -> Self::V<T>;
-    /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
+    /// Quotient rounded toward zero; 0 for division by zero, and MIN for MIN/−1.
     ///
-    /// A primitive because targets differ most here: one element takes the machine's division, vectors go
-    /// through floats ([`crate::through`]), or through the [reciprocal](crate::reciprocal) of a uniform divisor.
+    /// It is a primitive because targets differ most here: a single element uses the machine's division, vectors divide
+    /// through floats ([`crate::through`]), or by the [reciprocal](crate::reciprocal) of a uniform divisor.
     fn quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// Quotient toward −∞; 0 for a zero divisor, MIN for MIN/−1.
+    /// Quotient rounded toward −∞; 0 for division by zero, and MIN for MIN/−1.
     fn floor_quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// The high half of the product of unsigned integers, which has twice the bits; `b` is the same in all lanes.
+    /// The high half of the double-width product of unsigned integers; `b` is the same in all lanes.
     fn mul_high<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// The mean of unsigned integers, rounded up.
     fn average<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// Shift right of unsigned integers by a count that is the same in all lanes; by the width or more it gives 0.
+    /// Right shift of unsigned integers by a count that is the same in all lanes; a count of the width or more gives 0.
     fn shr_uniform<T: Int>(&mut self, x: Self::V<T>, count: Self::V<u64>) -> Self::V<T>;
-    /// Whether `x` is known to be the same for all elements of a loop, so that what depends on it alone is as good as
-    /// free. It may steer how something is computed, never what comes out.
+    /// Whether `x` is known to be the same for all elements of a loop, so that computing a value from it alone costs
+    /// almost nothing. It may affect how a result is computed, never the result.
     #[inline(always)]
     fn is_invariant<T: Elem>(&self, _x: &Self::V<T>) -> bool {
         false
@@ -101,51 +101,53 @@ pub trait Ops: Sized {
         false
     }
 
-    /// Lane-wise comparison; of integers by the type's signedness.
+    /// Lane-wise comparison; integers are compared as signed or unsigned according to their type.
     fn cmp<T: Num>(&mut self, how: Cmp, a: Self::V<T>, b: Self::V<T>) -> Self::M<T>;
-    /// `a` where the mask is true, else `b`.
+    /// Selects `a` where the mask is true, else `b`.
     fn select<T: Elem>(&mut self, m: Self::M<T>, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// Both.
+    /// Lane-wise and.
     fn mask_and<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
-    /// Either.
+    /// Lane-wise or.
     fn mask_or<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
-    /// One but not both.
+    /// Lane-wise exclusive or.
     fn mask_xor<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
-    /// Not.
+    /// Lane-wise negation.
     fn mask_not<T: Elem>(&mut self, a: Self::M<T>) -> Self::M<T>;
-    /// Converts a mask for values of another width.
+    /// Converts a mask for `T` values to one for `U` values, which may have another width.
     fn mask_resize<T: Elem, U: Elem>(&mut self, m: Self::M<T>) -> Self::M<U>;
-    /// The mask of a bool value.
+    /// Converts a bool value to a mask.
     fn truth<T: Elem>(&mut self, x: Self::V<bool>) -> Self::M<T>;
-    /// The bool value of the mask.
+    /// Converts a mask to a bool value.
     fn boolean<T: Elem>(&mut self, m: Self::M<T>) -> Self::V<bool>;
 
     /// The bits of a float.
     fn bits<T: Real>(&mut self, x: Self::V<T>) -> Self::V<T::Bits>;
-    /// The float of the bits.
+    /// The float with these bits.
     fn of_bits<T: Real>(&mut self, x: Self::V<T::Bits>) -> Self::V<T>;
-    /// Sign- or zero-extends, or keeps the low bits; the same bits between types of one width.
+    /// Converts between integer types: sign- or zero-extends, or keeps the low bits. Types of one width share their
+    /// bits.
     fn int_resize<T: Int, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
-    /// Rounds once to nearest even.
+    /// Converts an integer to a float, rounded once to nearest even.
     fn int_to_float<T: Int, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
-    /// Truncates and saturates; NaN gives 0.
+    /// Converts a float to an integer: truncates and saturates; NaN gives 0.
     fn float_to_int<T: Float, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
-    /// float32 ↔ float64, rounded once to nearest even.
+    /// Converts between float32 and float64, rounded once to nearest even.
     fn float_resize<T: Float, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
-    /// float16 → float32, which is exact; a NaN keeps its sign.
+    /// Converts float16 to float32, exactly; a NaN keeps its sign.
     #[inline(always)]
     fn half_to_float(&mut self, x: Self::V<f16>) -> Self::V<f32> {
         half_to_float_by_bits(self, x)
     }
-    /// float32 → float16, rounded once to nearest even; a NaN keeps its sign.
+    /// Converts float32 to float16, rounded once to nearest even; a NaN keeps its sign.
     #[inline(always)]
     fn float_to_half(&mut self, x: Self::V<f32>) -> Self::V<f16> {
         float_to_half_by_bits(self, x)
     }
 
-    /// `F` of the arguments where the mask is true, else `fast`.
+    /// Selects `F::call(a, b)` where the mask is true, else `fast`.
     ///
-    /// The slow path, for lanes that need a loop. An instance tests whether any lane is set before it pays for a call.
+    /// This is the slow path, for lanes that need a loop. An instance tests whether any lane is set before it pays for
+    /// a call.
     fn rare2<F: Rare2<T>, T: Num>(
         &mut self,
         flagged: Self::M<T>,
@@ -159,7 +161,7 @@ pub trait Ops: Sized {
 pub trait Unary<T: Elem> {
     /// Element type of the result.
     type Out: Elem;
-    /// The function.
+    /// Computes the function.
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<Self::Out>;
 }
 
@@ -167,7 +169,7 @@ pub trait Unary<T: Elem> {
 pub trait Binary<T: Elem> {
     /// Element type of the result.
     type Out: Elem;
-    /// The function.
+    /// Computes the function.
     fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<Self::Out>;
 }
 
@@ -175,36 +177,37 @@ pub trait Binary<T: Elem> {
 pub trait Ternary<T: Elem> {
     /// Element type of the first argument: `T`, or `bool` for a condition.
     type First: Elem;
-    /// The function.
+    /// Computes the function.
     fn call<O: Ops>(o: &mut O, x1: O::V<Self::First>, x2: O::V<T>, x3: O::V<T>) -> O::V<T>;
 }
 
 /// A conversion to `U`, over every instance of [`Ops`].
 pub trait CastTo<U: Elem>: Elem {
-    /// The conversion.
+    /// Converts `x`.
     fn cast<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<U>;
 }
 
-/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it. It is compiled for
-/// several targets, and so inlined into what calls it.
+/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic, since compiled code calls it. It is
+/// inlined into its callers, since it is compiled for several targets.
 pub trait Rare2<T: Num> {
-    /// The function.
+    /// Computes the function of one lane.
     fn call(a: T, b: T) -> T;
 }
 
-/// [`Ops::half_to_float`] on the bits, for instances that have no instruction for it.
+/// [`Ops::half_to_float`] by operations on the bits, for instances without an instruction for the conversion.
 #[inline(always)]
 pub fn half_to_float_by_bits<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     let bits = o.bits::<f16>(x);
     let bits = o.int_resize::<u16, u32>(bits);
     let low = o.splat(0x7fffu32);
     let magnitude = o.and(bits, low);
-    // Exponent and significand in their float32 places are the value times 2^−112, subnormals included.
+    // Exponent and significand, moved to their positions in a float32, give the value times 2^−112, also for
+    // subnormals.
     let shifted = o.shl_const(magnitude, 13);
     let scaled = o.of_bits::<f32>(shifted);
     let two_to_112 = o.splat(f32::from_bits((127 + 112) << 23));
     let finite = o.mul(scaled, two_to_112);
-    // Infinities and NaNs: the exponent becomes all ones.
+    // For infinities and NaNs the exponent is set to all ones.
     let finite = o.bits::<f32>(finite);
     let ones = o.splat(0x7f80_0000u32);
     let special = o.or(shifted, ones);
@@ -217,14 +220,15 @@ pub fn half_to_float_by_bits<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     o.of_bits::<f32>(value)
 }
 
-/// [`Ops::float_to_half`] on the bits, for instances that have no instruction for it.
+/// [`Ops::float_to_half`] by operations on the bits, for instances without an instruction for the conversion.
 #[inline(always)]
 pub fn float_to_half_by_bits<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     let bits = o.bits::<f32>(x);
     let low = o.splat(f32::MAGNITUDE);
     let magnitude = o.and(bits, low);
-    // Normal: rebias, add just under half an ulp and the bit that makes ties even, drop 13 bits. A carry out
-    // of the significand is the next exponent, and out of the last exponent it is infinity.
+    // Normal results: rebias the exponent, add slightly less than half an ulp plus the lowest bit that is kept, so that
+    // ties go to even, and drop 13 bits. A carry out of the significand increments the exponent; out of the last
+    // exponent it gives infinity.
     let dropped = o.shr_const(magnitude, 13);
     let one = o.splat(1u32);
     let odd = o.and(dropped, one);
@@ -232,7 +236,8 @@ pub fn float_to_half_by_bits<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     let normal = o.add(magnitude, rebias);
     let normal = o.add(normal, odd);
     let normal = o.shr_const(normal, 13);
-    // Subnormal: adding 1/2 rounds at 2^−24, the unit of float16's subnormals, and leaves it in the low bits.
+    // Subnormal results: adding 1/2 rounds to a multiple of 2^−24, the unit of float16's subnormals, and leaves it in
+    // the low bits.
     let half = o.splat(0.5f32);
     let value = o.of_bits::<f32>(magnitude);
     let sum = o.add(value, half);

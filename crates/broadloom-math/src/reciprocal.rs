@@ -1,23 +1,25 @@
-//! Integer quotients by a divisor that many dividends share: a product with the divisor's reciprocal and shifts.
+//! Integer quotients by a divisor that many dividends share, computed by shifts and a product with the divisor's
+//! reciprocal.
 //!
-//! The part that depends on the divisor alone is computed by ordinary primitives, once per loop, since the value of a literal is
-//! known only at run time; so one body serves every divisor, 0, 1, −1 and MIN included. Another one, which is shorter, serves those
-//! whose reciprocal is [short](is_short): a kernel knows of a literal whether it is one of them. The results are exact for every pair of
-//! operands, and no float takes part in the loop. T. Granlund and P. Montgomery, Division by Invariant Integers using
-//! Multiplication (1994); N. Möller and T. Granlund, Improved Division by Invariant Integers (2011), which has the
-//! reciprocal of a divisor that is shifted up; H. Warren, Hacker's Delight, chapter 10.
+//! The part that depends only on the divisor is computed by ordinary primitives, once per loop, since the value of a
+//! literal is known only at run time. One body therefore serves every divisor, including 0, 1, −1 and MIN. A shorter
+//! body serves divisors whose reciprocal is [short](is_short); a kernel knows whether a literal is one of them. The
+//! results are exact for every pair of operands, and the loop uses no floats. Sources: T. Granlund and P. Montgomery,
+//! Division by Invariant Integers using Multiplication (1994); N. Möller and T. Granlund, Improved Division by
+//! Invariant Integers (2011), for the reciprocal of a normalised divisor; H. Warren, Hacker's Delight, chapter 10.
 
 use crate::dtype::Int;
 use crate::ops::{Cmp, Ops};
 use crate::through;
 
-/// Whether a divisor has a short reciprocal: one that, rounded up, has no more bits than T, and divides every dividend by a
-/// product and a shift.
+/// Whether a divisor has a short reciprocal: one that, rounded up, has no more bits than T, so that a product and a
+/// shift divide every dividend exactly.
 ///
-/// With w bits, D = |d| ≥ 2, s = ⌊log2 D⌋ and m = ⌊2^(w+s)/D⌋ + 1, m·D is 2^(w+s) + e with 0 < e ≤ D < 2^(s+1), and n·m/2^(w+s) exceeds
-/// n/D by n·e/(D·2^(w+s)). Of signed integers n is at most 2^(w−1), so that is less than 1/D, and the floors are equal. Of unsigned
-/// ones it is less than 2/D, which matters for n = D − 1 modulo D alone: the largest such n decides. For a power of two m would be
-/// 2^w + 1; 2^(w−1) and a shift by s − 1 divide exactly. Bytes are divided in 16 bits, with n and e below 256.
+/// Let w be the number of bits of T, D = |d| ≥ 2, s = ⌊log2 D⌋ and m = ⌊2^(w+s)/D⌋ + 1. Then m·D = 2^(w+s) + e with 0 <
+/// e ≤ D < 2^(s+1), and n·m/2^(w+s) exceeds n/D by n·e/(D·2^(w+s)). For signed integers n is at most 2^(w−1), so that
+/// this excess is less than 1/D, and the floors are equal. For unsigned integers it is less than 2/D, which matters
+/// only for n = D − 1 modulo D: the largest such n decides. For a power of two, m would be 2^w + 1; 2^(w−1) and a shift
+/// by s − 1 divide exactly instead. Bytes are divided in lanes of 16 bits, with n and e below 256.
 pub fn is_short<T: Int>(d: T) -> bool {
     let size = d.wide().unsigned_abs();
     if size < 2 || T::SIGNED || T::WIDTH == 8 || size.is_power_of_two() {
@@ -29,13 +31,15 @@ pub fn is_short<T: Int>(d: T) -> bool {
     last * excess < unit
 }
 
-/// [`Ops::quotient`] by a divisor `b` that many dividends share; `short` only if its [reciprocal is](is_short).
+/// [`Ops::quotient`] by a divisor `b` that many dividends share. `short` may be set only if its [reciprocal
+/// is](is_short).
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
     by_width::<O, T>(o, a, b, false, short)
 }
 
-/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share; `short` only if its [reciprocal is](is_short).
+/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share. `short` may be set only if its [reciprocal
+/// is](is_short).
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
     by_width::<O, T>(o, a, b, true, short)
@@ -54,12 +58,12 @@ fn by_width<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
 /// Quotients of bytes, in lanes of 16 bits.
 ///
 /// Let D = |d| ≠ 0 and m = ⌊(2^16 − 1)/D⌋, so that m·D = 2^16 − r with 1 ≤ r ≤ D. For 0 ≤ n < 384 and D ≤ 128, and for
-/// n < 256 and D < 256, ⌊(n + 1)·m / 2^16⌋ is ⌊n/D⌋: the product is (n + 1)/D·(1 − r/2^16), which is below (n + 1)/D, at
-/// most ⌊n/D⌋ + 1; and (n + 1)/D is at least ⌊n/D⌋ + 1/D, of which (n + 1)·r/(D·2^16) is taken, at most 1/D since
-/// (n + 1)·r ≤ 384·128 or 256·255. Of D = 0 the m is 0, and so is every quotient.
+/// n < 256 and D < 256, ⌊(n + 1)·m / 2^16⌋ is ⌊n/D⌋. The product is (n + 1)/D·(1 − r/2^16), which is below (n + 1)/D,
+/// which is at most ⌊n/D⌋ + 1. It is at least ⌊n/D⌋, since (n + 1)/D is at least ⌊n/D⌋ + 1/D, and the subtracted part
+/// (n + 1)·r/(D·2^16) is at most 1/D, as (n + 1)·r ≤ 384·128 or 256·255. For D = 0, m and every quotient are 0.
 ///
-/// A signed dividend with the divisor's sign taken off, x in −128…128, is moved up by k·D ≤ 127 + D with k = ⌈128/D⌉, and its
-/// quotient down by k. The quotient toward zero of a negative x is the floor of (x + D − 1)/D.
+/// A signed dividend multiplied by the divisor's sign, x in −128…128, is increased by k·D ≤ 127 + D with k = ⌈128/D⌉,
+/// and its quotient decreased by k. The quotient toward zero of a negative x is the floor of (x + D − 1)/D.
 #[inline(always)]
 fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, short: bool) -> O::V<T> {
     let one = o.splat(1u16);
@@ -67,7 +71,7 @@ fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
     if !T::SIGNED {
         let m = multiplier_of_bytes(o, d);
         if short {
-            // ⌈2^16/D⌉, which is too long for D = 1 only: n·e ≤ 255·255 < 2^16.
+            // ⌈2^16/D⌉, which exceeds 16 bits only for D = 1. It is accurate enough, since n·e ≤ 255·255 < 2^16.
             let m = o.add::<u16>(m, one);
             let q = o.mul_high::<u16>(x, m);
             return o.int_resize::<u16, T>(q);
@@ -87,13 +91,13 @@ fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
     let up = o.add::<u16>(size, up);
     let k = o.mul_high::<u16>(up, m);
     let up = o.mul::<u16>(k, size);
-    // With the two ones, of the negation and of the product.
+    // k·D plus two ones: one belongs to the negation of x, the other to the n + 1 of the product.
     let up = o.add::<u16>(up, one);
     let up = o.sub::<u16>(up, sign);
     let turned = o.xor::<u16>(x, sign);
     let mut n = o.add::<u16>(turned, up);
     if !floor {
-        // Negative is what is below k·D + 1.
+        // n is x + k·D + 1 here, so that x is negative where n is below k·D + 1.
         let limit = o.mul::<u16>(k, size);
         let limit = o.add::<u16>(limit, one);
         let negative = o.cmp::<u16>(Cmp::Lt, n, limit);
@@ -106,14 +110,15 @@ fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
     o.int_resize::<u16, T>(q)
 }
 
-/// ⌊(2^16 − 1)/d⌋, and 0 for 0.
+/// ⌊(2^16 − 1)/d⌋, and 0 for d = 0.
 #[inline(always)]
 fn multiplier_of_bytes<O: Ops>(o: &mut O, d: O::V<u16>) -> O::V<u16> {
     let ones = o.splat(u16::MAX);
     through::short::<O, u16>(o, ones, d, false)
 }
 
-/// Quotients of 16 bits and more, in their own lanes: `S` and `U` are the signed and the unsigned type as wide as `T`.
+/// Quotients of integers of 16 bits and more, in lanes of their own width. `S` and `U` are the signed and the unsigned
+/// type as wide as `T`.
 #[inline(always)]
 fn of_words<O: Ops, T: Int, S: Int, U: Int>(
     o: &mut O,
@@ -134,10 +139,11 @@ fn of_words<O: Ops, T: Int, S: Int, U: Int>(
     let size = o.sub::<S>(size, d_sign);
     let size = o.int_resize::<S, U>(size);
     let reciprocal = Reciprocal::<O, U>::of(o, size);
-    // The dividend's magnitude or, of a quotient to be rounded down, |x| − 1.
+    // The magnitude of the dividend, or |x| − 1 where a negative quotient is rounded down.
     let (y, sign) = if floor {
-        // The floor of a quotient below 0 is ¬⌊(|x| − 1)/D⌋. For d > 0 these are those of x < 0, and |x| − 1 = ¬x; for d < 0
-        // those of x > 0, while ¬(x − 1) = |x| for the others. For d = 0 none is turned.
+        // The floor of a negative quotient is ¬⌊(|x| − 1)/D⌋. For d > 0 the quotient is negative where x < 0, and |x| −
+        // 1 is ¬x. For d < 0 it is negative where x > 0, and |x| − 1 is x − 1; for the other x, |x| is ¬(x − 1). For d
+        // = 0 nothing is inverted.
         let (zero, one, least) = (o.splat(S::ZERO), o.splat(S::ONE), o.splat(S::MIN));
         let negative_divisor = o.cmp::<S>(Cmp::Lt, d, zero);
         let limit = o.select::<S>(negative_divisor, one, zero);
@@ -164,26 +170,27 @@ fn of_words<O: Ops, T: Int, S: Int, U: Int>(
 
 /// The reciprocal of a divisor d of w bits.
 ///
-/// For d ≠ 0 let s = ⌊log2 d⌋, h = d·2^(w−1−s), which has the highest bit set, and v = ⌊(2^2w − 1)/h⌋ − 2^w, the reciprocal
-/// of h. Then 2^w + v = ⌊(2^(w+1+s) − 1)/d⌋, as h is d shifted up; call it M.
+/// For d ≠ 0 let s = ⌊log2 d⌋ and h = d·2^(w−1−s), the normalised divisor, whose highest bit is set, and let v = ⌊(2^2w
+/// − 1)/h⌋ − 2^w be the reciprocal of h. Then M = 2^w + v is ⌊(2^(w+1+s) − 1)/d⌋.
 struct Reciprocal<O: Ops, U: Int> {
     /// v
     multiplier: O::V<U>,
-    /// s, and what is as good as the width or more for d = 0.
+    /// s; for d = 0, a number that acts like a shift count of the width or more.
     shift: O::V<u64>,
 }
 
 impl<O: Ops, U: Int> Reciprocal<O, U> {
     #[inline(always)]
     fn of(o: &mut O, d: O::V<U>) -> Reciprocal<O, U> {
-        // Without the bit behind the highest one it is below 3/2·2^s, which no rounding takes to 2^(s+1).
+        // With the bit below its highest one cleared, d is below 3/2·2^s, which no rounding to float64 takes to
+        // 2^(s+1).
         let (half, ones) = (o.shr_const::<U>(d, 1), o.splat(U::wrap(-1)));
         let mask = o.xor::<U>(half, ones);
         let leading = o.and::<U>(d, mask);
         let leading = o.int_to_float::<U, f64>(leading);
         let leading = o.bits::<f64>(leading);
         let exponent = o.shr_const::<u64>(leading, 52);
-        // That of 0 becomes −1023, more than any width.
+        // The exponent of 0 becomes −1023, which as an unsigned number is more than any width.
         let bias = o.splat(1023u64);
         let shift = o.sub::<u64>(exponent, bias);
         let s = o.int_resize::<u64, U>(shift);
@@ -193,20 +200,21 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
         Reciprocal { multiplier: reciprocal_of_normal::<O, U>(o, h), shift }
     }
 
-    /// ⌊n/d⌋, of d = 0 it is 0.
+    /// ⌊n/d⌋, and 0 for d = 0.
     ///
-    /// With t = ⌊n·v/2^w⌋, n + t = ⌊n·M/2^w⌋, and what is computed is ⌊(n + t + 1)/2^(s+1)⌋, the sum halved first, as its
-    /// mean rounded up, since it may have w + 1 bits. M is 2^(w+1+s)/d − ρ with 0 < ρ ≤ 1, so n·M/2^w > 2^(s+1)·n/d − 1.
-    /// Let q = ⌊n/d⌋. Below: n·M/2^w > 2^(s+1)·q − 1, so that the integer n + t + 1 is at least 2^(s+1)·q. Above:
-    /// n + t + 1 ≤ 2^(s+1)·n/d − n·ρ/2^w + 1, and n/d ≤ q + 1 − 1/d, whence it is at most 2^(s+1)·(q + 1) −
-    /// 2^(s+1)/d + 1 − n·ρ/2^w, which is below 2^(s+1)·(q + 1), as 2^(s+1) > d, for an n of 0 too.
+    /// With t = ⌊n·v/2^w⌋, n + t is ⌊n·M/2^w⌋, and the result is computed as ⌊(n + t + 1)/2^(s+1)⌋. The sum may have w
+    /// + 1 bits, so it is halved first, as a mean rounded up. M is 2^(w+1+s)/d − ρ with 0 < ρ ≤ 1, so n·M/2^w >
+    /// 2^(s+1)·n/d − 1. Let q = ⌊n/d⌋. The result is not too small: n·M/2^w > 2^(s+1)·q − 1, so that the integer n + t
+    /// + 1 is at least 2^(s+1)·q. It is not too large: n + t + 1 ≤ 2^(s+1)·n/d − n·ρ/2^w + 1 and n/d ≤ q + 1 − 1/d, so
+    /// that n + t + 1 is at most 2^(s+1)·(q + 1) − 2^(s+1)/d + 1 − n·ρ/2^w, which is below 2^(s+1)·(q + 1), as 2^(s+1)
+    /// > d, also for n = 0.
     #[inline(always)]
     fn quotient(&self, o: &mut O, n: O::V<U>) -> O::V<U> {
         let t = o.mul_high::<U>(n, self.multiplier);
         let mean = if U::WIDTH <= 16 {
             o.average::<U>(n, t)
         } else {
-            // t ≤ n.
+            // t ≤ n, so the difference does not wrap.
             let rest = o.sub::<U>(n, t);
             let rest = o.shr_const::<U>(rest, 1);
             o.sub::<U>(n, rest)
@@ -216,8 +224,8 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
 
     /// ⌊n/d⌋ by a reciprocal that [is short](is_short).
     ///
-    /// M is ⌊2^(w+1+s)/d⌋, so ⌊2^(w+s)/d⌋ is half of it, and m is 2^(w−1) + ⌊v/2⌋ + 1; for a power of two that is 2^w, of which the
-    /// lanes hold 0.
+    /// M is ⌊2^(w+1+s)/d⌋, so that ⌊2^(w+s)/d⌋ is half of it, rounded down, and m is 2^(w−1) + ⌊v/2⌋ + 1. For a power
+    /// of two this is 2^w, which the lanes hold as 0.
     #[inline(always)]
     fn short_quotient(&self, o: &mut O, n: O::V<U>) -> O::V<U> {
         let highest = o.splat(U::wrap(1i128 << (U::WIDTH - 1)));
@@ -235,12 +243,12 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
         o.shr_uniform::<U>(t, shift)
     }
 
-    /// ⌊y/d⌋ for y and d of at most 2^(w−1); of d = 0 it is 0.
+    /// ⌊y/d⌋ for y and d of at most 2^(w−1), and 0 for d = 0.
     ///
     /// If d is a power of two, v + 1 is 0 modulo 2^w, and y shifted by s is the quotient. Otherwise let m = M + 1 =
-    /// 2^(w+1+s)/d + ε with 0 < ε < 1. What is computed is ⌊y·m/2^(w+1+s)⌋, which exceeds y/d by
-    /// y·ε/2^(w+1+s) < 2^−(s+2) < 1/d, less than what is missing to the next integer. The sum y + ⌊y·(v + 1)/2^w⌋ is below 2y, and
-    /// so it has no more than w bits.
+    /// 2^(w+1+s)/d + ε with 0 < ε < 1. The result is computed as ⌊y·m/2^(w+1+s)⌋. Its argument exceeds y/d by
+    /// y·ε/2^(w+1+s) < 2^−(s+2) < 1/d, which is less than the distance of y/d to the next integer. The sum y + ⌊y·(v +
+    /// 1)/2^w⌋ is below 2y, so that it has at most w bits.
     #[inline(always)]
     fn quotient_of_half(&self, o: &mut O, y: O::V<U>) -> O::V<U> {
         let (one, none) = (o.splat(U::ONE), o.splat(U::ZERO));

@@ -5,11 +5,13 @@
 use crate::dtype::{Float, Int};
 use crate::ops::{Cmp, Ops};
 
-/// Quotients of integers of up to 32 bits, in the float type that holds them.
+/// Quotients of integers of up to 32 bits, computed in a float type that represents these integers exactly.
 ///
-/// Exact: a quotient a/b of w-bit integers that is short of an integer k is short by at least 1/|b|, at least |k|·2^−w,
-/// which is more than half an ulp of k in p > w digits: it never rounds up to k, nor does one above k round below it.
-/// Division by zero gives an infinity or NaN, which the select drops; MIN / −1 gives 2^(w−1), whose low bits are MIN.
+/// The results are exact. If a quotient a/b of w-bit integers is less than an integer k, it is less by at least 1/|b|,
+/// at least
+/// k|·2^−w, which is more than half an ulp of k in p > w digits. So it never rounds up to k, and a quotient above k never
+/// rounds below k. Division by zero gives an infinity or NaN, which the selection discards; MIN / −1 gives 2^(w−1),
+/// whose low bits are MIN.
 #[inline(always)]
 pub(crate) fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool) -> O::V<T> {
     let x = o.int_to_float::<T, T::Through>(a);
@@ -20,7 +22,7 @@ pub(crate) fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bo
     nonzero_divisor::<O, T>(o, b, q)
 }
 
-/// q, or 0 where the divisor b is 0.
+/// Selects 0 where the divisor b is 0, else q.
 #[inline(always)]
 fn nonzero_divisor<O: Ops, T: Int>(o: &mut O, b: O::V<T>, q: O::V<T>) -> O::V<T> {
     let zero = o.splat(T::ZERO);
@@ -28,8 +30,8 @@ fn nonzero_divisor<O: Ops, T: Int>(o: &mut O, b: O::V<T>, q: O::V<T>) -> O::V<T>
     o.select::<T>(by_zero, zero, q)
 }
 
-/// The low bits of an integral float far below 2^DIGITS in magnitude, by the magic-number addition that vector
-/// units have everywhere (a saturating conversion is not vectorised).
+/// The low bits of an integral float of magnitude far below 2^DIGITS. They are extracted by adding a magic number,
+/// which every vector unit can do; a saturating conversion is not vectorised.
 #[inline(always)]
 pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<T> {
     let magic = o.splat(F::from_f64(1.5 * (1u64 << (F::DIGITS - 1)) as f64));
@@ -38,8 +40,8 @@ pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<
     o.int_resize::<F::Bits, T>(bits)
 }
 
-/// Quotients of 64-bit integers, rounded down or toward zero, from those of their magnitudes, which `divide` computes;
-/// its result of a division by zero is discarded.
+/// Quotients of 64-bit integers, rounded down or toward zero, from the quotients of their magnitudes, which `divide`
+/// computes. The result of `divide` for division by zero is discarded.
 #[inline(always)]
 pub fn by_magnitudes<O: Ops, T: Int>(
     o: &mut O,
@@ -59,7 +61,8 @@ pub fn by_magnitudes<O: Ops, T: Int>(
     let y = negated_if::<O, T>(o, b, b_sign);
     let signs = o.xor::<T>(a_sign, b_sign);
     let (x, sign) = if floor {
-        // Of a quotient below 0 the floor is ¬((|a| − 1) / |b|), and |a| − 1 = ¬(−|a|). A zero has no sign.
+        // The floor of a negative quotient is ¬((|a| − 1) / |b|), and |a| − 1 is ¬(−|a|). A dividend of 0 counts as
+        // positive.
         let zero_a = o.cmp::<T>(Cmp::Eq, a, zero);
         let sign = o.select::<T>(zero_a, zero, signs);
         let x = negated_if::<O, T>(o, a, b_sign);
@@ -122,15 +125,15 @@ pub(crate) fn of_magnitudes<O: Ops>(o: &mut O, a: O::V<u64>, b: O::V<u64>) -> O:
     o.sub::<u64>(q, more)
 }
 
-/// ⌊(2^128 − 1)/h⌋ − 2^64 for h ≥ 2^63, which is the quotient q of A = (2^64 − 1 − h)·2^64 + 2^64 − 1 by h.
+/// ⌊(2^128 − 1)/h⌋ − 2^64 for h ≥ 2^63. This is the quotient q = ⌊A/h⌋ of A = (2^64 − 1 − h)·2^64 + 2^64 − 1.
 ///
-/// Let v be as in [`of_magnitudes`], with h instead of b: an x rounded to float64 and multiplied by v is below x/h
-/// and above (x/h)·(1 − 2^−49).
+/// Let v be as in [`of_magnitudes`], with h instead of b: an x rounded to float64 and multiplied by v is below x/h and
+/// above (x/h)·(1 − 2^−49).
 ///
-/// 1. q0 = ⌊(A rounded)·v⌋ ≤ q, and q − q0 ≤ 2^15 + 1, so r0 = A − q0·h < 2^80: two words, of which the upper one is exact
-///    in float64. The lower word of A being all ones, none is borrowed.
-/// 2. q1 = ⌊(r0 rounded)·v⌋ is ⌊r0/h⌋ or one less, so r1 = r0 − q1·h is below 2h: it has a bit above the lower word, or it doesn't.
-/// 3. The quotient is q0 + q1, and one more where r1 ≥ h.
+/// 1. q0 = ⌊(A rounded)·v⌋ ≤ q, and q − q0 ≤ 2^15 + 1, so r0 = A − q0·h < 2^80. r0 has two words, of which the upper one is
+///    exact in float64. All bits of the lower word of A are set, so the subtraction borrows nothing from the upper one.
+/// 2. q1 = ⌊(r0 rounded)·v⌋ is ⌊r0/h⌋ or one less, so r1 = r0 − q1·h is below 2h, and may have a bit above the lower word.
+/// 3. The quotient is q0 + q1, plus 1 where r1 ≥ h.
 #[inline(always)]
 pub(crate) fn reciprocal<O: Ops>(o: &mut O, h: O::V<u64>) -> O::V<u64> {
     let (none, ones, word) = (o.splat(0u64), o.splat(u64::MAX), o.splat(WORD * WORD));
@@ -169,11 +172,11 @@ pub(crate) fn reciprocal<O: Ops>(o: &mut O, h: O::V<u64>) -> O::V<u64> {
     o.add::<u64>(q, q1)
 }
 
-/// Its ulp is 1: added to an integral float below 2^32, it leaves that in the low bits.
+/// 2^52, whose ulp is 1. Adding it to an integral float below 2^32 leaves the integer in the low bits.
 const UNIT_ULP: f64 = (1u64 << 52) as f64;
 const WORD: f64 = (1u64 << 32) as f64;
 
-/// The integer of an integral float in 0…2^32 − 1.
+/// Converts an integral float in 0…2^32 − 1 to an integer.
 #[inline(always)]
 fn word<O: Ops>(o: &mut O, integral: O::V<f64>) -> O::V<u64> {
     let magic = o.splat(UNIT_ULP);
@@ -182,7 +185,7 @@ fn word<O: Ops>(o: &mut O, integral: O::V<f64>) -> O::V<u64> {
     o.xor::<u64>(bits, magic)
 }
 
-/// The integer of an integral float x in 0…2^64 − 1; modulo 2^64, of one in −2^63…2^63 too.
+/// Converts an integral float x in 0…2^64 − 1 to an integer. For x in −2^63…2^63, the result is modulo 2^64.
 #[inline(always)]
 fn natural<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<u64> {
     let (down, up) = (o.splat(1.0 / WORD), o.splat(WORD));
@@ -191,7 +194,7 @@ fn natural<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<u64> {
     let product = o.mul::<f64>(high, up);
     let low = o.sub::<f64>(x, product);
     let low = word(o, low);
-    // The exponent and the sign of the sum are shifted out.
+    // The shift drops the exponent and the sign of the sum.
     let high = low_bits::<O, f64, u64>(o, high);
     let high = o.shl_const::<u64>(high, 32);
     o.or::<u64>(high, low)
@@ -204,13 +207,13 @@ pub fn float_to_int64<O: Ops, F: Float, U: Int>(o: &mut O, x: O::V<F>) -> O::V<U
     let whole = o.trunc::<f64>(x);
     let least = o.splat(if U::SIGNED { -((1u64 << 63) as f64) } else { 0.0 });
     let beyond = o.splat(if U::SIGNED { (1u64 << 63) as f64 } else { WORD * WORD });
-    // NaN to the least value.
+    // NaN is clamped to the minimum.
     let above = o.cmp::<f64>(Cmp::Gt, whole, least);
     let held = o.select::<f64>(above, whole, least);
     let below = o.cmp::<f64>(Cmp::Lt, held, beyond);
     let held = o.select::<f64>(below, held, beyond);
     let y = natural(o, held);
-    // 2^63 has become MIN and 2^64 has become 0: MAX is the complement of either.
+    // 2^63 was converted to MIN, and 2^64 to 0; MAX is the complement of either.
     let (none, ones) = (o.splat(0u64), o.splat(u64::MAX));
     let over = o.cmp::<f64>(Cmp::Eq, held, beyond);
     let over = o.mask_resize::<f64, u64>(over);

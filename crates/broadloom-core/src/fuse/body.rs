@@ -1,8 +1,8 @@
-//! One kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
+//! Builds one kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
 //!
-//! Views that are met on the way down are collected in a chain and applied to the layout of each leaf, so a body has
-//! none; a node that is reached through different chains is computed once for each. The walk keeps its own stack, since
-//! a body may be as deep as the graph.
+//! Views on the way down are collected in a chain, which is applied to the layout of each leaf, so that a body contains
+//! no views. A node that is reached through different chains is computed once for each. The traversal has an explicit
+//! stack, since a body may be as deep as the graph.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
-/// A value's definition while kinds are still numbered apart.
+/// A value's definition while inputs, parameters and instructions are still numbered separately.
 #[derive(Clone, Copy)]
 enum Early {
     Input(u32),
@@ -29,30 +29,31 @@ enum Early {
     Inst(u32),
 }
 
-/// The values of nodes that are reached straight, of one body after the other.
+/// The values of nodes that are reached without views, shared by the bodies of a graph, which are built one after the
+/// other.
 ///
-/// PERF: most nodes of most bodies are, and a list takes a fraction of the time and memory of a table.
+/// PERF: most nodes of most bodies are reached so, and a list takes a fraction of a hash table's time and memory.
 pub struct Straight {
-    /// For each node the body that it has a value of, and that value.
+    /// For each node, the last body that has a value of it, and that value.
     values: Vec<(u32, Early)>,
     body: u32,
 }
 
 impl Straight {
-    /// The memo of the bodies of a graph, which has fewer bodies than nodes.
+    /// A memo for all bodies of a graph. Body numbers fit, since there are fewer bodies than nodes.
     pub fn of(graph: &Graph) -> Straight {
         Straight { values: vec![(0, Early::Inst(0)); graph.nodes().len()], body: 0 }
     }
 }
 
-/// The values of a body so far, by node and chain of views.
+/// The values of the current body that are computed so far, by node and chain of views.
 struct Done<'s> {
     straight: &'s mut Straight,
     others: FxHashMap<(NodeId, ChainId), Early>,
 }
 
 impl<'s> Done<'s> {
-    /// None, for the next body.
+    /// An empty memo for the next body.
     fn new(straight: &'s mut Straight) -> Done<'s> {
         straight.body += 1;
         Done { straight, others: FxHashMap::default() }
@@ -87,24 +88,24 @@ struct Builder<'a> {
     callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
-    /// The node behind each instruction.
+    /// The graph node of each instruction.
     nodes: Vec<NodeId>,
 }
 
-/// A value that a body computes.
+/// A value that a body computes as an output.
 #[derive(Clone, Copy)]
 pub struct Member {
-    /// The node.
+    /// The node that is computed.
     pub node: NodeId,
-    /// The destination of the output, or the reduction of it.
+    /// The destination of the output: of the value itself, or of its reduction.
     pub target: DraftTarget,
-    /// The destination of its elements.
+    /// Whether the kernel stores, reduces or scans the elements.
     pub sink: Sink,
-    /// Whether this is the kernel that computes it: everyone else reads a node that is cut off.
+    /// Whether this kernel computes a node that is cut off; all other kernels read that node.
     pub own: bool,
 }
 
-/// Builds the body that computes the members, all of the given shape.
+/// Builds the body that computes the given members, whose common shape is `shape`.
 pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straight: &mut Straight) -> Draft {
     let mut builder = Builder {
         graph,
@@ -127,7 +128,7 @@ pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, strai
     builder.finish(outputs, members)
 }
 
-/// The memory of a whole node that is an input, or cut.
+/// The memory that holds a whole node, which is an input or cut off, and its layout.
 pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
     let node = graph.node(id);
     match &node.kind {
@@ -139,7 +140,7 @@ pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
 }
 
 impl Builder<'_> {
-    /// Emits a node of the loop's shape and everything below it.
+    /// Emits a node that has the shape of the loop, and everything that it is computed from.
     fn compute(&mut self, root: NodeId, own: bool) -> Early {
         let mut stack = vec![(root, STRAIGHT, false)];
         while let Some((id, chain, ready)) = stack.pop() {
@@ -158,12 +159,12 @@ impl Builder<'_> {
         self.value(root, STRAIGHT)
     }
 
-    /// The value of a node that is computed, which an operand is before its reader.
+    /// The value of a node that is already computed, as operands are before their readers.
     fn value(&self, id: NodeId, chain: ChainId) -> Early {
         self.done.get(id, chain).expect("operands come first")
     }
 
-    /// Handles a node met for the first time: a leaf at once, others after their operands.
+    /// Handles a node at its first visit: a leaf is emitted at once, another node after its operands.
     fn open(&mut self, id: NodeId, chain: ChainId, stack: &mut Vec<(NodeId, ChainId, bool)>) {
         let node = self.graph.node(id);
         match &node.kind {
@@ -174,7 +175,7 @@ impl Builder<'_> {
             NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;
-                // One parameter for each constant, whatever views it is seen through.
+                // Each constant has one parameter, whatever views it is read through.
                 let known = self.done.get(id, STRAIGHT);
                 let early = known.unwrap_or_else(|| {
                     self.params.push(source);
@@ -194,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A node's operands with the chains under which they are needed.
+    /// The operands of a node, each with the chain of views that it is read through.
     fn operands(&mut self, id: NodeId, chain: ChainId) -> SmallVec<[(NodeId, ChainId); 3]> {
         let graph = self.graph;
         let node = graph.node(id);
@@ -214,7 +215,8 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The chain of an operand; a 0-d operand is the same under any.
+    /// The chain of an operand that is read through `view`. A 0-d operand has one chain, whatever views it is read
+    /// through.
     fn extend(&mut self, arg: NodeId, view: View, chain: ChainId) -> ChainId {
         if self.graph.node(arg).shape.rank() > 0 {
             return self.chains.push(view, chain);
@@ -229,7 +231,7 @@ impl Builder<'_> {
     fn leaf(&mut self, id: NodeId, chain: ChainId, origin: Origin, layout: &Arc<Layout>) {
         let layout = match chain {
             STRAIGHT => layout.clone(),
-            // `cut::find` has cut every node whose leaves a view can't be pushed to.
+            // `cut::find` has cut every node through whose leaves the views can't be expressed.
             _ => {
                 let seen = self.chains.apply((**layout).clone(), chain);
                 Arc::new(seen.expect("views were checked to be expressible"))
@@ -244,7 +246,7 @@ impl Builder<'_> {
         self.done.insert(id, chain, Early::Input(number));
     }
 
-    /// Emits a node whose operands are there.
+    /// Emits a node whose operands have been emitted.
     fn emit(&mut self, id: NodeId, chain: ChainId) {
         let operands = self.operands(id, chain);
         let graph = self.graph;
@@ -265,7 +267,7 @@ impl Builder<'_> {
         self.done.insert(id, chain, Early::Inst(inst));
     }
 
-    /// The number of a host function in the kernel.
+    /// The index of a host function in the kernel, to which it is added if it is new.
     fn place(&mut self, function: &HostDeclaration) -> u32 {
         let next = self.kernel.functions.len() as u32;
         let place = *self.callees.entry(function.clone()).or_insert(next);
@@ -275,7 +277,7 @@ impl Builder<'_> {
         place
     }
 
-    /// Gives values their final numbers: inputs, parameters, instructions.
+    /// Gives values their final numbers: first inputs, then parameters, then instructions.
     fn finish(mut self, outputs: Vec<Early>, members: &[Member]) -> Draft {
         let (inputs, params) = (self.kernel.inputs.len() as u32, self.kernel.params.len() as u32);
         let value = |early: Early| {

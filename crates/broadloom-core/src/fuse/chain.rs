@@ -1,20 +1,20 @@
-//! Chains of views, from a node up to the loop that reads it.
+//! Chains of views through which a loop reads a node.
 //!
-//! A reader sees a node through views of views. Each distinct chain has a number, by which the layout of a leaf is
-//! found. Chains share their tails, so that each takes constant space.
+//! A loop may read a node through a view of a view of it, and so on. Each distinct chain has an id, from which the
+//! layout of a leaf is computed. Chains share their tails, so that each takes constant space.
 
 use rustc_hash::FxHashMap;
 
 use crate::layout::{Layout, View};
 
-/// A chain of one [`Chains`].
+/// The id of a chain in its [`Chains`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChainId(u32);
 
-/// The empty chain.
+/// The empty chain: the node is read without views.
 pub const STRAIGHT: ChainId = ChainId(0);
 
-/// Chains: a view of the node first, then the chain of what reads it.
+/// All chains of a body. A chain is the view of the node, followed by the chain through which that view is read.
 #[derive(Default)]
 pub struct Chains {
     links: Vec<(View, ChainId, u32)>,
@@ -22,7 +22,7 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// The chain of a node that is seen through a view by a reader with a chain of its own.
+    /// The chain that consists of `view`, followed by the views of `rest`.
     pub fn push(&mut self, view: View, rest: ChainId) -> ChainId {
         if let Some(&id) = self.known.get(&(view.clone(), rest)) {
             return id;
@@ -39,7 +39,7 @@ impl Chains {
         if chain == STRAIGHT { 0 } else { self.links[chain.0 as usize - 1].2 }
     }
 
-    /// The layout after every view of the chain.
+    /// The layout after all views of the chain are applied; `None` if strides can't express it.
     pub fn apply(&self, mut layout: Layout, mut chain: ChainId) -> Option<Layout> {
         while chain != STRAIGHT {
             let (view, rest, _) = &self.links[chain.0 as usize - 1];

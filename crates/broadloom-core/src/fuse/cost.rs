@@ -1,48 +1,51 @@
-//! The cost model of fusion, in one place. Units: the time of one vector instruction per element, about 0.1 ns.
+//! The cost model of fusion. The unit is the time of one vector instruction per element, about 0.1 ns.
 //!
-//! The constants come from measurements on one AVX-512 machine and decide only speed, never bits.
+//! The constants come from measurements on one AVX-512 machine. They affect speed, never bits.
 
 use crate::fuse::code;
 use crate::graph::{Graph, Node, NodeId};
 use crate::kernel::Code;
 use broadloom_ir::tuning::blocks::{KERNEL, TEMPORARY, TEMPORARY_IN_MEMORY};
 
-/// The most instructions of one kernel; a larger region is cut where the fewest values are live.
+/// The maximum number of instructions of one kernel. A larger body is cut where the fewest values are live.
 ///
-/// Values that cross a cut are written to memory and read again, so that kernels are as long as executors take them: preparing one takes
-/// time linear in its length. A program of 8000 operations, of which some 60 values are live, over 1024² float32 elements takes 0.4 of
-/// the time in one kernel that it takes in five as machine code of 512 bits, and 0.6 in the interpreter (`long_program`).
+/// Values that cross a cut are written to memory and read again, so kernels are as long as executors accept; preparing
+/// one takes time linear in its length. A program of 8000 operations with about 60 live values, over 1024² float32
+/// elements, takes 0.4 times as long in one kernel as in five when run as machine code of 512 bits, and 0.6 times as
+/// long in the interpreter (`long_program`).
 pub const MAX_BODY: usize = 1 << 14;
 
-/// The most vector instructions of one kernel, as `Kernel::cost` counts them: what `max_compiled_cost` is by default.
+/// The maximum cost of one kernel, in vector instructions per element as counted by `Kernel::cost`; the default of
+/// `max_compiled_cost`.
 pub const MAX_COST: usize = 1 << 17;
 
-/// What an instruction adds to a body of at most [`MAX_COST`], which has at most [`MAX_BODY`] instructions.
+/// The share of an instruction in a body of at most [`MAX_COST`]; at least so large that the body has at most
+/// [`MAX_BODY`] instructions.
 pub fn of_inst(code: Code) -> usize {
     (code.instructions() as usize).clamp(MAX_COST / MAX_BODY, MAX_COST)
 }
 
-/// Cost of the node itself, per element.
+/// The cost per element of the node alone, without its operands.
 pub fn of_node(graph: &Graph, node: &Node) -> u64 {
     code::of(graph, node, |_| 0).map_or(0, |code| code.cost().into())
 }
 
-/// The costs of an operand of a larger loop: computed in the loop, and computed before it.
+/// The costs of the two ways to provide an operand to a larger loop: computed within the loop, or stored before it.
 #[derive(Clone, Copy)]
 pub enum Weighed {
-    /// Executors compute it once per row, or the loop is no larger.
+    /// There is nothing to save: executors compute the operand once per row, or the loop is no larger.
     PerRow,
-    /// Once per iteration, or once into a temporary.
+    /// The operand is computed in each iteration, or once into a temporary.
     Temporary {
         /// The cost of computing elements more than once.
         recompute: u64,
-        /// A kernel, and a temporary written and read.
+        /// The cost of a kernel, and of writing and reading a temporary.
         store: u64,
     },
 }
 
 impl Weighed {
-    /// Whether a temporary is better. It has to save twice what it costs, since the estimates are rough.
+    /// Whether to use a temporary. It has to save twice its cost, since the estimates are rough.
     pub fn materialise(self) -> bool {
         match self {
             Weighed::PerRow => false,
@@ -51,10 +54,10 @@ impl Weighed {
     }
 }
 
-/// Weighs the two ways.
+/// Weighs computing an operand in a larger loop against storing it before.
 ///
-/// `total` is the cost per element of the operand with all that it is computed from. An operand that is constant
-/// along the last axis stays: executors compute it once per row.
+/// `total` is the cost per element of the operand, including everything that it is computed from. An operand that is
+/// constant along the last axis is never stored, since executors compute it once per row.
 pub fn weigh(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -> Weighed {
     let shape = &graph.node(operand).shape;
     let elements = shape.elements();
@@ -67,8 +70,8 @@ pub fn weigh(graph: &Graph, operand: NodeId, total: u64, loop_elements: usize) -
     }
 }
 
-/// Weighs recomputing a value in several loops, at a given cost, against a temporary of a given number of elements.
-/// It stays in cache where the loops run block by block. Of a root there is a copy more.
+/// Weighs recomputing a value in several loops, which costs `recompute`, against a temporary of `elements` elements. If
+/// `stays` is set, the loops run in row blocks and the temporary stays in cache. A root is copied once more.
 pub fn weigh_shared(recompute: u64, elements: usize, stays: bool, is_root: bool) -> Weighed {
     let element = if stays { TEMPORARY } else { TEMPORARY_IN_MEMORY };
     let elements = (elements as u64).saturating_mul(if is_root { 2 } else { 1 });

@@ -1,8 +1,9 @@
-//! Chooses the nodes that are cut off into kernels of their own, before any is built.
+//! Chooses the nodes that are cut off into kernels of their own, before any kernel is built.
 //!
-//! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand that
-//! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views
-//! read, and a node that several loops would compute ([`shared`]). Each comes with its [`Decision`].
+//! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand
+//! that is cheaper to compute once, a node that may fail in elements that are not read, a node that is read through
+//! many different views, and a node that several loops would compute ([`shared`]). Each choice is logged as a
+//! [`Decision`].
 
 use std::sync::Arc;
 
@@ -16,21 +17,22 @@ use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
-/// Facts about a node's leaves.
+/// Facts about the leaves that a node is computed from.
 #[derive(Clone, Default)]
 struct Leaves {
-    /// All of them lie contiguously under the node's own shape, or are single values.
+    /// Whether each leaf is contiguous with the node's own shape, or a single value.
     flat: bool,
-    /// The node is an input, seen through views.
+    /// The layout, if the node is an input seen through views.
     layout: Option<Arc<Layout>>,
-    /// Cost per element of all that the node is computed from.
+    /// The cost per element of the node and all that it is computed from.
     total: u64,
 }
 
-/// A node is computed for at most this many chains of views; one that is read through more is materialised.
+/// The maximum number of chains of views for which a node is computed; a node that is read through more is
+/// materialised.
 const MAX_CHAINS: usize = 4;
 
-/// A chain has at most this many views; the node below is materialised.
+/// The maximum number of views in a chain; the node below a longer chain is materialised.
 const MAX_VIEWS: u32 = 64;
 
 /// Finds the nodes to cut, in time linear in the graph.
@@ -42,12 +44,12 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     for id in graph.ids() {
         has_chains |= reads_through_views(graph, id);
         let mut found = look(graph, id, &leaves, &mut cuts, log);
-        // Nodes that several operands share are counted for each, up to the cost of everything before.
+        // Nodes that several operands share are counted once for each, but at most to the cost of all nodes so far.
         all += cost::of_node(graph, graph.node(id));
         found.total = found.total.min(all);
         leaves.push(found);
     }
-    // PERF: where there are no views, every node is reached straight.
+    // PERF: if no node reads through views, every node has the empty chain only.
     if has_chains {
         many_chains(graph, roots, &mut cuts, log);
     }
@@ -55,7 +57,7 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     cuts
 }
 
-/// Whether a node is a view, or reads an operand under another shape.
+/// Whether a node is a view, or has an operand of another shape than its own.
 fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
     let differs = |arg: &NodeId| {
@@ -65,7 +67,7 @@ fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
     matches!(node.kind, NodeKind::View { .. }) || node.kind.operands().any(differs)
 }
 
-/// Cuts nodes that would be computed for many chains of views, or whose chains would be long. Readers come after
+/// Cuts nodes that would be computed for many chains of views, or that are read through long chains. Readers come after
 /// the nodes that they read, so one pass from the last node to the first knows all chains of a node when it reaches it.
 fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let mut chains = Chains::default();
@@ -123,7 +125,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             cuts.insert(id);
             if let NodeKind::Scan { before: Some(before), .. } = &node.kind {
-                // A scan reads them whole, in their order.
+                // A scan reads the totals as contiguous memory, in their order.
                 let totals = &graph.node(before.totals).kind;
                 let is_flat = |layout: &Layout| layout.is_contiguous() && layout.offset == 0;
                 if !matches!(totals, NodeKind::Leaf(Leaf::Input { layout, .. }) if is_flat(layout)) {
@@ -160,7 +162,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
     }
 }
 
-/// The decision on an operand of a larger loop.
+/// The decision on an operand of a larger loop, for the log.
 fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost::Weighed>) -> Decision {
     let elements = graph.node(reader).shape.elements();
     let why = match weighed {
@@ -175,14 +177,14 @@ fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost
     Decision::of_node(graph, arg, why)
 }
 
-/// Whether a node that may fail is only read by a loop without elements, which would never compute it.
+/// Whether the operand may fail, but its only reader is a loop without elements, which would never compute it.
 fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
     let node = graph.node(arg);
     node.faults && reader.elements() == 0 && node.shape.elements() > 0
 }
 
-/// A division by zero in any element of a node fails the evaluation, whether the element is used or not: the node is
-/// computed whole.
+/// Cuts a node that may divide by zero, so that all of its elements are computed: a division by zero in any of them
+/// fails the evaluation, whether the element is used or not.
 fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
     if cuts.insert(arg) {
         log.note(|| Decision::of_node(graph, arg, Why::Faults));

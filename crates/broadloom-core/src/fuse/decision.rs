@@ -1,7 +1,7 @@
 //! The decisions of fusion, with their reasons.
 //!
-//! A [`Decision`] is a line of [`crate::fuse::Plan`]. It becomes text only when it is shown, so that noting it
-//! costs an evaluation nothing.
+//! A [`Decision`] is a line in the explanation of a [`crate::fuse::Plan`]. It is formatted only when it is shown, so
+//! that logging it costs an evaluation nothing.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -28,16 +28,16 @@ pub struct Decision {
 /// A decision and its reason. Costs are in vector instructions over all elements, as the model of fusion counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Materialised: no strides express a view of it.
+    /// Materialised: no strides express a view of the node.
     NoStrides {
-        /// The view.
+        /// The view that can't be expressed.
         view: View,
     },
-    /// Materialised: a larger loop would compute it too often.
+    /// Materialised: a larger loop would compute the node too often.
     Repeated {
-        /// The node whose loop reads it.
+        /// The node whose loop reads this one.
         reader: NodeId,
-        /// The elements of that loop.
+        /// The number of elements of that loop.
         elements: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
@@ -46,9 +46,9 @@ pub enum Why {
     },
     /// Fused into a larger loop: a temporary would cost more.
     Recomputed {
-        /// The node whose loop reads it.
+        /// The node whose loop reads this one.
         reader: NodeId,
-        /// The elements of that loop.
+        /// The number of elements of that loop.
         elements: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
@@ -57,14 +57,14 @@ pub enum Why {
     },
     /// Fused into a larger loop, where it is computed once per row.
     Hoisted {
-        /// The node whose loop reads it.
+        /// The node whose loop reads this one.
         reader: NodeId,
     },
-    /// Materialised: it combines elements.
+    /// Materialised: the node is a reduction or a scan.
     Combined,
-    /// Materialised: several loops would compute it, among them that of a reduction.
+    /// Materialised: several loops, including that of a reduction, would compute the node.
     Shared {
-        /// The number of loops.
+        /// The number of loops that read the node.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
@@ -73,24 +73,24 @@ pub enum Why {
     },
     /// Fused into several loops, each of which computes it: a temporary would cost more.
     Again {
-        /// The number of loops.
+        /// The number of loops that compute the node.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
         /// The cost of a kernel of its own and a temporary.
         store: u64,
     },
-    /// Materialised: it may divide by zero in elements that are not read.
+    /// Materialised: the node may divide by zero in elements that are not read.
     Faults,
-    /// Materialised: it would be computed for many chains of views.
+    /// Materialised: the node would be computed for many chains of views.
     ManyChains,
-    /// Materialised: it is read through a long chain of views.
+    /// Materialised: the node is read through a long chain of views.
     LongChain,
-    /// A body that is too long is cut where the fewest values are live.
+    /// The body is too long, and is cut where the fewest values are live.
     Split {
-        /// Its instructions.
+        /// The number of instructions of the body.
         instructions: usize,
-        /// The kernels that it becomes.
+        /// The number of kernels into which it is cut.
         kernels: usize,
     },
 }
@@ -156,7 +156,7 @@ impl fmt::Display for Decision {
     }
 }
 
-/// The receiver of decisions.
+/// Records decisions, if they are requested.
 #[derive(Default)]
 pub(crate) struct Log(Option<Vec<Decision>>);
 
@@ -173,7 +173,7 @@ impl Log {
         }
     }
 
-    /// Whether anyone wants to know.
+    /// Whether decisions are recorded.
     pub fn keeps(&self) -> bool {
         self.0.is_some()
     }
@@ -194,7 +194,7 @@ mod tests {
     use crate::layout::Layout;
     use crate::op::Op;
 
-    /// A row that a loop of this many rows would compute again for each, with the costs of both ways.
+    /// The plan of a loop over `rows` rows that would recompute a row for each of them, with and without the decisions.
     fn of_row(rows: usize) -> Result<(fuse::Plan, fuse::Plan)> {
         let mut g = Graph::default();
         let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, 100])?))?;
@@ -215,7 +215,7 @@ mod tests {
                 }
                 ref other => panic!("{other:?}"),
             };
-            // The cost of the recording of exp per element; 20 000 for a kernel, and 8 for an element of a temporary.
+            // The cost of exp per element by its recording; the temporary costs 20 000 for a kernel, and 8 per element.
             let exp = u64::from(Code::Apply(Op::Exp, DType::Float32).cost());
             assert_eq!((recompute, store), (exp * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
             assert_eq!(
@@ -227,10 +227,11 @@ mod tests {
         Ok(())
     }
 
-    /// Kernels have as many instructions as there may be, fewer of dear ones, and none is longer than is compiled by default.
+    /// A body is cut at the maximum number of instructions, earlier if they are expensive, and no kernel is longer than
+    /// is compiled by default.
     #[test]
     fn a_body_is_cut_where_it_is_too_long_or_too_dear() -> Result<()> {
-        // A pow of float32 has some tens of vector instructions.
+        // A pow of float32 takes some tens of vector instructions.
         let most = MAX_BODY / 2;
         let bodies =
             [(Op::Multiply, MAX_BODY, 1..=1), (Op::Multiply, MAX_BODY + 1, 2..=2), (Op::Pow, most, 2..=8)];
@@ -248,7 +249,7 @@ mod tests {
         Ok(())
     }
 
-    /// Each instruction of each stage has its node, also where a body is cut.
+    /// Each instruction of each stage is attributed to its node, also if a body is cut.
     #[test]
     fn every_instruction_has_its_node() -> Result<()> {
         let mut g = Graph::default();

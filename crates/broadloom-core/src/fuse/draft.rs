@@ -1,4 +1,4 @@
-//! A kernel before its place in the plan is known.
+//! Kernels as fusion builds them, before they have a position in the plan.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::layout::Layout;
 use crate::shape::Shape;
 
-/// The source of a kernel's input, before temporaries have numbers.
+/// The source of a kernel's input, before temporaries are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     Slot(u32),
@@ -19,23 +19,23 @@ pub enum Origin {
     Node(NodeId),
 }
 
-/// A kernel before its nodes' values have places: outputs and sources may be cut nodes.
+/// A kernel whose inputs and outputs may refer to cut nodes, which have no temporaries yet.
 pub struct Draft {
     pub kernel: Kernel,
     pub shape: Shape,
     pub inputs: Vec<(Origin, Arc<Layout>)>,
     pub params: Vec<ParamSource>,
     pub outputs: Vec<DraftTarget>,
-    /// The axes along which elements are combined.
+    /// The axes along which elements are reduced or scanned.
     pub axes: Axes,
     /// How a scan begins.
     pub beginning: Beginning,
-    /// The node behind each instruction.
+    /// The graph node of each instruction.
     pub nodes: Vec<NodeId>,
 }
 
 impl Draft {
-    /// The cut nodes that the elements are combined to; none where they are stored.
+    /// The cut nodes into which the elements are reduced or scanned; none for outputs that are stored.
     pub fn combined(&self) -> impl Iterator<Item = NodeId> {
         self.outputs.iter().zip(&self.kernel.outputs).filter_map(|(target, output)| match target {
             DraftTarget::Node(id) if output.sink != Sink::Store => Some(*id),

@@ -1,8 +1,8 @@
-//! Fusion: cuts a graph into kernels in run order.
+//! Fusion: cuts a graph into kernels, in execution order.
 //!
 //! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
-//! evaluated is pushed to the inputs; if that is impossible, the node is cut off. The [`Plan`] lists what each
-//! kernel reads and writes, and on request the reasons for the cuts.
+//! materialised is applied to the layouts of its inputs; if strides can't express that, the node is cut off. The
+//! [`Plan`] lists the inputs and outputs of each kernel, and on request the reasons for the cuts.
 
 mod body;
 mod chain;
@@ -29,12 +29,12 @@ use decision::Log;
 /// Cuts the graph into kernels.
 ///
 /// # Errors
-/// Only [`crate::ErrorKind::Internal`]: a kernel that does not verify.
+/// Only [`crate::ErrorKind::Internal`], if a kernel does not verify.
 pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
     cut_up(graph, roots, Log::new(false))
 }
 
-/// [`run`], with the decisions, and the nodes that each stage computes.
+/// Cuts the graph into kernels like [`run`], and records the decisions and the nodes that each stage computes.
 ///
 /// # Errors
 /// The errors of [`run`].

@@ -1,4 +1,4 @@
-//! The result of fusion: kernels in run order, with the inputs and outputs of each.
+//! The result of fusion: kernels in execution order, with the inputs and outputs of each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub enum Source {
     Slot(u32),
     /// A temporary that an earlier kernel wrote.
     Temp(u32),
-    /// No memory: the element at place `n` of the input's layout is the number `n`, of int64.
+    /// Generated numbers, without memory: the element at offset `n` of the input's layout is the int64 number `n`.
     Index,
 }
 
@@ -40,7 +40,7 @@ pub enum ParamSource {
 pub enum Target {
     /// The root of this number.
     Root(u32),
-    /// A temporary, contiguous.
+    /// The contiguous temporary of this number.
     Temp(u32),
 }
 
@@ -63,63 +63,65 @@ impl fmt::Display for Target {
     }
 }
 
-/// An array that a kernel reads: whose memory, and which elements of it, over the kernel's whole index space.
+/// An array that a kernel reads: the source of its memory, and the element for each index of the kernel's index space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InputView {
-    /// Whose memory.
+    /// The source of the memory.
     pub source: Source,
-    /// The element for each index; strides of 0 repeat.
+    /// The layout over the kernel's index space; a stride of 0 repeats elements along an axis.
     pub layout: Arc<Layout>,
 }
 
-/// A kernel with its index space, what it reads and what it writes.
+/// A kernel with its index space, its inputs and its outputs.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The loop body.
     pub kernel: Arc<Kernel>,
     /// The extents of the loops.
     pub shape: Shape,
-    /// One per kernel input; and for a scan that continues another one, the totals of the blocks before its elements.
+    /// One view for each input of the kernel; then, for a scan that continues another one, the totals of the blocks
+    /// before its elements.
     pub inputs: Vec<InputView>,
-    /// One per kernel parameter.
+    /// The source of each parameter of the kernel.
     pub params: Vec<ParamSource>,
-    /// One per kernel output.
+    /// The destination of each output of the kernel.
     pub outputs: Vec<Target>,
-    /// The axes of the shape along which elements are combined, where outputs are not stored.
+    /// The axes of the shape along which elements are reduced or scanned, for outputs that are not stored.
     pub axes: Axes,
     /// How a scan begins.
     pub beginning: Beginning,
 }
 
-/// How a scan begins.
+/// The state in which a scan begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beginning {
-    /// With its first element.
+    /// The first element of the operand is that of the result.
     #[default]
     First,
-    /// With the sum or product of no elements, which is an element of the result.
+    /// The sum or product of no elements, which becomes the first element of the result.
     Initial,
-    /// After some blocks of 2^level elements, whose totals are the stage's last input, and contiguous.
+    /// The total of some blocks of 2^level elements before. The totals of the blocks are the stage's last input, which
+    /// is contiguous.
     After {
-        /// The number of blocks.
+        /// The number of blocks before.
         blocks: usize,
-        /// log2 of their number of elements.
+        /// log2 of the number of elements of a block.
         level: u8,
     },
 }
 
 impl Stage {
-    /// Whether all elements are stored as they are computed.
+    /// Whether all outputs are stored element by element.
     pub fn stores(&self) -> bool {
         self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
     }
 
-    /// Whether elements are reduced along axes. Others may be stored as well, if these axes are the last ones.
+    /// Whether an output is reduced along axes. Other outputs may be stored, if these axes are the last ones.
     pub fn reduces(&self) -> bool {
         self.reductions().any(|reduction| reduction.is_some())
     }
 
-    /// The reduction of each output's elements along axes; `None` where they are stored or scanned.
+    /// The reduction of each output along the axes; `None` for an output that is stored or scanned.
     pub fn reductions(&self) -> impl Iterator<Item = Option<Reduction>> {
         self.kernel.outputs.iter().map(|output| match output.sink {
             Sink::Reduce(reduction) => Some(reduction),
@@ -127,7 +129,7 @@ impl Stage {
         })
     }
 
-    /// The scan of each output's elements and its axis, or `None`.
+    /// The scan of the outputs and its axis; `None` if they are stored or reduced.
     pub fn scan(&self) -> Option<(Scan, usize)> {
         match (self.kernel.outputs.first()?.sink, self.axes.iter().next()) {
             (Sink::Scan(scan), Some(axis)) => Some((scan, axis)),
@@ -135,7 +137,7 @@ impl Stage {
         }
     }
 
-    /// The names of what elements are combined by, for each output that is not stored.
+    /// The name of the reduction or scan of each output that is not stored.
     pub fn combined_by(&self) -> impl Iterator<Item = &'static str> {
         self.kernel.outputs.iter().filter_map(|output| match output.sink {
             Sink::Store => None,
@@ -151,7 +153,7 @@ impl Stage {
         self.kernel.result_dtypes().zip(self.kernel.outputs.iter().map(shape))
     }
 
-    /// The name and dtype of an input: a value of the kernel, or the totals before a scan.
+    /// The name and dtype of an input: a value of the kernel, or the totals that a scan continues from.
     pub fn read(&self, input: usize) -> (String, DType) {
         match self.kernel.inputs.get(input) {
             Some(&dtype) => (format!("{:?}", self.kernel.input(input)), dtype),
@@ -159,7 +161,7 @@ impl Stage {
         }
     }
 
-    /// Describes an output in words: a value of the kernel, or the reduction of its elements.
+    /// A description of an output: a value of the kernel, or its reduction or scan.
     pub fn written(&self, output: usize) -> String {
         let KernelOutput { value, sink } = self.kernel.outputs[output];
         match sink {
@@ -180,7 +182,7 @@ impl Stage {
     }
 }
 
-/// The shape of what is written of elements of this shape.
+/// The shape of the output of a kernel with the loops `shape`, after the reduction or scan.
 pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, beginning: Beginning) -> Shape {
     let extents: SmallVec<[usize; 4]> = match sink {
         Sink::Store => return shape.clone(),
@@ -192,23 +194,23 @@ pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, beginning: Be
             shape.iter().enumerate().map(longer).collect()
         }
     };
-    // Inference has made a shape of these extents before.
+    // The extents are valid, since inference has made a shape of them before.
     Shape::new(&extents).unwrap_or_default()
 }
 
-/// Kernels in run order, and the temporaries between them.
+/// Kernels in execution order, and the temporaries between them.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// In run order.
+    /// The stages, in execution order.
     pub stages: Vec<Stage>,
-    /// The temporaries' types.
+    /// The dtype and shape of each temporary.
     pub temps: Vec<(DType, Shape)>,
-    /// The roots' types.
+    /// The dtype and shape of each root.
     pub roots: Vec<(DType, Shape)>,
-    /// The reasons for the cuts of the graph; of [`explain`](super::explain) only.
+    /// The reasons for the cuts of the graph; only recorded by [`explain`](super::explain).
     pub decisions: Vec<Decision>,
-    /// For each stage the node behind each instruction, and then those that their elements are combined to; of
-    /// [`explain`](super::explain) only.
+    /// For each stage, the node of each instruction, followed by the nodes into which elements are reduced or scanned;
+    /// only recorded by [`explain`](super::explain).
     pub computes: Vec<Vec<NodeId>>,
 }
 
@@ -231,7 +233,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The memory order of a layout's elements, in words.
+/// Describes the memory order of a layout's elements in words.
 pub fn describe(layout: &Layout) -> String {
     if layout.is_contiguous() {
         "contiguous".to_string()

@@ -1,8 +1,8 @@
-//! Places a draft in the plan, cutting a body that is too long where the fewest values are live.
+//! Adds a draft to the plan, and cuts a body that is too long where the fewest values are live.
 //!
-//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, and no more of expensive ones than are compiled by default.
-//! Values that cross a cut go through temporaries of the loop's shape, written by the earlier stage and read by the
-//! later one.
+//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, and fewer if they are expensive, so that it
+//! is compiled by default. Values that cross a cut go through temporaries of the loop's shape, which the earlier stage
+//! writes and the later one reads.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
 use rustc_hash::FxHashMap;
 
-/// The temporary of each cut node that is placed.
+/// The number of the temporary of each cut node that is already in the plan.
 pub type Placed = FxHashMap<NodeId, u32>;
 
 /// Adds the draft's stages to the plan.
@@ -29,7 +29,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         let source = match leaf {
             Origin::Slot(s) => Source::Slot(s),
             Origin::Index => Source::Index,
-            // Cut nodes are placed in order of their ids, before anyone reads them.
+            // Cut nodes are added in the order of their ids, so the temporary exists before a kernel reads it.
             Origin::Node(id) => Source::Temp(placed[&id]),
         };
         inputs.push(InputView { source, layout });
@@ -68,7 +68,8 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     }
 }
 
-/// Makes of a stage that combines elements one that stores them, and gives the one that combines what was stored.
+/// Turns the outputs of a stage that are reduced or scanned into stored temporaries, and returns a stage that reduces
+/// or scans these temporaries.
 fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let (mut kernel, mut outputs, mut temps) = (Kernel::default(), Vec::new(), Vec::new());
     let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
@@ -99,7 +100,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     }
 }
 
-/// Cuts a long body into pieces.
+/// Cuts a long body into several stages.
 fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     let kernel = &*whole.kernel;
     let ends = pieces(kernel);
@@ -109,7 +110,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
         why: Why::Split { instructions: kernel.body.len(), kernels: ends.len() },
     });
     let piece_of = |inst: usize| ends.partition_point(|&end| end <= inst);
-    // The temporary of each value that a later piece, or a root's last piece, needs.
+    // The temporary of each value that another stage than the one that computes it needs.
     let mut temps: FxHashMap<ValueId, u32> = FxHashMap::default();
     for (i, inst) in kernel.body.iter().enumerate() {
         for &arg in inst.args() {
@@ -123,7 +124,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
             }
         }
     }
-    // Which piece writes each output: the one that computes it, or the last.
+    // The stage that writes an output: the one that computes its value, or the last one for an input or parameter.
     let home = |v: ValueId| match kernel.definition(v) {
         Definition::Inst(i) => piece_of(i),
         _ => ends.len() - 1,
@@ -157,7 +158,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     }
 }
 
-/// The ends of the pieces: in the second half of the allowance of each, where the fewest values are live.
+/// The end of each section of a long body: in the second half of its allowance, where the fewest values are live.
 fn pieces(kernel: &Kernel) -> Vec<usize> {
     let n = kernel.body.len();
     let mut last_use: Vec<usize> = (0..n).collect();
@@ -168,7 +169,7 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
             }
         }
     }
-    // live[i]: values computed before i and used at i or later.
+    // live[i]: the number of values computed before i and used at i or later.
     let mut change = vec![0isize; n + 2];
     for (i, &last) in last_use.iter().enumerate() {
         change[i + 1] += 1;
@@ -178,7 +179,7 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
     for i in 1..=n {
         live[i] = live[i - 1] + change[i];
     }
-    // The cost of the instructions before each.
+    // The total cost of the instructions before each one.
     let mut before = vec![0; n + 1];
     for (i, inst) in kernel.body.iter().enumerate() {
         before[i + 1] = before[i] + cost::of_inst(inst.code);
@@ -198,11 +199,11 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
 
 struct Piece<'a> {
     whole: &'a Stage,
-    /// The layout of temporaries.
+    /// The layout of all temporaries.
     contiguous: &'a Arc<Layout>,
     temps: &'a FxHashMap<ValueId, u32>,
     stage: Stage,
-    /// Old value to (kind, number) in the piece.
+    /// The place in the new kernel of each value of the long one.
     places: FxHashMap<ValueId, Place>,
 }
 
@@ -266,7 +267,8 @@ impl Piece<'_> {
         self.stage
     }
 
-    /// The value in the piece: its own, a temporary read, or the whole's input or parameter.
+    /// The place of a value in the new kernel: an instruction of it, a temporary, or an input or parameter of the long
+    /// kernel.
     fn place(&mut self, v: ValueId, kernel: &mut Kernel) -> Place {
         if let Some(&place) = self.places.get(&v) {
             return place;

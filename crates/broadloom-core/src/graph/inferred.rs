@@ -1,4 +1,5 @@
-//! Graphs of operands that are not typed yet, for tests: promoted, converted and broadcast as handles are.
+//! Builds graphs from operands that are not typed yet, for tests: they are promoted, converted and broadcast like
+//! handles.
 
 use broadloom_ir::{DType, HostDeclaration, Literal, Op, Result};
 use smallvec::SmallVec;
@@ -7,7 +8,7 @@ use super::{Graph, NodeId, NodeKind};
 use crate::infer::{self, Operand, Promotion};
 use crate::node::Args;
 
-/// An operand: a node, or a literal that takes its dtype from the nodes.
+/// An operand: a node, or a literal, whose dtype follows from the nodes.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
     /// A node.
@@ -23,7 +24,7 @@ impl From<NodeId> for Arg {
 }
 
 impl Graph {
-    /// A function of operands, promoted as the Array API standard says, and broadcast.
+    /// Adds a function of operands, which are promoted by the Array API standard's rules and broadcast.
     ///
     /// # Errors
     /// The errors of [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
@@ -33,7 +34,8 @@ impl Graph {
         self.insert(NodeKind::Apply { op, args }, signature.result, signature.shape)
     }
 
-    /// A host function of operands of exactly its dtypes, broadcast. It is not called here, whatever the operands are.
+    /// Adds a call of a host function. The operands must have exactly its dtypes, and are broadcast. The function is
+    /// not called here, even if all operands are constants.
     ///
     /// # Errors
     /// The errors of [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
@@ -54,7 +56,7 @@ impl Graph {
             .collect()
     }
 
-    /// The operands with the dtypes that they are converted to.
+    /// Adds the operands, converted to the given dtypes.
     fn typed(&mut self, args: &[Arg], dtype: impl Fn(usize) -> DType) -> Result<Args<NodeId>> {
         let typed = args.iter().enumerate().map(|(i, arg)| match *arg {
             Arg::Node(id) => self.cast(id, dtype(i)),

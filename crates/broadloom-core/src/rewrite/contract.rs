@@ -1,16 +1,16 @@
 //! Contraction: a product that is added or subtracted becomes [`Op::Fma`], which rounds once.
 //!
-//! It is part of an expression's meaning ([`Semantics::contract`](crate::graph::Semantics)) and decided by the expression as it
-//! was built, before operands are put in order, constants folded or rules applied; so every way of evaluating it
-//! gives the same bits. An expression's nodes are the same enum as handles and as a graph's nodes, and so is the decision.
+//! Contraction is part of an expression's meaning ([`Semantics::contract`](crate::graph::Semantics)). It is decided on
+//! the expression as it was built, before operands are sorted, constants folded or rules applied, so that every way of
+//! evaluating it gives the same bits. The decision is generic over [`NodeKind`], so that handles and graphs share it.
 
 use crate::node::NodeKind;
 use crate::op::Op;
 
-/// A sum or difference that contracts, over references to operands.
+/// A sum or difference that is contracted, with references `A` to its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contraction<A> {
-    /// The rule, read left to right.
+    /// The rule as text, pattern to replacement.
     pub rule: &'static str,
     /// The factors of the product.
     pub factors: [A; 2],
@@ -22,14 +22,14 @@ pub struct Contraction<A> {
     pub negates_addend: bool,
 }
 
-/// A product, and whether it is its negative that is added.
+/// A product, and whether its negative is added.
 struct Product<A> {
     factors: [A; 2],
     is_negative: bool,
 }
 
-/// The contraction of a node of floats, if it is a sum or a difference that has a product as an operand; of two products
-/// the left one is contracted. `kind` gives what a node is, and `is_two` whether it is the constant 2.
+/// The contraction of a float node, if it is a sum or difference with a product as an operand. Of two products the left
+/// one is contracted. `kind` returns the kind of a node, and `is_two` whether it is the constant 2.
 pub fn contraction<'n, A, L: 'n, F: 'n>(
     node: &'n NodeKind<A, L, F>,
     kind: impl Fn(&'n A) -> &'n NodeKind<A, L, F>,
@@ -51,7 +51,8 @@ pub fn contraction<'n, A, L: 'n, F: 'n>(
     })
 }
 
-/// By sum or difference, the side of the product, and whether it is negative.
+/// The names of the rules, indexed by sum or difference, by the side of the product, and by whether the product is
+/// negated.
 const RULES: [[[&str; 2]; 2]; 2] = [
     [
         ["contract: a * b + c -> fma(a, b, c)", "contract: -(a * b) + c -> fma(-a, b, c)"],
@@ -63,7 +64,7 @@ const RULES: [[[&str; 2]; 2]; 2] = [
     ],
 ];
 
-/// Whether a node of floats is a product, or the negative of one: what a sum of it and something else contracts.
+/// Whether a float node is a product or a negated product, so that a sum with it as an operand is contracted.
 pub fn is_product<'n, A, L: 'n, F: 'n>(
     node: &'n A,
     kind: impl Fn(&'n A) -> &'n NodeKind<A, L, F>,

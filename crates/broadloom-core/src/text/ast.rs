@@ -1,7 +1,7 @@
-//! The syntax tree of a program, flat in arenas.
+//! The syntax tree of a program, stored flat in arenas.
 //!
-//! Nodes are in post-order: those of an expression are a range whose last node is the root, and every other node of it
-//! is an argument of exactly one later node. So a tree is read by a loop, without recursion.
+//! Nodes are in post-order: the nodes of an expression are a range whose last node is the root, and every other node in
+//! it is an argument of exactly one later node. So a tree is traversed by a loop, without recursion.
 
 use std::ops::{Index, Range};
 
@@ -22,89 +22,90 @@ impl AstId {
 /// The variant of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AstKind {
-    /// A variable; its text is the name.
+    /// A variable. The text of the node is its name.
     Name,
     /// `true` or `false`
     Bool(bool),
-    /// An integer literal with the sign before it: −(2^64 − 1) … 2^64 − 1.
+    /// An integer literal, including the sign before it: −(2^64 − 1) … 2^64 − 1.
     Int(i128),
-    /// A float literal with the sign before it, rounded to nearest; `nan` and `inf` too.
+    /// A float literal, including the sign before it, rounded to nearest; also `nan` and `inf`.
     Float(f64),
     /// A literal with a dtype, such as `float32(0.5)`.
     Constant(Scalar),
-    /// A dtype's name; only ever an argument of a function.
+    /// The name of a dtype, which may only be an argument of a function.
     DType(DType),
-    /// Integers in brackets or parentheses; only ever an argument of a function. A range of [`Ast::integers`].
+    /// Integers in brackets or parentheses, a range of [`Ast::integers`]. The list may only be an argument of a
+    /// function.
     List(Range<u32>),
-    /// An operator.
+    /// An operator applied to its operands.
     Operator {
-        /// The operator's function.
+        /// The function that the operator denotes.
         op: Op,
-        /// The place of the operator.
+        /// The span of the operator.
         at: Span,
     },
-    /// A function.
+    /// A call of a function.
     Call {
-        /// The place of its name.
+        /// The span of the function's name.
         name: Span,
-        /// Its named arguments: a range of [`Ast::keywords`].
+        /// The named arguments: a range of [`Ast::keywords`].
         keywords: Range<u32>,
     },
-    /// Indices in brackets after an operand. A range of [`Ast::items`].
+    /// Indices in brackets after an operand: a range of [`Ast::items`].
     Index(Range<u32>),
 }
 
-/// One literal, name, operator or call.
+/// A literal, name, operator or call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AstNode {
     /// The variant of the node.
     pub kind: AstKind,
-    /// All of its text, without parentheses around it.
+    /// The span of the whole node, without parentheses around it.
     pub span: Span,
-    /// Its operands, a range of [`Ast::args`].
+    /// The operands: a range of the arena that [`Ast::args`] reads.
     pub(super) args: Range<u32>,
 }
 
-/// `name=` before an argument of a call.
+/// The name of a named argument: `name=` before an argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyword {
-    /// The place of the name.
+    /// The span of the name.
     pub name: Span,
-    /// The number of the argument, from 0.
+    /// The index of the argument in the call, from 0.
     pub argument: u32,
 }
 
-/// One of the indices in brackets.
+/// One of the comma-separated indices in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// One index, which takes the axis away.
+    /// A single index, which removes the axis.
     At(isize),
-    /// `start:stop:step`, as Python's.
+    /// `start:stop:step`, as in Python.
     Range {
         /// The first index, if given.
         start: Option<isize>,
-        /// The index to stop before, if given.
+        /// The index before which the range stops, if given.
         stop: Option<isize>,
-        /// From one index to the next; 1 unless given.
+        /// The distance from one index to the next; 1 if not given.
         step: isize,
     },
-    /// `...`: the axes that the other indices leave.
+    /// `...`: all axes that no other index applies to.
     Rest,
 }
 
-/// The nodes of an expression; the last one is its root.
+/// The nodes of an expression, the last of which is its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     pub(super) nodes: Range<u32>,
 }
 
 impl Body {
-    /// The node of the whole expression.
+    /// The root of the expression.
     pub fn root(&self) -> AstId {
         AstId(self.nodes.end - 1)
     }
 
-    /// Every node's id, arguments before users.
+    /// The ids of all nodes, arguments before users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = AstId> + ExactSizeIterator + use<> {
         (self.nodes.start..self.nodes.end).map(AstId)
     }
@@ -113,20 +114,20 @@ impl Body {
 /// One extent of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// A number.
+    /// A fixed extent.
     Fixed(usize),
-    /// A symbol: a name for a number.
+    /// A symbol: the name of an extent.
     Symbol(Span),
     /// `...`: any number of leading axes.
     Rest,
 }
 
-/// `dtype[extent, …]`
+/// A type: `dtype[extent, …]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
     /// The dtype.
     pub dtype: DType,
-    /// All of its text.
+    /// The span of the whole type.
     pub span: Span,
     pub(super) extents: Range<u32>,
 }
@@ -134,50 +135,50 @@ pub struct Type {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    /// `promotion numpy`; only where [`ParseOptions::data`](super::ParseOptions::data) admits it.
+    /// `promotion numpy`; only if [`ParseOptions::data`](super::ParseOptions::data) is set.
     Setting {
         /// The name of the setting.
         name: Span,
-        /// Its value.
+        /// The value of the setting.
         value: Span,
     },
-    /// `name: type`, with values where these are admitted.
+    /// `name: type`, with values if [`ParseOptions::data`](super::ParseOptions::data) is set.
     Input {
-        /// Its name.
+        /// The name of the input.
         name: Span,
-        /// Its type.
+        /// The type of the input.
         ty: Type,
-        /// Its elements, row by row: a range of [`Ast::data`].
+        /// The elements in row-major order: a range of [`Ast::data`].
         data: Option<Range<u32>>,
     },
-    /// `name = value`, perhaps with a type.
+    /// `name = value`, or `name: type = value`.
     Binding {
-        /// Its name.
+        /// The name that is bound.
         name: Span,
         /// The declared type, if any.
         ty: Option<Type>,
-        /// The value.
+        /// The expression of the value.
         value: Body,
     },
     /// `def name(parameter, …) = body`
     Def {
-        /// Its name.
+        /// The name of the function.
         name: Span,
-        /// Its parameters' names, a range of [`Ast::parameters`].
+        /// The names of the parameters: a range of [`Ast::parameters`].
         parameters: Range<u32>,
-        /// The body.
+        /// The expression of the result.
         body: Body,
     },
-    /// One of the results of `return`.
+    /// One of the results listed after `return`.
     Output {
-        /// Its name, where one is written before it.
+        /// The name of the result, if one is written before it.
         name: Option<Span>,
-        /// The value.
+        /// The expression of the result.
         value: Body,
     },
 }
 
-/// A program.
+/// The syntax tree of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ast {
     pub(super) text: Box<str>,
@@ -198,20 +199,20 @@ impl Ast {
         &self.text
     }
 
-    /// The text of a span.
+    /// The part of the text that a span covers.
     ///
     /// # Panics
-    /// If the span is that of another text.
+    /// If the span belongs to another text.
     pub fn at(&self, span: &Span) -> &str {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    /// Every node, arguments before users.
+    /// All nodes, arguments before users.
     pub fn nodes(&self) -> &[AstNode] {
         &self.nodes
     }
 
-    /// The statements in order.
+    /// The statements, in the order of the text.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
     }
@@ -221,7 +222,7 @@ impl Ast {
         &self.args[node.args.start as usize..node.args.end as usize]
     }
 
-    /// The names of the arguments of a [`AstKind::Call`], in the order of the arguments.
+    /// The named arguments of an [`AstKind::Call`], in the order of the arguments.
     pub fn keywords(&self, of: &Range<u32>) -> &[Keyword] {
         &self.keywords[of.start as usize..of.end as usize]
     }
@@ -239,12 +240,12 @@ impl Ast {
         })
     }
 
-    /// The elements of a [`AstKind::List`].
+    /// The integers of an [`AstKind::List`].
     pub fn integers(&self, of: &Range<u32>) -> &[isize] {
         &self.integers[of.start as usize..of.end as usize]
     }
 
-    /// The indices of a [`AstKind::Index`].
+    /// The indices of an [`AstKind::Index`].
     pub fn items(&self, of: &Range<u32>) -> &[Item] {
         &self.items[of.start as usize..of.end as usize]
     }
@@ -264,7 +265,7 @@ impl Ast {
         &self.data[of.start as usize..of.end as usize]
     }
 
-    /// The expression, if the text is no more than one.
+    /// The expression, if the program consists of nothing else.
     pub fn expression(&self) -> Option<&Body> {
         match &self.statements[..] {
             [Statement::Output { name: None, value }] => Some(value),

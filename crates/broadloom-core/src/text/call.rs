@@ -1,4 +1,4 @@
-//! Calls whose arguments are more than operands, with these arguments parsed.
+//! Calls of functions that take more than operands, with the additional arguments parsed.
 
 use std::ops::Range;
 
@@ -7,27 +7,28 @@ use smallvec::SmallVec;
 use super::parameters::{ReductionName, ViewName};
 use crate::{DType, Literal, Scalar};
 
-/// A reduction as it is written, with unchecked axes. What a function does not take has its default.
+/// A reduction as written in the text, with unchecked axes. Options that the function does not have are set to their
+/// defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReductionCall {
-    /// The function.
+    /// The name of the function.
     pub name: ReductionName,
-    /// The axes; `None` for all of them. One axis at most of a function that takes one.
+    /// The axes; `None` for all of them. A function of a single axis has at most one.
     pub axis: Option<SmallVec<[isize; 4]>>,
-    /// Whether reduced axes stay, with an extent of 1.
+    /// Whether reduced axes are kept with an extent of 1.
     pub keepdims: bool,
-    /// The dtype of the accumulator and of the result; `None` for the one that follows from the operand's.
+    /// The dtype of the accumulator and of the result; `None` to derive it from the operand's.
     pub dtype: Option<DType>,
-    /// The correction that a variance subtracts from the number of elements.
+    /// The correction of a variance, which is subtracted from the number of elements.
     pub correction: f64,
     /// The order of a norm.
     pub ord: f64,
-    /// Whether a cumulative sum or product begins with that of nothing.
+    /// Whether a cumulative sum or product begins with that of no elements.
     pub include_initial: bool,
 }
 
 impl ReductionCall {
-    /// The function without any option.
+    /// A call of the function with all options at their defaults.
     pub fn new(name: ReductionName) -> ReductionCall {
         let last = || SmallVec::from_slice(&[-1]);
         ReductionCall {
@@ -42,21 +43,21 @@ impl ReductionCall {
     }
 }
 
-/// A call of a function whose elements come from their indices, with unchecked numbers and extents.
+/// A call of a function that generates elements from their indices, with unchecked numbers and extents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GeneratorCall {
-    /// `start`, `start + step`, … up to and without `stop`.
+    /// The numbers `start`, `start + step`, and so on, before `stop`.
     Arange {
         /// The first number.
         start: Literal,
-        /// The number to stop before.
+        /// The number before which the range stops.
         stop: Literal,
-        /// From one number to the next.
+        /// The difference between successive numbers.
         step: Literal,
-        /// `None` for int64 or, if a number is no integer, float64.
+        /// The dtype; `None` for int64 or, if a number is not an integer, float64.
         dtype: Option<DType>,
     },
-    /// Numbers that are evenly spaced.
+    /// Evenly spaced numbers.
     Linspace {
         /// The first number.
         start: Literal,
@@ -66,7 +67,7 @@ pub enum GeneratorCall {
         num: isize,
         /// Whether the last number is the end of the interval.
         endpoint: bool,
-        /// The dtype.
+        /// The dtype of the elements.
         dtype: DType,
     },
     /// A matrix with ones along a diagonal.
@@ -77,16 +78,16 @@ pub enum GeneratorCall {
         cols: isize,
         /// The column of the diagonal in row 0.
         k: isize,
-        /// The dtype.
+        /// The dtype of the elements.
         dtype: DType,
     },
-    /// One value everywhere.
+    /// An array whose elements all have one value.
     Full {
         /// The extents.
         shape: SmallVec<[isize; 4]>,
-        /// The value.
+        /// The value of the elements.
         value: Element,
-        /// `None` for that of the value.
+        /// The dtype of the elements; `None` for that of the value.
         dtype: Option<DType>,
     },
     /// The index of each element of the operand along an axis.
@@ -99,19 +100,19 @@ pub enum GeneratorCall {
 /// A number in a text, with a dtype or without one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
-    /// Without a dtype.
+    /// A number without a dtype.
     Literal(Literal),
-    /// With a dtype.
+    /// A number with a dtype.
     Scalar(Scalar),
 }
 
-/// A call with its arguments parsed, but for its operands.
+/// A call with all arguments parsed except its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Call {
     Astype(DType),
     View {
         name: ViewName,
-        /// A range of [`Ast::integers`](super::Ast::integers).
+        /// The integers in the list: a range of [`Ast::integers`](super::Ast::integers).
         list: Range<u32>,
         axis: isize,
         index: isize,

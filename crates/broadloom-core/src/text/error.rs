@@ -1,7 +1,7 @@
-//! [`TextError`], an error with its place in a text.
+//! [`TextError`], an error at a position in a text.
 //!
-//! A span is within the text, on character boundaries. The error has the same methods as an [`Error`] of the workspace
-//! and becomes one; it also has the operands of a type error.
+//! A span is within the text, on character boundaries. A `TextError` has the same methods as an [`Error`] and can be
+//! converted to one; for a type error it has the operands as well.
 
 use std::fmt;
 
@@ -9,31 +9,32 @@ use broadloom_ir::{TextPlace, printable_lines};
 
 use crate::error::{Error, ErrorKind};
 
-/// A range of bytes of a text.
+/// A range of byte offsets in a text.
 pub type Span = std::ops::Range<u32>;
 
-/// An error in a text, and its place.
+/// An error in a text, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextError {
-    /// The place of the error: a name, a literal, an operator, or the name of a function; empty at the end of the text.
+    /// The position of the error: a name, a literal, an operator, or the name of a function; empty at the end of the
+    /// text.
     pub span: Span,
     /// The error message.
     pub message: String,
-    /// Advice, if there is some.
+    /// Advice, if there is any.
     pub help: Option<String>,
-    /// The kind of error, for programs.
+    /// The kind of error, for programs that handle it.
     pub kind: ErrorKind,
-    /// For a type error, the place of each operand, and its type or value.
+    /// For a type error, the span of each operand, and its type or value.
     pub operands: Vec<(Span, String)>,
-    /// For a type error, whether an operand contains a name, so that other arrays might fit.
+    /// For a type error, whether an operand contains a name, so that other arrays might have suitable types.
     pub uses_names: bool,
-    /// Line and column with the line's text: of every error that a function for texts gives.
+    /// The line, the column and the text of the line. Set in every error that a public function for texts returns.
     pub(super) place: Option<Box<TextPlace>>,
 }
 
 impl TextError {
-    /// An error of a kind at a place. Characters that a terminal would obey are escaped in it.
+    /// An error of a kind at a span. Control characters in the message, which a terminal would interpret, are escaped.
     pub fn new(kind: ErrorKind, span: &Span, message: impl Into<String>) -> TextError {
         TextError {
             span: span.clone(),
@@ -46,7 +47,8 @@ impl TextError {
         }
     }
 
-    /// Attaches the text, which gives the error a line and a column and lets it be rendered. An error that has a text keeps it.
+    /// Attaches the text, so that the error has a line and a column and can be rendered. An error that has a text
+    /// already keeps it.
     pub fn in_text(mut self, text: &str) -> TextError {
         if self.place.is_none() {
             self.place = Some(Box::new(TextPlace::new(text, &self.span)));
@@ -59,18 +61,18 @@ impl TextError {
         self.with(Some(help.into()))
     }
 
-    /// Attaches advice, if there is some.
+    /// Attaches advice, if there is any.
     pub(super) fn with(mut self, help: Option<String>) -> TextError {
         self.help = help.map(|help| printable_lines(&help).into_owned());
         self
     }
 
-    /// An error of the library, at a place.
+    /// Converts an error of the library to one at a span.
     pub fn of(error: &Error, span: &Span) -> TextError {
         TextError::new(error.kind(), span, error.message()).with(error.help().map(str::to_owned))
     }
 
-    /// The kind, to branch on.
+    /// The kind of error, for programs that handle it.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -80,32 +82,32 @@ impl TextError {
         &self.message
     }
 
-    /// Advice on how to fix it, if there is any.
+    /// Advice on how to fix the error, if there is any.
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// The place in the text.
+    /// The line and column of the error, if the text is attached.
     pub fn place(&self) -> Option<&TextPlace> {
         self.place.as_deref()
     }
 
-    /// The bytes of the text that are at fault.
+    /// The byte range of the text that is at fault.
     pub fn span(&self) -> Option<Span> {
         Some(self.span.clone())
     }
 
-    /// The line of the text, from 1.
+    /// The line number, from 1.
     pub fn line(&self) -> Option<usize> {
         self.place().map(TextPlace::line)
     }
 
-    /// The character of that line, from 1.
+    /// The column of the error in its line, in characters, from 1.
     pub fn column(&self) -> Option<usize> {
         self.place().map(TextPlace::column)
     }
 
-    /// The error as a compiler shows one, with the line of the text and a mark below the place: [`Error::render`].
+    /// Formats the error as compilers do, with the line of the text and a mark below the position: [`Error::render`].
     ///
     /// ```
     /// use broadloom_core::text::{ParseOptions, parse};
@@ -118,17 +120,18 @@ impl TextError {
         Error::from(self.clone()).render()
     }
 
-    /// Whether the expression was at fault, not its data or the machine.
+    /// Whether the expression is at fault, and not its data or the machine.
     pub fn is_type_error(&self) -> bool {
         matches!(self.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
     }
 
-    /// Whether a limit of [`ParseOptions`](super::ParseOptions) was exceeded; the text may be well formed.
+    /// Whether a limit of [`ParseOptions`](super::ParseOptions) was exceeded, in which case the text may be well
+    /// formed.
     pub fn is_limit(&self) -> bool {
         self.kind == ErrorKind::Limit
     }
 
-    /// Line and column of the beginning, both from 1; columns count characters.
+    /// The line and column at which the error begins, both from 1; columns count characters.
     ///
     /// ```
     /// use broadloom_core::text::{ParseOptions, parse};

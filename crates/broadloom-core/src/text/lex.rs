@@ -1,14 +1,15 @@
-//! The tokens of the language.
+//! The lexer of the language.
 //!
-//! Tokens of other languages that this one refuses are recognised too, for specific error messages. The lexer is one loop
-//! over bytes, each of which is examined a bounded number of times, so that no text makes it slow or deep.
+//! It recognises some tokens of other languages, which this one refuses, for specific error messages. The lexer is one
+//! loop over bytes and examines each a bounded number of times, so that no text takes more than linear time or deep
+//! recursion.
 
 use std::ops::Range;
 
 use super::number::{self, BadNumber, Number};
 use crate::DType;
 
-/// A token of the language, or one of another language that this one refuses with advice.
+/// A token of the language, or one of another language, which this one refuses with advice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token {
     Newline,
@@ -51,7 +52,7 @@ pub(super) enum Token {
     BracketEnd,
 }
 
-/// The punctuation mark at the start of a text, and its length in bytes: the longest, where several begin there.
+/// The punctuation token at the start of a text, and its length in bytes. If several match, it is the longest one.
 fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
     Some(match bytes {
         [b'.', b'.', b'.', ..] => (Token::Rest, 3),
@@ -90,7 +91,7 @@ fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
     })
 }
 
-/// The token that a word is.
+/// The token for a word: a keyword, a bool, `nan` or `inf`, or a name.
 fn word(text: &str) -> Token {
     match text {
         "def" => Token::Def,
@@ -107,10 +108,11 @@ fn word(text: &str) -> Token {
     }
 }
 
-/// The reason why there is no token: a malformed number, or a character that begins none.
+/// The reason why a text is not a token: a malformed number, or `None` for a character that begins no token.
 pub(super) type NoToken = Option<BadNumber>;
 
-/// The tokens of a text, and their places. After an error it goes on behind it.
+/// An iterator over the tokens of a text, which also has their spans. After an error it continues after the invalid
+/// text.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -122,7 +124,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, span: 0..0 }
     }
 
-    /// The place of the last token, or of the invalid text after it.
+    /// The span of the last token, or of the invalid text.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -132,7 +134,7 @@ impl<'a> Lexer<'a> {
         &self.text[self.span.clone()]
     }
 
-    /// The beginning of the next token, behind blanks and comments.
+    /// The offset of the next token, after blanks and comments.
     fn start(&self) -> usize {
         let bytes = self.text.as_bytes();
         let mut at = self.span.end;
@@ -181,7 +183,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Whether a text is one name, and neither a keyword of the language nor a dtype.
+/// Whether a text is a single name, and neither a keyword of the language nor a dtype.
 ///
 /// ```
 /// use broadloom_core::text::is_name;
@@ -194,7 +196,7 @@ pub fn is_name(text: &str) -> bool {
 }
 
 impl Token {
-    /// Advice for a token that the language refuses.
+    /// Advice on a token that the language refuses.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
             Token::And => Some("write `&`, with parentheses around comparisons: `(a < b) & (c < d)`"),
@@ -207,7 +209,7 @@ impl Token {
     }
 }
 
-/// Advice for a character that begins no token.
+/// Advice on a character that begins no token.
 pub(super) fn instead_of(character: char) -> Option<&'static str> {
     Some(match character {
         '−' | '–' | '—' => "write `-`",

@@ -1,6 +1,7 @@
-//! Functions that texts can call besides those of the language.
+//! Functions that texts can call in addition to the built-in ones.
 //!
-//! A library only grows, and functions keep their numbers, so that a module that holds an earlier version stays valid.
+//! Functions are only ever added to a library, and keep their numbers, so that a module that holds an earlier version
+//! stays valid.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use super::number::brief;
 use super::source::{Function, Source};
 use crate::ErrorKind;
 
-/// Functions for texts: user-defined functions, which are parsed once, and host functions.
+/// Functions that texts can call: user-defined functions, which are parsed once, and host functions.
 ///
-/// Cloning is cheap. A module keeps the library that it was parsed with.
+/// Cloning is cheap. A module keeps the version of the library with which it was parsed.
 ///
 /// ```
 /// use broadloom_core::text::{Library, Module, ParseOptions};
@@ -34,10 +35,10 @@ struct Functions {
 }
 
 impl Library {
-    /// Adds a host function under a number of its own, which is passed to [`Meaning::host`](super::Meaning::host).
+    /// Adds a host function. Its number `id` is passed to [`Meaning::host`](super::Meaning::host) when a text calls it.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] if the name can't be a function's, or has a meaning already.
+    /// [`ErrorKind::Name`] if the name can't be that of a function, or is in use already.
     pub fn declare(&mut self, name: &str, id: u32, arity: u32) -> crate::Result<()> {
         let refuse = |why: &str| {
             Err(crate::Error::new(ErrorKind::Name, format!("the host function `{}`: {why}", brief(name))))
@@ -67,7 +68,7 @@ impl Library {
         functions.sources.push(Arc::new(source));
     }
 
-    /// Whether a name is that of a function, here or in the language.
+    /// Whether a function of this name is in the library or built into the language.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.names.contains_key(name) || built_in(name).is_some()
     }
@@ -80,7 +81,7 @@ impl Library {
         &self.0.sources[number as usize]
     }
 
-    /// Whether some function may make an element of other elements than those at its place.
+    /// Whether a function of the library may compute an element from elements at other indices than its own.
     pub(super) fn moves_elements(&self) -> bool {
         self.0.sources.iter().any(|source| source.moves_elements())
     }

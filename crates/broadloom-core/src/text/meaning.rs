@@ -1,4 +1,4 @@
-//! Evaluates a module to arrays, graphs or test programs: whatever a [`Meaning`] constructs.
+//! Evaluates a module to the values that a [`Meaning`] constructs, such as arrays, graphs or test programs.
 //!
 //! One loop runs over the nodes, with an explicit stack for user-defined functions. The number of steps is limited to
 //! [`ParseOptions::max_nodes`](super::ParseOptions::max_nodes), however often functions call each other.
@@ -18,7 +18,7 @@ use super::source::{Constant, Def, Function, Reference, Source};
 use super::suggestions::nearest;
 use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 
-/// A change of shape as it is written, with unchecked extents, axes and indices.
+/// A change of shape as written in the text, with unchecked extents, axes and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View<'m> {
     /// `x[…]`
@@ -39,88 +39,90 @@ pub enum View<'m> {
     IndexAxis(isize, isize),
 }
 
-/// The elements of an input that has values in the text, row by row.
+/// The bits of the elements of an input that has values in the text, in row-major order.
 pub type Data<'m> = &'m [u64];
 
-/// An evaluation of programs: a value for each of their parts.
+/// An interpretation of programs: constructs a value for each part of a program.
 pub trait Meaning {
-    /// A value: cheap to clone, a handle.
+    /// The type of values, which must be cheap to clone, such as a handle.
     type Value: Clone;
 
-    /// A literal without a dtype.
+    /// Constructs a literal without a dtype.
     fn literal(&mut self, x: Literal) -> Self::Value;
 
-    /// A literal with a dtype.
+    /// Constructs a literal with a dtype.
     fn constant(&mut self, x: Scalar) -> Self::Value;
 
-    /// A function or an operator.
+    /// Applies a function or an operator.
     ///
     /// # Errors
-    /// If it does not take these operands.
+    /// If the function does not take these operands.
     fn apply(&mut self, op: Op, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// A conversion.
+    /// Converts a value to a dtype.
     ///
     /// # Errors
-    /// If it can't be made.
+    /// If the conversion is not possible.
     fn cast(&mut self, x: &Self::Value, dtype: DType) -> Result<Self::Value>;
 
-    /// A change of shape.
+    /// Changes the shape of a value.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the change does not apply to the shape.
     fn view(&mut self, x: &Self::Value, view: View<'_>) -> Result<Self::Value>;
 
-    /// A reduction, with axes that are unchecked.
+    /// Applies a reduction, whose axes are unchecked.
     ///
     /// # Errors
-    /// If it does not take these operands, or has no such axes.
+    /// If the reduction does not take these operands, or they do not have these axes.
     fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// An array whose elements come from their indices; it has an operand if its shape is that of one.
+    /// Constructs an array whose elements are generated from their indices. It has an operand if the array's shape is
+    /// that of one.
     ///
     /// # Errors
-    /// If there is no such array.
+    /// If the call does not describe an array.
     fn generate(&mut self, call: &GeneratorCall, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// The function that [`Library::declare`](super::Library::declare) gave this number.
+    /// Calls the host function that was added to the library with this number by
+    /// [`Library::declare`](super::Library::declare).
     ///
     /// # Errors
-    /// If it does not take these operands.
+    /// If the function does not take these operands.
     fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// A declared input, with its values where the text has them.
+    /// Constructs a declared input; `data` has its values if they are in the text.
     ///
     /// # Errors
-    /// If what is bound to the name does not fit its type.
+    /// If the array that is bound to the name does not have the declared type.
     fn input(&mut self, input: &Input<'_>, data: Option<Data<'_>>) -> Result<Self::Value>;
 
-    /// A name that the text does not declare; `None` if it is unknown.
+    /// The value of a name that the text does not declare; `None` if the name is unknown.
     fn free(&mut self, name: &str) -> Option<Self::Value>;
 
-    /// The names that [`Meaning::free`] knows.
+    /// The names for which [`Meaning::free`] has a value.
     fn names(&self) -> Vec<&str>;
 
-    /// Checks a binding against the type that is written for it.
+    /// Checks that the value of a binding has the type declared for it.
     ///
     /// # Errors
-    /// If it has another.
+    /// If it has another type.
     fn check(&mut self, value: &Self::Value, declared: &Input<'_>) -> Result<()>;
 
-    /// A setting of a case file.
+    /// Applies a setting of a case file.
     ///
     /// # Errors
-    /// If there is no such setting.
+    /// If there is no setting of this name and value.
     fn set(&mut self, name: &str, value: &str) -> Result<()>;
 
-    /// The type of a value, or the literal, for messages.
+    /// The type of a value, or the text of a literal, for messages.
     fn show(&self, x: &Self::Value) -> String;
 }
 
-/// The values of a module's outputs, in their order.
+/// Evaluates a module and returns the values of its outputs, in their order.
 ///
 /// # Errors
-/// The first one in the order of the text.
+/// The first error in the order of the text.
 pub fn evaluate<M: Meaning>(
     module: &Module,
     meaning: &mut M,
@@ -159,43 +161,43 @@ fn results<M: Meaning>(module: &Module, meaning: &mut M) -> std::result::Result<
     Ok(outputs)
 }
 
-/// A call of a user-defined function that is being inlined.
+/// A call of a user-defined function, whose body is being evaluated.
 struct Frame<'m> {
     source: &'m Source,
     def: &'m Def,
     next: u32,
-    /// The index of its first argument among the values.
+    /// The index of the call's first argument in the stack of values.
     base: usize,
 }
 
-/// The operands of a node; only host functions have more than three.
+/// The operands of a node. Only host functions have more than three.
 type Operands<V> = SmallVec<[V; 3]>;
 
 /// A value, and whether it depends on a name.
 type Held<V> = (V, bool);
 
-/// An error within a user-defined function.
+/// An error in the body of a user-defined function.
 struct InnerError {
     error: TextError,
-    /// The function's name.
+    /// The name of the function.
     def: String,
-    /// The expression at fault.
+    /// The text of the expression at fault.
     part: String,
 }
 
 struct Machine<'m, 'b, M: Meaning> {
     module: &'m Module,
     meaning: &'b mut M,
-    /// Operands of incomplete nodes; `None` for syntax, which has no value.
+    /// The stack of operands of incomplete nodes; `None` for arguments that are syntax and have no value.
     values: Vec<Option<Held<M::Value>>>,
-    /// Inputs and bindings.
+    /// The values of inputs and bindings, in their order.
     slots: Vec<Held<M::Value>>,
     frames: Vec<Frame<'m>>,
     steps: usize,
 }
 
 impl<'m, M: Meaning> Machine<'m, '_, M> {
-    /// The value of an expression of the module's own text.
+    /// Evaluates an expression of the module's own text.
     fn body(&mut self, ids: impl Iterator<Item = AstId>) -> std::result::Result<Held<M::Value>, TextError> {
         self.values.clear();
         let source = &self.module.source;
@@ -209,7 +211,8 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         self.values.pop().flatten().ok_or_else(internal)
     }
 
-    /// Runs the entered functions to their ends; an error names the function and the expression at fault.
+    /// Evaluates the functions that have been entered, up to their ends. An error names the function and the expression
+    /// at fault.
     fn inlined(&mut self) -> std::result::Result<(), Box<InnerError>> {
         while let Some(frame) = self.frames.last_mut() {
             let (source, end) = (frame.source, frame.def.body.nodes.end);
@@ -236,7 +239,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    /// An error within a function, reported at the call in the module's own text.
+    /// The error for a failure within a function, reported at the call in the module's own text.
     fn in_function(&self, inner: InnerError, source: &Source, id: AstId) -> TextError {
         let InnerError { error, def, part } = inner;
         let span = match &source.ast[id].kind {
@@ -300,12 +303,12 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    /// The value of a constant: a literal without a dtype, which depends on no name that is given.
+    /// The value of a constant: a literal without a dtype, which does not depend on names.
     fn constant(&mut self, constant: Constant) -> Held<M::Value> {
         (self.meaning.literal(Literal::Float(constant.value())), false)
     }
 
-    /// Pops the operands of a node, and whether they depend on names.
+    /// Pops the operands of a node, and returns whether one of them depends on a name.
     fn operands(&mut self, count: usize) -> std::result::Result<(Operands<M::Value>, bool), TextError> {
         let first = self.values.len().checked_sub(count).ok_or_else(internal)?;
         let mut uses_names = false;
@@ -351,7 +354,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { operands, uses_names, ..TextError::of(error, at) }
     }
 
-    /// A function that takes more than operands.
+    /// Calls a function that takes more than operands.
     fn call(
         &mut self,
         ast: &Ast,
@@ -379,7 +382,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         }
     }
 
-    /// A function of the arguments that are operands, which are the first ones.
+    /// Applies a function to all operands of a call, which are its first arguments.
     fn on_all(
         &mut self,
         ast: &Ast,
@@ -395,7 +398,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         }
     }
 
-    /// A function of one operand, which is the first argument.
+    /// Applies a function to the only operand of a call, which is its first argument.
     fn on_one(
         &mut self,
         ast: &Ast,
@@ -452,7 +455,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let known = self.meaning.names();
         let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
         let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
-            // Within its own value a name is not bound yet.
+            // A name is not bound within its own value.
             Statement::Binding { name, value, .. }
                 if self.module.ast()[value.root()].span.end <= node.span.start =>
             {
@@ -480,7 +483,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 }
 
-/// An error that the parser and the resolver rule out.
+/// An internal error, for a state that the parser and the resolver rule out.
 fn internal() -> TextError {
     TextError::new(ErrorKind::Internal, &(0..0), "the text was resolved wrongly")
 }

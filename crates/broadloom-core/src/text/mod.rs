@@ -1,11 +1,12 @@
 //! The text language: expressions such as `sum(where(x > 0, x, -x) ** 2, axis=0)`, and programs of them.
 //!
-//! [`parse`] makes an [`Ast`] of UTF-8 text, [`Module`] resolves its names, and [`evaluate`] turns it into whatever a
-//! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] and [`nodes`] write text that
-//! parses to the same values. Time and memory are linear in the text, nesting takes no call stack, and nothing panics.
+//! [`parse`] turns UTF-8 text into an [`Ast`], [`Module`] resolves its names, and [`evaluate`] turns it into the values
+//! that a [`Meaning`] constructs. Errors are [`TextError`]s with positions in the text. [`mod@print`] and [`nodes`]
+//! write text that parses to the same values. Time and memory are linear in the text, nesting uses no call stack, and
+//! nothing panics.
 //!
-//! docs/language.md is the reference. Case files, printed graphs, the command and the face's `text` read and write it
-//! through this module.
+//! docs/language.md is the reference. Case files, printed graphs, the command and the `text` modules of the interfaces
+//! read and write the language through this module.
 
 mod ast;
 mod bind;

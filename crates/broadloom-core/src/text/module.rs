@@ -1,7 +1,7 @@
 //! Programs with resolved names.
 //!
-//! A module keeps the library that it was parsed with, and nothing refers to later definitions, so that no definition
-//! is circular.
+//! A module keeps the library with which it was parsed, and a name can't refer to a later definition, so that no
+//! definition is circular.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,8 @@ use super::{ParseOptions, Span};
 use crate::{DType, Dim, ErrorKind};
 
 impl Library {
-    /// Adds the functions of a text that consists of `def` statements; they can use the functions that are in the library.
+    /// Adds the functions of a text that consists of `def` statements. They can call the functions that are already in
+    /// the library.
     ///
     /// # Errors
     /// If the text has other statements, or a name is in use already; the library is then unchanged.
@@ -38,7 +39,7 @@ impl Library {
     }
 }
 
-/// The place of a statement's name.
+/// The span of a statement's name.
 fn place(statement: &Statement) -> Span {
     match statement {
         Statement::Setting { name, .. }
@@ -61,28 +62,28 @@ pub struct Input<'m> {
 /// One result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its name: the one written before it, that of the binding, or `result` if there is one result only.
+    /// The name of the result: the one written before it, that of the binding, or `result` if it is the only result.
     pub name: String,
     pub(super) statement: u32,
 }
 
 impl<'m> Input<'m> {
-    /// Its name.
+    /// The name of the input.
     pub fn name(&self) -> &'m str {
         self.ast.at(self.name)
     }
 
-    /// The place of its name: in the declaration, or of its first use.
+    /// The span of the name, in the declaration or at its first use.
     pub fn span(&self) -> Span {
         self.name.clone()
     }
 
-    /// Its type as it is written, if it is declared.
+    /// The type as written, if the input is declared.
     pub fn type_text(&self) -> Option<&'m str> {
         self.ty.map(|ty| self.ast.at(&ty.span))
     }
 
-    /// The default value of the name: that of `e` or `pi`, where the program does not declare it.
+    /// The value that the name has by default: that of `e` or `pi`, if the program does not declare the name.
     pub fn constant(&self) -> Option<f64> {
         if self.ty.is_some() {
             return None;
@@ -90,12 +91,12 @@ impl<'m> Input<'m> {
         constant(self.name()).map(|constant| constant.value())
     }
 
-    /// Its dtype, if it is declared.
+    /// The declared dtype, if the input is declared.
     pub fn dtype(&self) -> Option<DType> {
         self.ty.map(|ty| ty.dtype)
     }
 
-    /// Its extents, if it is declared.
+    /// The declared extents, if the input is declared.
     pub fn dims(&self) -> Option<Vec<Dim>> {
         let extents = self.ast.extents(self.ty?).iter();
         Some(
@@ -143,12 +144,12 @@ impl Module {
         Ok(Module { source, library: library.clone(), max_nodes: options.max_nodes, free, outputs })
     }
 
-    /// The syntax.
+    /// The syntax tree.
     pub fn ast(&self) -> &Ast {
         &self.source.ast
     }
 
-    /// The inputs: those that are declared in their order, then the names that are only used.
+    /// The inputs: first the declared ones in their order, then the names that are used without a declaration.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
         let ast = &self.source.ast;
         let declared = ast.statements().iter().filter_map(move |statement| match statement {
@@ -158,7 +159,7 @@ impl Module {
         declared.chain(self.free.iter().map(move |id| Input { ast, name: &ast[*id].span, ty: None }))
     }
 
-    /// The place of a result's expression; the whole text if there is no such result.
+    /// The span of a result's expression; the whole text if there is no result of this number.
     pub fn result_span(&self, number: usize) -> Span {
         let statement =
             self.outputs.get(number).and_then(|o| self.ast().statements().get(o.statement as usize));
@@ -168,8 +169,9 @@ impl Module {
         }
     }
 
-    /// Whether each part of the results depends only on the same part of the inputs: there are no views, no reductions, and
-    /// no declared types, whose extents a part would not match.
+    /// Whether each element of the results depends only on the elements of the inputs at the same index, so that the
+    /// program can be evaluated on sections of the inputs. It then has no views, no reductions, and no declared types,
+    /// whose extents a section would not have.
     pub fn is_elementwise(&self) -> bool {
         let types = self.ast().statements().iter().any(|statement| {
             matches!(statement, Statement::Input { .. } | Statement::Binding { ty: Some(_), .. })
@@ -177,13 +179,13 @@ impl Module {
         !types && !self.source.moves_elements() && !self.library.moves_elements()
     }
 
-    /// The results in their order.
+    /// The results, in their order.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
     }
 }
 
-/// The results and their names.
+/// Collects the results and their names.
 fn outputs(ast: &Ast) -> Result<Vec<Output>, TextError> {
     let count = ast.statements().iter().filter(|s| matches!(s, Statement::Output { .. })).count();
     let mut outputs: Vec<Output> = Vec::new();

@@ -1,6 +1,6 @@
 //! Number literals: their extent in the text, and their value.
 //!
-//! A float is the one nearest to what is written (ties to even), and an overflow is an error, never infinity.
+//! A float literal is rounded to the nearest float64 (ties to even). An overflow is an error, never infinity.
 
 /// The value of a number literal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,8 +16,8 @@ pub(super) struct BadNumber {
     pub(super) help: Option<String>,
 }
 
-/// The bytes of the literal at the start of `text`, well formed or not: letters, digits, `_` and `.` as far as they
-/// go, and a sign directly after the first exponent mark.
+/// The length in bytes of the number literal at the start of `text`, well formed or not. It consists of letters,
+/// digits, `_` and `.`, and of a sign directly after the first exponent mark.
 pub(super) fn extent(text: &str) -> usize {
     let bytes = text.as_bytes();
     let marks: &[u8] = match bytes.get(1) {
@@ -40,7 +40,7 @@ pub(super) fn extent(text: &str) -> usize {
     bytes.len()
 }
 
-/// The value of the whole of `text`, which [`extent`] measured.
+/// The value of a number literal, which is the whole of `text` as measured by [`extent`].
 pub(super) fn value(text: &str) -> Result<Number, BadNumber> {
     match text.as_bytes() {
         [b'0', b'x' | b'X', ..] if text.contains(['.', 'p', 'P']) => hex_float(text),
@@ -65,7 +65,7 @@ fn bad<T>(message: String, help: impl Into<Option<String>>) -> Result<T, BadNumb
     Err(BadNumber { message, help: help.into() })
 }
 
-/// The start of a text that is too long for a message.
+/// Truncates a text that is too long for a message.
 ///
 /// ```
 /// use broadloom_core::text::brief;
@@ -95,7 +95,7 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Number, BadNumber> {
         16 => "hexadecimal",
         _ => "decimal",
     };
-    // Between the prefix and the digits (`0x_ff`) an underscore separates too, as in Python.
+    // An underscore between the prefix and the digits (`0x_ff`) is allowed, as in Python.
     let digits = if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) };
     if digits.is_empty() {
         return bad(format!("expected {kind} digits after `{text}`, found none"), None);
@@ -136,10 +136,11 @@ fn decimal_float(text: &str) -> Result<Number, BadNumber> {
     }
 }
 
-/// A decimal float with the same nearest float64, without underscores and of bounded length: `0.digits` times a power
-/// of ten. The standard library's conversion is exact only while the exponent is below 65536 or so.
+/// A decimal literal of bounded length and without underscores that rounds to the same float64: `0.digits` times a
+/// power of ten. The standard library's conversion is only exact for exponents below about 65536.
 fn shortened(text: &str) -> String {
-    // Halfway between two float64s lie numbers of at most 768 digits; of the rest only whether it is zero matters.
+    // A number halfway between two float64 has at most 768 digits; of further digits it only matters whether they are
+    // all zero.
     const ENOUGH: usize = 800;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let mut digits = String::from("0.");
@@ -164,7 +165,7 @@ fn shortened(text: &str) -> String {
     format!("{digits}0e{}", (point + decimal_exponent(exponent)).clamp(-9999, 9999))
 }
 
-/// The value of `[sign] digits`, saturated at ±2^40.
+/// The value of `[sign] digits`, clamped to ±2^40.
 fn decimal_exponent(text: &str) -> i64 {
     let digits = text.bytes().filter(u8::is_ascii_digit);
     let value = digits.fold(0, |value, digit| (value * 10 + i64::from(digit - b'0')).min(1 << 40));
@@ -175,7 +176,7 @@ fn too_large<T>(text: &str) -> Result<T, BadNumber> {
     bad(format!("`{}` is too large for float64", brief(text)), "for infinity, write `inf`".to_owned())
 }
 
-/// The error, if the text is not of the form `digits [. digits] [e [sign] digits]`.
+/// The error for a text that does not have the form `digits [. digits] [e [sign] digits]`; `None` if it has.
 fn malformed_decimal(text: &str) -> Option<BadNumber> {
     let after =
         |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_').len();
@@ -243,7 +244,7 @@ fn hex_float(text: &str) -> Result<Number, BadNumber> {
     }
 }
 
-/// `bits * 2^exponent`, and a little more where `more` is set.
+/// The number `bits * 2^exponent`, or one slightly above it if `more` is set.
 struct Significand {
     bits: u64,
     exponent: i64,
@@ -251,7 +252,7 @@ struct Significand {
 }
 
 impl Significand {
-    /// The value of hexadecimal digits, and of more of them after the point.
+    /// The value of hexadecimal digits before and after the point.
     fn read(whole: &str, fraction: &str) -> Significand {
         let mut s = Significand { bits: 0, exponent: 0, more: false };
         let whole = whole.chars().map(|c| (c, 0));
@@ -270,7 +271,7 @@ impl Significand {
     }
 }
 
-/// The float64 nearest to the significand times `2^power`, ties to even; none if that is infinite.
+/// The float64 nearest to the significand times `2^power`, ties to even; `None` if it would be infinite.
 fn round(s: Significand, power: i64) -> Option<f64> {
     if s.bits == 0 {
         return Some(0.0);
@@ -278,7 +279,7 @@ fn round(s: Significand, power: i64) -> Option<f64> {
     let shift = s.bits.leading_zeros() as i64;
     let bits = (s.bits << shift) as u128;
     let exponent = s.exponent + power - shift;
-    // The leading bit weighs 2^top; below the normal range fewer bits of the significand are left.
+    // The leading bit has the weight 2^top. Below the normal range, fewer bits of the significand are kept.
     let top = exponent + 63;
     if top > 1023 {
         return None;
@@ -293,7 +294,8 @@ fn round(s: Significand, power: i64) -> Option<f64> {
     if rest > half || (rest == half && (s.more || quotient & 1 == 1)) {
         quotient += 1;
     }
-    // Exact but for overflow: the quotient has at most 53 bits and the last weighs at least 2^-1074.
+    // The product is exact unless it overflows: the quotient has at most 53 bits, and the last one weighs at least
+    // 2^-1074.
     let value = quotient as f64 * power_of_two(exponent + dropped);
     value.is_finite().then_some(value)
 }

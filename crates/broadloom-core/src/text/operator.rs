@@ -1,11 +1,12 @@
-//! The operators: their functions and their precedence.
+//! The operators, with their functions and their precedence.
 //!
-//! Parsing and printing use the same table.
+//! Parsing and printing share one table.
 
 use super::lex::Token;
 use crate::Op;
 
-/// The precedence of an operator, loosest first: Python's order, but that comparisons do not chain.
+/// The precedence of an operator, from the loosest to the tightest. The order is Python's, except that comparisons do
+/// not chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Binding {
     Comparison,
@@ -30,7 +31,7 @@ macro_rules! operators {
             })
         }
 
-        /// The function of a prefix operator; all bind as [`Binding::Sign`].
+        /// The function of a prefix operator. All prefix operators have the precedence [`Binding::Sign`].
         pub(super) fn prefix(token: Token) -> Option<Op> {
             Some(match token {
                 $(Token::$sign => Op::$sign_op,)*

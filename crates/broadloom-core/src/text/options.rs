@@ -1,4 +1,4 @@
-//! The limits that a text is parsed with, so that hostile texts end in an error.
+//! The limits for parsing a text, so that hostile texts are refused with an error.
 
 /// The limits of [`parse`](super::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]

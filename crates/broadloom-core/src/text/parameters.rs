@@ -1,40 +1,40 @@
-//! The functions that take more than operands: the conversion, the changes of shape, the reductions, and those that make
-//! arrays of numbers, with their parameters in one table.
+//! The functions that take more than operands (the conversion, the changes of shape, the reductions, and those that
+//! generate arrays), with their parameters in one table.
 //!
-//! The resolver, its messages, the lists of functions and the documentation are driven by the rows. Names and defaults are
-//! those of the Array API standard, 2024.12.
+//! The resolver, its messages, the lists of functions and the documentation are generated from the rows. Names and
+//! defaults are those of the Array API standard, 2024.12.
 
-/// The kind of a parameter's argument.
+/// The kind of argument that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// An array; it is given without a name.
+    /// An array, which is a positional argument.
     Operand,
     /// An integer.
     Integer,
     /// A list of integers.
     List,
-    /// An integer or a list of integers: axes, or extents.
+    /// An integer or a list of integers, as for axes or extents.
     Integers,
     /// `true` or `false`.
     Bool,
-    /// A dtype's name.
+    /// The name of a dtype.
     DType,
     /// A number.
     Number,
-    /// A number, `true`, `false`, or one with a dtype such as `float32(0.5)`.
+    /// A number or a bool, optionally with a dtype such as `float32(0.5)`.
     Element,
 }
 
-/// One parameter of a function.
+/// A parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name, before `=`.
+    /// The name of the parameter, as written before `=`.
     pub name: &'static str,
     /// The kind of its argument.
     pub kind: ParameterKind,
-    /// The default, as the text has it: `…` if it depends on the operand; `None` if the argument is required.
+    /// The default as text, or `…` if it depends on the operand; `None` if the argument is required.
     pub default: Option<&'static str>,
-    /// Whether it may be given by its place, without its name.
+    /// Whether the argument may be given by position, without its name.
     pub is_positional: bool,
 }
 
@@ -51,12 +51,12 @@ impl Parameter {
         Parameter { name, kind, default: Some(default), is_positional: false }
     }
 
-    /// Allows the parameter to be given by position.
+    /// Makes the parameter positional.
     const fn by_place(self) -> Parameter {
         Parameter { is_positional: true, ..self }
     }
 
-    /// The form in messages and lists: `x`, `[axis, …]`, `keepdims=false`.
+    /// The parameter as shown in messages and lists: `x`, `[axis, …]`, `keepdims=false`.
     pub fn shown(&self) -> String {
         match (self.default, self.kind, self.name) {
             (Some(default), ..) => format!("{}={default}", self.name),
@@ -79,7 +79,7 @@ pub(super) enum ViewName {
     IndexAxis,
 }
 
-/// A function whose elements come from their indices.
+/// A function that generates elements from their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GeneratorName {
     Arange,
@@ -91,7 +91,7 @@ pub(super) enum GeneratorName {
     Indices,
 }
 
-/// The use that a function makes of its arguments.
+/// The operation of a built-in function, which determines how its arguments are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Astype,
@@ -103,32 +103,32 @@ pub(super) enum Action {
 /// A function that takes more than operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// Its name.
+    /// The name of the function.
     pub name: &'static str,
-    /// Its parameters: the operands first, then those that may be given by their place.
+    /// The parameters: the operands first, then the other positional ones, then those given by name only.
     pub parameters: &'static [Parameter],
-    /// The kinds of dtypes that it takes, in words.
+    /// The kinds of dtypes that the function takes, in words.
     pub takes: &'static str,
     /// The dtype of the result, in words.
     pub gives: &'static str,
-    /// A description in one line.
+    /// A one-line description.
     pub doc: &'static str,
     pub(super) action: Action,
 }
 
 impl BuiltIn {
-    /// Its parameters, as they are written in a call: `x, axis=…, keepdims=false`.
+    /// The parameters as written in a call: `x, axis=…, keepdims=false`.
     pub fn signature(&self) -> String {
         let shown: Vec<String> = self.parameters.iter().map(Parameter::shown).collect();
         shown.join(", ")
     }
 
-    /// Whether it is a reduction, or gives one element for each prefix.
+    /// Whether the function is a reduction, or a scan, which gives one element for each prefix.
     pub fn is_reduction(&self) -> bool {
         matches!(self.action, Action::Reduction(_))
     }
 
-    /// Whether it makes an array of no operand, or of the indices of one.
+    /// Whether the function generates an array without an operand, or from the indices of one.
     pub fn is_generator(&self) -> bool {
         matches!(self.action, Action::Generator(_))
     }
@@ -141,10 +141,10 @@ impl BuiltIn {
 const X: Parameter = Parameter::operand("x");
 const X1: Parameter = Parameter::operand("x1");
 const X2: Parameter = Parameter::operand("x2");
-/// The axes that are reduced; all of them unless given.
+/// The axes to reduce; all axes by default.
 const NAMED_AXES: Parameter = Parameter::optional("axis", ParameterKind::Integers, "…");
 const AXES: Parameter = NAMED_AXES.by_place();
-/// One axis; without it all elements are taken, or there is only one axis.
+/// A single axis. By default all elements are taken, or the operand must have one axis only.
 const AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "…").by_place();
 const LAST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "-1").by_place();
 const KEEPDIMS: Parameter = Parameter::optional("keepdims", ParameterKind::Bool, "false");
@@ -167,13 +167,13 @@ const SHAPE: Parameter = Parameter::required("shape", ParameterKind::Integers);
 const VALUE: Parameter = Parameter::required("fill_value", ParameterKind::Element);
 const FIRST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "0").by_place();
 
-/// The name of the conversion.
+/// The name of the conversion function.
 pub const ASTYPE: &str = "astype";
 
-/// The name of the function of generated numbers in a range.
+/// The name of the function that generates the numbers of a range.
 pub(super) const ARANGE: &str = "arange";
 
-/// The name of the function of the indices along an axis.
+/// The name of the function that gives the indices along an axis.
 pub(super) const INDICES: &str = "indices";
 
 static CONVERSION: BuiltIn = BuiltIn {
@@ -211,7 +211,7 @@ views! {
 
 macro_rules! reductions {
     ($($name:literal $variant:ident ($($parameter:ident),*) $takes:literal => $gives:literal $doc:literal;)*) => {
-        /// A function that combines the elements along axes.
+        /// A function that reduces or scans the elements along axes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ReductionName {
@@ -222,10 +222,10 @@ macro_rules! reductions {
         }
 
         impl ReductionName {
-            /// All of them.
+            /// All of these functions.
             pub const ALL: &[ReductionName] = &[$(ReductionName::$variant),*];
 
-            /// The function's name.
+            /// The name of the function.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ReductionName::$variant => $name,)*
@@ -325,8 +325,8 @@ generators! {
         "The index of each element of x along an axis, in an array of its shape.";
 }
 
-/// The functions that take more than operands: the conversion, the changes of shape, the reductions, and those that make
-/// arrays of numbers.
+/// All functions that take more than operands: the conversion, the changes of shape, the reductions, and those that
+/// generate arrays.
 ///
 /// ```
 /// use broadloom_core::text::built_ins;

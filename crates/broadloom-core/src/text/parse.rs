@@ -1,7 +1,7 @@
 //! The parser of expressions: operator precedence with an explicit stack.
 //!
-//! [`statement`](super::statement) and [`literal`](super::literal) have the rest of the grammar. There is no recursion,
-//! and each token is pushed and popped at most once, so that time is linear.
+//! [`statement`](super::statement) and [`literal`](super::literal) parse the rest of the grammar. There is no
+//! recursion, and each token is pushed and popped at most once, so that parsing takes linear time.
 
 use super::ast::{Ast, AstId, AstKind, AstNode, Body, Keyword, Statement};
 use super::error::{TextError, limit, syntax};
@@ -11,16 +11,16 @@ use super::operator::{Binding, binary, prefix};
 use super::{ParseOptions, Span};
 use crate::{DType, Op};
 
-/// A complete operand, and its place with the parentheses around it.
+/// A complete operand, and its span including the parentheses around it.
 #[derive(Clone, Debug)]
 pub(super) struct ParsedOperand {
     pub(super) id: AstId,
     pub(super) span: Span,
 }
 
-/// An operator or parenthesis whose right operand is incomplete.
+/// A pending operator or parenthesis, whose right operand or content is incomplete.
 pub(super) struct Pending {
-    /// The operator or the opening parenthesis.
+    /// The span of the operator or the opening parenthesis.
     pub(super) span: Span,
     pub(super) what: Waiting,
 }
@@ -29,14 +29,14 @@ pub(super) enum Waiting {
     Prefix {
         op: Op,
     },
-    /// Its left operand is the last of [`Parser::operands`].
+    /// A binary operator, whose left operand is the last one of [`Parser::operands`].
     Binary {
         binding: Binding,
         op: Op,
     },
     Group,
-    /// Its arguments so far are the operands from `first` on.
-    /// Named arguments are [`Parser::keywords`] from `keywords` on.
+    /// A call. Its arguments so far are the elements of [`Parser::operands`] from `first` on, its named ones those of
+    /// [`Parser::keywords`] from `keywords` on.
     Call {
         name: Span,
         first: u32,
@@ -44,33 +44,33 @@ pub(super) enum Waiting {
     },
 }
 
-/// A token and its place.
+/// A token and its span.
 pub(super) type TokenAt = (Token, Span);
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) options: &'a ParseOptions,
     pub(super) lexer: Lexer<'a>,
-    /// A token that was peeked at; `Some(None)` is the end of the text.
+    /// The token that was peeked at, if any; `Some(None)` is the end of the text.
     ahead: Option<Option<TokenAt>>,
     pub(super) stack: Vec<Pending>,
-    /// Operands whose operator or call is incomplete.
+    /// The operands of incomplete operators and calls.
     pub(super) operands: Vec<ParsedOperand>,
-    /// The arguments with names of incomplete calls: the name, and the place among the operands.
+    /// The named arguments of incomplete calls: the span of the name, and the index of the argument among the operands.
     pub(super) keywords: Vec<(Span, u32)>,
-    /// The number of open parentheses: inside them a line may end anywhere.
+    /// The number of open parentheses and brackets. Within them, the end of a line does not end the statement.
     pub(super) open: u32,
     pub(super) ast: Ast,
 }
 
 /// Parses a program, which may be a single expression.
 ///
-/// The operators, loosest first: comparisons, `|`, `^`, `&`, shifts, `+ -`, `* / // %`, signs and `~`, `**`; they
-/// associate as in Python and denote the Array API's functions. A sign directly before a number belongs to
-/// the number, unless `**` follows: `-128` is one node and `-2**2` is `-(2**2)`. Names are not resolved.
+/// The operators, from the loosest to the tightest: comparisons, `|`, `^`, `&`, shifts, `+ -`, `* / // %`, signs and
+/// `~`, `**`. They associate as in Python and denote the Array API's functions. A sign directly before a number belongs
+/// to the number, unless `**` follows: `-128` is one node, and `-2**2` is `-(2**2)`. Names are not resolved.
 ///
 /// # Errors
-/// If the text is not a program, or meets a limit of the options ([`TextError::is_limit`]).
+/// If the text is not a program, or exceeds a limit of the options ([`TextError::is_limit`]).
 ///
 /// ```
 /// use broadloom_core::Op;
@@ -104,7 +104,7 @@ fn parse_program(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     }
 }
 
-/// Parses statements, with or without results.
+/// Parses statements, whether there is a `return` among them or not.
 pub(super) fn parse_any(text: &str, options: &ParseOptions) -> Result<Ast, TextError> {
     let longest = options.max_bytes.min(u32::MAX as usize);
     if text.len() > longest {
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Consumes the next token if it is this one.
+    /// Consumes the next token if it is `token`, and returns its span.
     pub(super) fn accept(&mut self, token: Token) -> Result<Option<Span>, TextError> {
         if self.peek()? != Some(token) {
             return Ok(None);
@@ -167,12 +167,12 @@ impl<'a> Parser<'a> {
         Ok(self.take()?.map(|(_, span)| span))
     }
 
-    /// Enters a parenthesis or bracket; the next token has not been peeked at.
+    /// Enters a parenthesis or bracket. It must be called before the next token is peeked at.
     pub(super) fn opens(&mut self) {
         self.open += 1;
     }
 
-    /// Leaves one, before the token behind it is peeked at.
+    /// Leaves a parenthesis or bracket. It must be called before the next token is peeked at.
     pub(super) fn closes(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
         Ok(self.node(kind, span, first))
     }
 
-    /// Pushes a node whose arguments are the operands from `first` on.
+    /// Pushes a node whose arguments are all operands from `first` on.
     fn push_taking(&mut self, kind: AstKind, span: Span, first: usize) -> Result<ParsedOperand, TextError> {
         self.check_nodes(&span)?;
         let start = self.ast.args.len() as u32;
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
     }
 
     fn node(&mut self, kind: AstKind, span: Span, first: u32) -> ParsedOperand {
-        // A text is shorter than 4 GiB and no node takes less than a byte of it.
+        // The index fits a u32: a text is shorter than 4 GiB, and every node takes at least a byte of it.
         let id = AstId(self.ast.nodes.len() as u32);
         let args = first..self.ast.args.len() as u32;
         self.ast.nodes.push(AstNode { kind, span: span.clone(), args });
@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Completes an operand at a `)`.
+    /// Completes a parenthesised operand or a call at its `)`.
     fn close(&mut self, operand: ParsedOperand, span: Span) -> Result<ParsedOperand, TextError> {
         self.closes();
         let last = self.reduce(operand, None)?;
@@ -311,7 +311,7 @@ impl<'a> Parser<'a> {
                     self.wait(span, Waiting::Group)?;
                 }
                 Token::Bracket if self.is_argument() => return self.list(span, Token::BracketEnd),
-                // No arguments, or a comma after the last.
+                // There are no arguments, or a comma follows the last one.
                 Token::Close if self.begins_argument() => match self.stack.pop() {
                     Some(Pending { what: Waiting::Call { name, first, keywords }, .. }) => {
                         self.closes();
@@ -327,12 +327,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether only its name precedes the next token in an argument of a call.
+    /// Whether the next token belongs to an argument of a call, with nothing but the argument's name before it.
     fn is_argument(&self) -> bool {
         matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }))
     }
 
-    /// The name before the next token, if the value of an argument with a name is to begin.
+    /// The name of the argument whose value begins at the next token, if it is a named one.
     pub(super) fn open_keyword(&self) -> Option<&Span> {
         let Some(Pending { what: Waiting::Call { keywords, .. }, .. }) = self.stack.last() else {
             return None;
@@ -341,12 +341,12 @@ impl<'a> Parser<'a> {
         (*operand as usize == self.operands.len()).then_some(name)
     }
 
-    /// Whether an argument of a call is to begin.
+    /// Whether an argument of a call, with its name if it has one, begins at the next token.
     fn begins_argument(&self) -> bool {
         self.is_argument() && self.open_keyword().is_none()
     }
 
-    /// Whether a parenthesis that was opened has several numbers in it, or none: `(0, 1)`, `(-1,)`, `()`.
+    /// Whether the content of a parenthesis that was just opened is a list of numbers: `(0, 1)`, `(-1,)`, `()`.
     fn begins_list(&self) -> bool {
         let tokens = self.lexer.clone().map_while(Result::ok);
         let mut tokens = tokens.filter(|token| *token != Token::Newline);
@@ -358,7 +358,7 @@ impl<'a> Parser<'a> {
         matches!(number, Some(Token::Number(_))) && tokens.next() == Some(Token::Comma)
     }
 
-    /// A number, with the sign before it unless `**` follows, which binds tighter.
+    /// Pushes a number, including the sign before it unless `**` follows, which binds tighter than the sign.
     fn number(&mut self, number: Number, mut span: Span) -> Result<ParsedOperand, TextError> {
         let number = self.payload(number, &mut span)?;
         let is_sign =
@@ -379,7 +379,7 @@ impl<'a> Parser<'a> {
         self.push(kind, span, &[])
     }
 
-    /// A dtype's name that no parenthesis follows.
+    /// Pushes the name of a dtype that is not followed by a parenthesis.
     fn dtype(&mut self, dtype: DType, span: Span, next: Option<Token>) -> Result<ParsedOperand, TextError> {
         let closes = matches!(next, None | Some(Token::Comma | Token::Close));
         if self.is_argument() && closes {
@@ -390,7 +390,7 @@ impl<'a> Parser<'a> {
         Err(syntax(&span, message, Some(help)))
     }
 
-    /// The beginning of a call, up to its parenthesis.
+    /// Begins a call at its opening parenthesis.
     fn open_call(&mut self, name: Span) -> Result<(), TextError> {
         let open = self.take()?.map_or(name.clone(), |(_, open)| open);
         self.opens();
@@ -398,7 +398,7 @@ impl<'a> Parser<'a> {
         self.wait(open, Waiting::Call { name, first, keywords })
     }
 
-    /// A call at its closing parenthesis; its arguments are the operands from `first` on.
+    /// Completes a call at its closing parenthesis. Its arguments are the operands from `first` on.
     fn call(
         &mut self,
         name: Span,
@@ -414,8 +414,8 @@ impl<'a> Parser<'a> {
         self.push_taking(AstKind::Call { name, keywords }, span, first as usize)
     }
 
-    /// Completes every operator that binds the operand tighter than `next` does: all up to the innermost open
-    /// parenthesis if there is none.
+    /// Completes every pending operator that binds the operand tighter than the operator `next` does. Without `next`,
+    /// completes all operators up to the innermost open parenthesis.
     fn reduce(
         &mut self,
         operand: ParsedOperand,
@@ -446,7 +446,7 @@ impl<'a> Parser<'a> {
                     self.push(AstKind::Operator { op, at }, span, &[right.id])?
                 }
                 Waiting::Binary { op, .. } => {
-                    // Pushed before the operator was.
+                    // The left operand was pushed before the operator was.
                     let Some(left) = self.operands.pop() else { break };
                     let span = left.span.start..right.span.end;
                     self.push(AstKind::Operator { op, at }, span, &[left.id, right.id])?

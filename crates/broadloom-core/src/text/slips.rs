@@ -1,20 +1,20 @@
-//! Advice for spellings of other languages and libraries: names and operators of NumPy, Python, C and Rust, with the ones
-//! of this language, or the reason why there is none.
+//! Advice on spellings from other languages and libraries: maps names and operators of NumPy, Python, C and Rust to
+//! those of this language, or to the reason why there is none.
 //!
-//! The tables are data. The parser, the resolver and the evaluator look up what they have refused already, so that a row
-//! never changes what a text means, and a name that the language gains makes its row unused.
+//! The tables are data. The parser, the resolver and the evaluator search them only for text that they have refused
+//! already, so that a row never changes the meaning of a text. If the language gains a name, its row becomes unused.
 
 use super::built_in::{built_in, constant};
 use super::lex::Token;
 
-/// Advice for a name.
+/// Advice on a name.
 #[derive(Clone, Copy)]
 enum Advice {
-    /// The name in this language.
+    /// The corresponding name in this language.
     Is(&'static str),
-    /// The replacement to write.
+    /// The text to write instead.
     Write(&'static str),
-    /// The reason why it is missing.
+    /// The reason why the language has no equivalent.
     Missing(&'static str),
 }
 use Advice::{Is, Missing, Write};
@@ -42,7 +42,7 @@ const SHAPES: Advice = Missing("a text can't ask for extents: they are known whe
 const SPECIAL: Advice = Missing("it is not among the functions of the Array API standard");
 const COMPLEX: Advice = Missing("there are no complex dtypes");
 
-/// Functions of other libraries.
+/// Names of functions in other libraries.
 const FUNCTIONS: &[Row] = &[
     // Arithmetic.
     (&["plus"], Is("add")),
@@ -90,7 +90,7 @@ const FUNCTIONS: &[Row] = &[
     (&["degrees", "rad2deg"], Write("`x * 57.29577951308232`")),
     (&["gamma", "tgamma", "lgamma", "gammaln", "erfinv", "beta", "j0", "j1", "i0", "zeta"], SPECIAL),
     (&["sinc"], Write("`where(x == 0, 1.0, sin(x) / x)`, with `pi * x` for x to have NumPy's")),
-    // Formulas with a name.
+    // Formulas that have a name elsewhere.
     (&["sigmoid", "logistic", "expit"], Write("`1 / (1 + exp(-x))`")),
     (&["relu"], Write("`maximum(x, 0)`")),
     (&["softplus"], Write("`logaddexp(x, 0)`")),
@@ -136,7 +136,6 @@ const FUNCTIONS: &[Row] = &[
     (&["shift", "lag", "lead"], Write("`x[1:]` and `x[:-1]`: views of one array")),
     (&["smoothstep"], Write("`t * t * (3 - 2 * t)` with `t = clip((x - a) / (b - a), 0, 1)`")),
     (&["cast", "convert", "as_type", "to", "view"], Is("astype")),
-    // Names without an equivalent.
     // Reductions.
     (&["amax"], Is("max")),
     (&["amin"], Is("min")),
@@ -173,7 +172,7 @@ const FUNCTIONS: &[Row] = &[
     (&["matmul", "einsum", "tensordot", "cross", "kron", "conv"], PRODUCTS),
     (&["outer"], Write("`expand_dims(x1, 1) * x2`")),
     (&["concatenate", "concat", "stack", "hstack", "vstack", "append", "split"], JOINS),
-    // Arrays of numbers.
+    // Generated arrays.
     (&["rand", "random", "randn", "normal", "uniform", "randint"], RANDOM),
     (&["empty"], Is("zeros")),
     (&["identity"], Is("eye")),
@@ -198,7 +197,7 @@ const FUNCTIONS: &[Row] = &[
     (&["eval", "exec", "apply", "call"], Missing("functions are called by their names: `sqrt(x)`")),
 ];
 
-/// Names of values in other languages.
+/// Names of constants and values in other languages.
 const NAMES: &[Row] = &[
     (&["PI", "Pi", "M_PI", "π"], Write("`pi`")),
     (&["tau", "TAU", "M_TAU"], Write("`2 * pi`")),
@@ -285,12 +284,12 @@ const DTYPES: &[Row] = &[
     ),
 ];
 
-/// Modules whose functions other languages call through a `.`.
+/// Modules whose functions are called through a `.` in other languages.
 const MODULES: &[&str] = &[
     "np", "numpy", "math", "cmath", "cupy", "cp", "jnp", "jax", "torch", "tf", "xp", "scipy", "std", "Math",
 ];
 
-/// Operators of other languages, by the text up to the character that is refused.
+/// Operators of other languages, each written up to the character that this language refuses, with advice.
 const OPERATORS: &[(&str, &str)] = &[
     ("=>", "greater or equal is `>=`; a function is `def f(x) = x * 2`"),
     ("=<", "less or equal is `<=`"),
@@ -312,7 +311,7 @@ const OPERATORS: &[(&str, &str)] = &[
 ];
 const ONCE: &str = "a name is bound once: write `y = x + 1`, with a name of its own";
 
-/// Names of arguments in other libraries; [`Is`] the name here.
+/// Names of arguments in other libraries. [`Is`] has the argument's name in this language.
 const KEYWORDS: &[Row] = &[
     (&["keep_dims", "keepdim", "keep", "keep_dim"], Is("keepdims")),
     (&["dim", "dims", "axes", "ax", "along"], Is("axis")),
@@ -332,7 +331,8 @@ const KEYWORDS: &[Row] = &[
     ),
 ];
 
-/// Calls with another number of arguments than a function has: the function, the least number, and the advice.
+/// Advice on calls with a number of arguments that a function takes elsewhere: the function, the minimum number, the
+/// advice.
 const ARITIES: &[(&str, usize, &str)] = &[
     ("log", 2, "for another base, write `log(x) / log(base)`"),
     ("atan", 2, "of two arguments it is `atan2(x1, x2)`"),
@@ -363,7 +363,7 @@ fn find(rows: &[Row], name: &str) -> Option<String> {
     rows.iter().find(|(names, _)| names.contains(&name)).map(|(_, advice)| advice.text())
 }
 
-/// Advice for a call of a function that does not exist.
+/// Advice on a call of a function that does not exist.
 pub(super) fn function(name: &str, arguments: usize) -> Option<String> {
     match (name, arguments) {
         ("arctan", 2) => Some(Is("atan2").text()),
@@ -374,7 +374,7 @@ pub(super) fn function(name: &str, arguments: usize) -> Option<String> {
     }
 }
 
-/// Advice for a call of a dtype of another language.
+/// Advice on a call of a dtype's name from another language.
 fn conversion(name: &str) -> Option<String> {
     let (_, advice) = DTYPES.iter().find(|(names, _)| names.contains(&name))?;
     Some(match advice {
@@ -385,35 +385,35 @@ fn conversion(name: &str) -> Option<String> {
     })
 }
 
-/// Advice for a name that is not bound.
+/// Advice on a name that is not bound.
 pub(super) fn name(name: &str) -> Option<String> {
     let module = || MODULES.contains(&name).then(|| "there are no modules: write `sqrt(x)`".to_owned());
     find(NAMES, name).or_else(module)
 }
 
-/// Advice for a word that another operand follows, as a keyword or a type would be.
+/// Advice on a word directly before an operand, where other languages have a keyword or a type.
 pub(super) fn before_operand(word: &str) -> Option<String> {
     let typed = || dtype(word).map(|_| "a binding has no type before its name: write `y = x * 2`".to_owned());
     find(STATEMENTS, word).or_else(typed)
 }
 
-/// Advice for a word between two operands.
+/// Advice on a word between two operands.
 pub(super) fn infix(word: &str) -> Option<String> {
     find(INFIXES, word)
 }
 
-/// Advice for a name in place of a dtype.
+/// Advice on a name in the position of a dtype.
 pub(super) fn dtype(name: &str) -> Option<String> {
     find(DTYPES, name)
 }
 
-/// Advice for a call of a function with a wrong number of arguments.
+/// Advice on a call with a wrong number of arguments.
 pub(super) fn arity(function: &str, arguments: usize) -> Option<&'static str> {
     let row = |(name, least, _): &&(&str, usize, &str)| *name == function && *least <= arguments;
     ARITIES.iter().find(row).map(|(.., advice)| *advice)
 }
 
-/// Advice for a name of an argument that a function with these names does not have.
+/// Advice on a named argument that a function with the arguments `known` does not have.
 pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<String> {
     let is_known = |advice: &Advice| !matches!(advice, Is(name) if !known.contains(name));
     let of_numbers = format!("nan{function}");
@@ -423,13 +423,13 @@ pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<Stri
     let rows = KEYWORDS.iter().filter(|(names, _)| names.contains(&name));
     let advice = rows.map(|(_, advice)| *advice).find(is_known)?;
     match advice {
-        // The following slips are about reductions.
+        // The following rows apply to reductions.
         Write(_) if !known.contains(&"axis") => None,
         advice => Some(advice.text()),
     }
 }
 
-/// Advice for a second argument of a reduction that is no axis.
+/// Advice on a second argument of a reduction that is not an axis.
 pub(super) fn second(function: &str, first: &str, second: &str) -> Option<String> {
     let (a, b) = (first, second);
     let whole = match function {
@@ -445,7 +445,7 @@ pub(super) fn second(function: &str, first: &str, second: &str) -> Option<String
     Some(format!("of two arrays it is `{whole}`"))
 }
 
-/// Advice for an integer instead of an argument that has a name.
+/// Advice on an integer in the position of an argument that must be named.
 pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<String> {
     match function {
         "max" | "min" => Some(format!(
@@ -457,7 +457,7 @@ pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<Stri
     }
 }
 
-/// Advice for an argument that is no literal, of a function that makes an array of numbers.
+/// Advice on an argument that is not a literal, of a function that generates an array.
 pub(super) fn generated(function: &str) -> &'static str {
     match function {
         "full" | "zeros" | "ones" => {
@@ -468,19 +468,19 @@ pub(super) fn generated(function: &str) -> &'static str {
     }
 }
 
-/// Whether a name is the absence of a value in other languages.
+/// Whether a name denotes the absence of a value in other languages.
 pub(super) fn is_none(name: &str) -> bool {
     matches!(name, "None" | "none" | "null" | "nil" | "NULL" | "nullptr")
 }
 
-/// Advice for text that ends in an operator of another language.
+/// Advice on a text that ends in an operator of another language.
 pub(super) fn operator(text: &str) -> Option<&'static str> {
-    // Longer ones first: `!==` ends in `==`.
+    // `!==` ends in `==`, so longer operators come first in the table.
     let row = |(ending, _): &&(&str, &str)| text.ends_with(ending);
     OPERATORS.iter().find(row).map(|(_, advice)| *advice)
 }
 
-/// Advice for a `.` between the text before it and the text after it.
+/// Advice on a `.`, given the text before and after it.
 pub(super) fn member(before: &str, after: &str) -> String {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let owner = &before[before.trim_end_matches(is_letter).len()..];
@@ -507,7 +507,7 @@ pub(super) fn member(before: &str, after: &str) -> String {
     }
 }
 
-/// Advice for an operator whose operands have the wrong dtypes.
+/// Advice on an operator whose operands have the wrong dtypes.
 pub(super) fn operands(operator: &str) -> Option<&'static str> {
     Some(match operator {
         "^" => "for a power, write `**`",
@@ -518,7 +518,7 @@ pub(super) fn operands(operator: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a token compares.
+/// Whether a token is a comparison operator.
 pub(super) fn compares(token: Token) -> bool {
     use Token::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
     matches!(token, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)

@@ -1,4 +1,4 @@
-//! A text with resolved names: the syntax tree, and what each name and call in it refers to.
+//! A text with resolved names: the syntax tree, and the object to which each name and call in it refers.
 
 use std::ops::Range;
 
@@ -7,28 +7,29 @@ use super::ast::{Ast, AstKind, Body};
 use super::call::Call;
 use crate::Op;
 
-/// The object that a node refers to.
+/// The object to which a node refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reference {
-    /// A literal or an operator, which refers to nothing else.
+    /// The node itself, for a literal or an operator.
     Itself,
-    /// A dtype, list, number or bool that its function takes as syntax; it has no value.
+    /// Nothing: a dtype, list, number or bool that a function takes as syntax, and that has no value.
     Syntax,
-    /// A parameter of the user-defined function.
+    /// A parameter of the user-defined function whose body contains the node.
     Parameter(u32),
-    /// An input or a binding, in their order.
+    /// The input or binding of this number, in the order of the text.
     Slot(u32),
-    /// A name that nothing in the text declares; one of a constant is the constant unless a value is given for it.
+    /// A name that the text does not declare. The name of a constant refers to the constant unless a value is given for
+    /// it.
     Free,
-    /// A constant, in the body of a user-defined function.
+    /// A constant, within the body of a user-defined function.
     Constant(Constant),
     Op(Op),
-    /// One of [`Source::calls`].
+    /// The element of [`Source::calls`] with this index.
     Call(u32),
     Function(Function),
 }
 
-/// A number with a name.
+/// A named constant of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constant {
     E,
@@ -44,18 +45,18 @@ impl Constant {
     }
 }
 
-/// A user-defined function, or a host function.
+/// A user-defined function or a host function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    /// A function of the same text.
+    /// The user-defined function of this number in the same text.
     Own(u32),
-    /// A function of a text of the library.
+    /// A user-defined function of the library: the number of its text, and its number in that text.
     Library { source: u32, def: u32 },
     /// A host function.
     Host { id: u32, arity: u32 },
 }
 
-/// The definition of a function.
+/// The definition of a user-defined function.
 #[derive(Clone, Debug)]
 pub(super) struct Def {
     pub(super) name: Span,
@@ -74,7 +75,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Whether an element of a result may depend on other elements of the operands than those at its place.
+    /// Whether an element of a result may depend on operands' elements at other indices than its own.
     pub(super) fn moves_elements(&self) -> bool {
         self.calls.iter().any(|call| !matches!(call, Call::Astype(_)))
             || self.ast.nodes().iter().any(|node| matches!(node.kind, AstKind::Index(_)))

@@ -1,6 +1,7 @@
 //! The parser of statements.
 //!
-//! A statement ends at the end of its line or at `;`, outside of parentheses and brackets; `return` is the last one.
+//! A statement ends at the end of a line or at `;`, outside of parentheses and brackets; `return` is the last
+//! statement.
 
 use super::Span;
 use super::ast::{Extent, Statement, Type};
@@ -14,7 +15,7 @@ use crate::DType;
 use crate::shape::MAX_RANK;
 
 impl Parser<'_> {
-    /// Reads the whole text.
+    /// Parses the whole text.
     pub(super) fn program(&mut self) -> Result<(), TextError> {
         loop {
             match self.peek()? {
@@ -81,7 +82,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is to mean something.
+    /// Parses a name that a statement defines.
     fn new_name(&mut self, what: &str) -> Result<Span, TextError> {
         match self.take()? {
             Some((Token::Name, span)) if DType::from_name(self.text(&span)).is_none() => Ok(span),
@@ -93,7 +94,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `name: type`, and what may follow it.
+    /// Parses `name: type`, and the value or the elements that may follow.
     fn typed(&mut self) -> Result<(), TextError> {
         let name = self.new_name("a name")?;
         self.take()?;
@@ -131,7 +132,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `dtype`, or `dtype[extent, …]`.
+    /// Parses a type: `dtype`, or `dtype[extent, …]`.
     fn ty(&mut self) -> Result<Type, TextError> {
         let (dtype, mut span) = match self.take()? {
             Some((Token::Name, span)) => match DType::from_name(self.text(&span)) {
@@ -189,7 +190,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `def name(parameter, …) = body`
+    /// Parses `def name(parameter, …) = body`.
     fn def(&mut self) -> Result<(), TextError> {
         self.take()?;
         let name = self.new_name("the name of a function")?;
@@ -221,7 +222,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `return result, …`
+    /// Parses `return result, …`.
     fn results(&mut self) -> Result<(), TextError> {
         self.take()?;
         loop {

@@ -1,18 +1,19 @@
-//! Suggestions ("did you mean"): the known name nearest to a misspelt one, by edit distance.
+//! Suggestions ("did you mean"): the known name that is closest to a misspelt one, by edit distance.
 //!
 //! The work is bounded by the number of candidates, whatever the length of the names.
 
-/// Names longer than this are not compared; no function or dtype has so long a name.
+/// The maximum length of names that are compared, in characters. No function or dtype has a longer one.
 const LONGEST: usize = 64;
 
 /// The maximum number of candidates that are compared.
 const MOST: usize = 1000;
 
-/// The candidate that `name` is most likely a misspelling of, if one is near.
+/// The candidate of which `name` is most likely a misspelling, if one is close.
 ///
-/// Near means that at most a third of the name's letters (one at least) are inserted, dropped, replaced or swapped
-/// with the adjacent letter; a swap counts a little less, and a change of case a fifth. Of equally near candidates the first is taken.
-/// Names over 64 characters have no suggestions, and of the candidates the first thousand count.
+/// A candidate is close if at most a third of the name's letters (but at least one) are inserted, deleted, replaced or
+/// swapped with the adjacent letter. A swap counts slightly less, and a change of case counts a fifth. Of equally close
+/// candidates the first one is returned. Names of more than 64 characters have no suggestions, and only the first
+/// thousand candidates are compared.
 ///
 /// ```
 /// use broadloom_core::text::nearest;
@@ -36,7 +37,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
             continue;
         }
         let cost = distance(&name, &letters);
-        // A name with every letter replaced (`x` for `y`) is another name, not a misspelling.
+        // If every letter were replaced (`x` for `y`), it would be another name, not a misspelling.
         if cost <= bound && cost < LETTER * name.len() {
             best = Some((cost, candidate));
             if cost == 0 {
@@ -47,10 +48,10 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, candidate)| candidate.to_owned())
 }
 
-/// The cost of an edit; swaps and changes of case cost less.
+/// The cost of inserting, deleting or replacing a letter. Swaps and changes of case cost less.
 const LETTER: usize = 5;
 
-/// The cost of the cheapest edits from `a` to `b`: insertions, deletions, substitutions, swaps of adjacent letters
+/// The minimum total cost of edits from `a` to `b`: insertions, deletions, substitutions, and swaps of adjacent letters
 /// ("optimal string alignment").
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;

@@ -1,4 +1,4 @@
-//! Rows of text against trees, rows of text against errors, and texts that are large or random.
+//! Tests of parsing: tables of texts with their trees, tables of texts with their errors, and large or random texts.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn parsed(text: &str) -> Result<Ast, TextError> {
     parse(text, &ParseOptions::default())
 }
 
-/// The tree as an s-expression; operators under the names of their functions.
+/// The tree of an expression as an s-expression, in which operators have the names of their functions.
 fn tree(text: &str) -> String {
     let ast = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let body = ast.expression().unwrap_or_else(|| panic!("{text} is no expression"));
@@ -41,7 +41,7 @@ fn tree(text: &str) -> String {
     done.pop().unwrap_or_default()
 }
 
-/// A text, and its tree with the operators as functions.
+/// Texts, and their trees as printed by [`tree`].
 const TREES: &[(&str, &str)] = &[
     // literals
     ("x", "x"),
@@ -71,7 +71,7 @@ const TREES: &[(&str, &str)] = &[
     ("0x1.8p-3", "0.1875"),
     ("0x.8P+1", "1.0"),
     ("0xep0", "14.0"),
-    // signs belong to numbers, but not under a power
+    // a sign belongs to the number, but not below a power
     ("-128", "-128"),
     ("- 128", "-128"),
     ("+1.5", "1.5"),
@@ -126,7 +126,7 @@ const TREES: &[(&str, &str)] = &[
     ("reshape(x, [2, -1])", "(reshape x [2, -1])"),
     ("reshape(x, [])", "(reshape x [])"),
     ("f(x, [1,], 2)", "(f x [1] 2)"),
-    // arguments with names, and lists in parentheses
+    // named arguments, and lists in parentheses
     ("sum(x, axis=0)", "(sum x axis=0)"),
     ("f(x, k = -1, on=true, to=float32,)", "(f x k=-1 on=true to=<float32>)"),
     ("f(a=g(b=x, c), d)", "(f a=(g b=x c) d)"),
@@ -154,7 +154,7 @@ const TREES: &[(&str, &str)] = &[
     ("int64(- 9223372036854775808)", "-9223372036854775808:int64"),
     ("float16(nan(0x7e01))", "NaN:float16"),
     ("nan(0x7ff8000000000001)", "NaN"),
-    // white space, and other characters
+    // white space, line ends and comments
     ("f(a,\n  b # the second\n)", "(f a b)"),
     ("\n# before\n;; a + b # after\n;\n", "(add a b)"),
     ("(a\n+ b)", "(add a b)"),
@@ -167,7 +167,7 @@ fn trees() {
     }
 }
 
-/// A text, the part of it under the span ("" at the end), a part of the message, a part of the help.
+/// Texts, each with the text under the error's span ("" at the end), a part of the message, and a part of the help.
 const ERRORS: &[(&str, &str, &str, &str)] = &[
     ("", "", "found the end of the text, expected an expression", ""),
     ("  ", "", "found the end of the text, expected an expression", ""),
@@ -390,7 +390,7 @@ fn floats_are_rounded_to_nearest_even() {
         let AstKind::Float(value) = ast.nodes()[0].kind else { panic!("{text}") };
         assert_eq!(value.to_bits(), *bits, "{text}: {value:e}");
     }
-    // Halfway between 1 and its successor, exactly and a little more than so after a thousand digits.
+    // The number halfway between 1 and its successor, exactly, and slightly more than that after a thousand digits.
     let halfway = "1.00000000000000011102230246251565404236316680908203125";
     let zeros = "0".repeat(1000);
     for (text, value) in [
@@ -467,7 +467,7 @@ fn large_texts() {
         ),
         ("(".repeat(3 * n), Err((1 << 21..(1 << 21) + 1, "the expression nests more than 2097152 deep"))),
     ];
-    // A stack on which recursion would not get far, with or without optimisation.
+    // A small stack, on which recursion would overflow, with or without optimisation.
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let work = move || {
         let ast = parse(&("-(".repeat(n / 10) + "x" + &")".repeat(n / 10)), &options);
@@ -496,7 +496,8 @@ impl Random {
     }
 }
 
-/// Checks what holds for any text: no panic, spans inside the text on character boundaries, a well-formed tree.
+/// Checks properties that hold for any text: no panic, spans inside the text on character boundaries, a well-formed
+/// tree.
 fn check(text: &str) {
     let inside = |span: &Span| text.get(span.start as usize..span.end as usize).is_some();
     match parsed(text) {
@@ -645,7 +646,7 @@ fn nearest_names() {
     assert_eq!(nearest("sin", [&*long, ""].into_iter()), None);
 }
 
-/// Messages quote the text, comments in it included, and a terminal obeys none of it.
+/// Messages quote the text, including comments in it, and contain no characters that a terminal would interpret.
 #[test]
 fn quoted_text_is_escaped() {
     let comment = "#\u{1b}[2J\u{202e}\r\n";

@@ -1,4 +1,4 @@
-//! Sums, differences, products and what is made of them.
+//! Sums, differences, products, and functions composed of them.
 
 use crate::dtype::{Float, Num, f16};
 use crate::functions::compare::magnitude;
@@ -69,10 +69,11 @@ impl Ternary<f16> for Fma {
 declare_half_path!(Short: Fma);
 
 impl HalfTernary for Fma {
-    /// The sum rounded to odd, from which the rounding to float16 is as good as one; see `to_odd`.
+    /// The float32 sum rounded to odd. Rounding it to float16 gives the correctly rounded result; see `to_odd`.
     ///
-    /// Products of float16 are exact in float32: 22 bits, none below 2^-48. What is lost of the sum is exact too (D. Knuth,
-    /// The Art of Computer Programming, volume 2, 4.2.2, theorem B), as nothing overflows or underflows.
+    /// The product of two float16 is exact in float32: it has at most 22 bits and is a multiple of 2^-48. The rounding
+    /// error of the sum is exact as well, since nothing overflows or underflows (D. Knuth, The Art of Computer
+    /// Programming, volume 2, 4.2.2, theorem B).
     #[inline(always)]
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32> {
         let product = o.mul(x1, x2);
@@ -81,12 +82,13 @@ impl HalfTernary for Fma {
         let of_product = o.sub(sum, of_x3);
         let (lost_x3, lost_product) = (o.sub(x3, of_x3), o.sub(product, of_product));
         let lost = o.add(lost_x3, lost_product);
-        // Infinite and NaN sums do not change: their rounding error is NaN, which is not above or below 0.
+        // Infinite and NaN sums are left unchanged: their rounding error is NaN, which is neither above nor below 0.
         let (above, below) = (o.cmp(Cmp::Gt, lost, zero), o.cmp(Cmp::Lt, lost, zero));
         let is_inexact = o.mask_or::<f32>(above, below);
         let is_inexact = o.mask_resize::<f32, u32>(is_inexact);
-        // The exact sum is between two adjacent floats: this one, and the one of greater or less magnitude, depending on whether the lost part has
-        // its sign. Of these bits and the ones before or after them, the odd ones are wanted.
+        // The exact sum lies between two adjacent floats: `sum` and, depending on whether the rounding error has the
+        // sign of the sum, the next float of larger or smaller magnitude. Of the two, the one with odd bits is
+        // selected.
         let (bits, lost) = (o.bits::<f32>(sum), o.bits::<f32>(lost));
         let signs = o.xor(bits, lost);
         let is_opposite = o.shr_const(signs, 31);
@@ -116,8 +118,9 @@ impl<T: Float> Unary<T> for Reciprocal {
 
 impl<T: Float> Unary<T> for Sqrt {
     type Out = T;
-    /// With the canonical NaN, which takes no time beside a square root: LLVM takes any NaN for any other where a selection
-    /// by `isnan(√x)` follows, so that the loops of executors can't be left to put it there. Of the bits it knows nothing.
+    /// The square root, with NaN results made canonical here, on the bits, which takes no time beside the root. LLVM
+    /// would remove a selection by `isnan(√x)` in the executors' loops, because it does not distinguish NaNs; bits it
+    /// leaves alone.
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
         let root = o.sqrt(x);

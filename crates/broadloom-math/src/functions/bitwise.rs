@@ -1,4 +1,4 @@
-//! Bitwise and logical functions, of integers and of bool, and shifts.
+//! Bitwise and logical functions of integers and bools, and shifts.
 
 use crate::dtype::{Elem, Int};
 use crate::functions::function;
@@ -11,19 +11,19 @@ function! {
     BitwiseOr
     /// x1 ^ x2
     BitwiseXor
-    /// Each bit of x inverted; not, for bool
+    /// Each bit of x inverted; logical negation for bool
     BitwiseInvert
-    /// x1 · 2^x2 in the bits that the dtype has; 0 for a count outside the width
+    /// x1 · 2^x2, truncated to the width of the dtype; 0 for a count outside the width
     BitwiseLeftShift
-    /// ⌊x1 / 2^x2⌋; for a count outside the width 0, or −1 for a negative x1
+    /// ⌊x1 / 2^x2⌋; a count outside the width gives 0, or −1 for a negative x1
     BitwiseRightShift
-    /// Both
+    /// x1 and x2
     LogicalAnd
-    /// Either
+    /// x1 or x2
     LogicalOr
-    /// One but not both
+    /// x1 or x2, but not both
     LogicalXor
-    /// Not
+    /// Logical negation of x
     LogicalNot
 }
 
@@ -88,10 +88,10 @@ impl Unary<bool> for LogicalNot {
     }
 }
 
-/// Whether a count is in 0…width−1.
+/// Whether a shift count is in 0…width−1.
 #[inline(always)]
 fn in_width<O: Ops, T: Int>(o: &mut O, count: O::V<T>) -> O::M<T> {
-    // A count is in range exactly where no bit at or above log2(width) is set.
+    // A count is in range if and only if no bit at or above log2(width) is set.
     let high = o.splat(T::wrap(-(T::WIDTH as i128)));
     let high = o.and(count, high);
     let zero = o.splat(T::ZERO);
@@ -120,7 +120,7 @@ impl<T: Int> Binary<T> for BitwiseRightShift {
     }
 }
 
-/// `a` where a bool value is true, else `b`.
+/// Selects `a` where a bool value is true, else `b`.
 #[inline(always)]
 pub(crate) fn choose<O: Ops, T: Elem>(o: &mut O, condition: O::V<bool>, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     let m = o.truth::<T>(condition);

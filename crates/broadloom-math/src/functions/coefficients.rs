@@ -1,8 +1,8 @@
 //! Constants of the transcendental functions. Made by `scripts/coefficients.py` (mpmath); not edited by hand.
 //!
-//! A polynomial's coefficients stand lowest power first. `FULL` is for float64 results, `SHORT` for float64
-//! arithmetic behind a float32 or float16 result, `SINGLE` for float32 arithmetic. Bounds are of the rounded
-//! coefficients, before any rounding in the evaluation.
+//! The coefficients of a polynomial are listed lowest power first. `FULL` tables are for float64 results, `SHORT`
+//! tables for float64 arithmetic whose result is rounded to float32 or float16, `SINGLE` tables for float32 arithmetic.
+//! The error bounds hold for the rounded coefficients and leave out the rounding errors of the evaluation.
 #![expect(clippy::approx_constant, reason = "they are what they look like, to the digits that count")]
 
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-61.60 of the result.
@@ -429,16 +429,16 @@ pub const ERF_SLOPE: f64 = 0.1283791670955126;
 /// 2/√π − 1 as float32.
 pub const ERF_SLOPE_SINGLE: f32 = 0.12837917;
 
-/// Where log2 of erfc is a float32.
+/// The argument around which log2(erfc(x)) is approximated; its value there is close to a float32.
 pub const ERFC_LOG_POINT: f32 = 0.9135742;
 
-/// log2 of erfc at [`ERFC_LOG_POINT`], which differs from it by 2^-29.
+/// log2(erfc(x)) at [`ERFC_LOG_POINT`] as a float32, which differs from the exact value by 2^-29.
 pub const ERFC_LOG_THERE: f32 = -2.3484201;
 
-/// Where erfc(x)·exp(x²)·(1 + x) as a function of 1/(1 + x) is a float32.
+/// The value of 1/(1 + x) around which erfc(x)·exp(x²)·(1 + x) is approximated; the product there is close to a float32.
 pub const ERFC_SINGLE_POINT: f32 = 0.30078125;
 
-/// That function at [`ERFC_SINGLE_POINT`], which differs from it by 2^-31.
+/// erfc(x)·exp(x²)·(1 + x) at [`ERFC_SINGLE_POINT`] as a float32, which differs from the exact value by 2^-31.
 pub const ERFC_SINGLE_THERE: f32 = 0.7468997;
 
 /// exp(4)·erfc(2).

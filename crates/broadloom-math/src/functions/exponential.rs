@@ -1,8 +1,7 @@
-//! exp, exp2 and expm1, and the reduction that they share with the hyperbolic functions.
+//! exp, exp2 and expm1, and the argument reduction that they share with the hyperbolic functions.
 //!
-//! With x = n·ln 2 + r, r is carried to about 2^−100, so that what is
-//! left to round are terms of at most r²/2 beside 1. Source: the argument reduction of W. J. Cody and W. Waite (1980)
-//! with fused products.
+//! In x = n·ln 2 + r, r has an error of about 2^−100, so that only terms of at most r²/2 are rounded before they are
+//! added to 1. Source: the argument reduction of W. J. Cody and W. Waite (1980), with fused multiply-adds.
 
 use crate::dtype::f16;
 use crate::functions::coefficients::{
@@ -23,7 +22,7 @@ function! {
 }
 
 through_float64!(unary_with_single Exp2 exp2 single::exp2; ExpM1 expm1 single::expm1;);
-// It rounds to float16 by itself.
+// The float16 instance of exp rounds its own result, without a conversion.
 declare_half_path!(Own: Exp);
 
 impl Unary<f64> for Exp {
@@ -50,9 +49,10 @@ impl Unary<f32> for Exp {
     }
 }
 
-/// Multiples of ln 2 taken out of `x`: x = n·ln 2 + r.hi + r.lo, |r| at most ln 2 / 2 and a little.
+/// A reduced argument: x = n·ln 2 + r.hi + r.lo, where |r| is at most slightly above ln 2 / 2.
 ///
-/// The first difference is exact: for n = 0 it is x, else both lie on a grid of 2^−54 or coarser and it is below 1/2.
+/// The subtraction x − n·LN2_DD[0] is exact: for n = 0 the difference is x; otherwise both terms are multiples of 2^−54
+/// and the difference is below 1/2.
 pub(crate) struct Reduced<O: Ops> {
     pub n: O::V<f64>,
     pub r: Sum<O>,
@@ -66,15 +66,15 @@ pub(crate) fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Reduced<O
     let r = o.fma_c(n, -LN2_DD[0], x);
     let lo = o.mul_c(n, -LN2_DD[1]);
     if P::FULL {
-        // Where r is the smaller it is a multiple of lo's last place still.
+        // If r is smaller in magnitude than lo, it is still a multiple of lo's last place, as `fast_two_sum` requires.
         let r = o.fast_two_sum(r, lo);
         return Reduced { n, r };
     }
     Reduced { n, r: Sum { hi: r, lo } }
 }
 
-/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−58; the low part of r, up to 2^−40, counts in full
-/// precision alone.
+/// exp(r.hi + r.lo) as a sum of two doubles, whose low part has an error of about 2^−58. The low part of r, which is at
+/// most 2^−40, is used in full precision only.
 #[inline(always)]
 pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let q = o.polynomial(r.hi, P::pick(&EXP_FULL, &EXP_NEAR, &EXP_SHORT));
@@ -86,13 +86,14 @@ pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<
     }
     let y = o.fast_two_sum(one, r.hi);
     let lo = o.fma::<f64>(square, q, y.lo);
-    // e^(hi + lo) = e^hi + lo·e^hi, but for lo²/2.
+    // e^(hi + lo) ≈ e^hi + lo·e^hi; the neglected term is lo²/2.
     let sum = o.add::<f64>(y.hi, lo);
     let lo = o.fma::<f64>(r.lo, sum, lo);
     Sum { hi: y.hi, lo }
 }
 
-/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−61: r²/2 is exact as well.
+/// exp(r.hi + r.lo) as a sum of two doubles, whose low part has an error of about 2^−61, because the term r²/2 is exact
+/// as well.
 #[inline(always)]
 pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let q = o.polynomial(r.hi, &EXP_FULL[1..]);
@@ -111,10 +112,10 @@ pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     o.fast_two_sum(y.hi, lo)
 }
 
-// The callers of `EXP_FULL[1..]` and `COSH_FULL[1..]` put these in exactly.
+// Users of `EXP_FULL[1..]` and `COSH_FULL[1..]` add the term r²/2, whose coefficient these slices leave out, exactly.
 const _: () = assert!(EXP_FULL[0] == 0.5 && COSH_FULL[0] == 0.5);
 
-/// The bounds beyond which the result is 0 or infinite anyway.
+/// Clamps x to bounds beyond which the result is 0 or infinite.
 #[inline(always)]
 fn clamp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let (lo, hi) = if P::FULL { (-746.0, 710.0) } else { (-200.0, 200.0) };
@@ -138,7 +139,7 @@ pub(crate) fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let x = o.at_least(x, lo);
     let n = o.add_c(x, MAGIC);
     let n = o.add_c(n, -MAGIC);
-    // Exact; and 0 for an integer, so that its power is exact.
+    // The difference is exact. It is 0 for an integer x, whose power is therefore exact.
     let fraction = o.sub::<f64>(x, n);
     let r = if P::FULL {
         let fraction = o.just(fraction);
@@ -152,7 +153,7 @@ pub(crate) fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     scale::<O, P>(o, y, n)
 }
 
-/// cosh(r) − 1 and sinh(r) − r of a reduced argument's high part.
+/// cosh(r) − 1 and sinh(r) − r, for the high part r of a reduced argument.
 #[inline(always)]
 pub(crate) fn even_and_odd<O: Ops, P: Precision>(o: &mut O, r: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let u = o.mul::<f64>(r, r);
@@ -164,7 +165,7 @@ pub(crate) fn even_and_odd<O: Ops, P: Precision>(o: &mut O, r: O::V<f64>) -> (O:
     (even, odd)
 }
 
-/// 2^−(n·times), down to 2^−200, where it no longer counts beside 1.
+/// 2^−(n·times), clamped from below at 2^−200, which is negligible beside 1.
 #[inline(always)]
 pub(crate) fn reciprocal_power<O: Ops>(o: &mut O, n: O::V<f64>, times: f64) -> O::V<f64> {
     let exponent = o.mul_c(n, -times);
@@ -188,7 +189,7 @@ pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
         let one = o.constant(1.0);
         let minus_q = o.neg::<f64>(q);
         let h = o.two_sum(one, minus_q);
-        // r²/2 may be a large part of the result, so it is exact as well.
+        // r²/2 may be a large part of the result, so it is added exactly as well.
         let half = o.mul_c(r.hi, 0.5);
         let square = o.two_product(half, r.hi);
         let y = o.fast_two_sum(h.hi, r.hi);
@@ -212,6 +213,6 @@ pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
         o.add::<f64>(y, tail)
     };
     let y = scale::<O, P>(o, y, n);
-    // The sign is that of x, of a zero too.
+    // The result has the sign of x, also if it is zero.
     o.with_sign(y, sign)
 }

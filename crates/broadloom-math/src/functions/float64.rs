@@ -1,29 +1,29 @@
-//! float64 arithmetic for the transcendental functions: shorthands, polynomials, double-doubles, and the way in and
-//! out for the other float types.
+//! float64 arithmetic for the transcendental functions: shorthands, polynomials, double-doubles, and conversions from
+//! and to the other float types.
 //!
-//! An unevaluated sum [`Sum`] of two doubles holds more digits than one. The error-free transformations are exact where
-//! their operands are as ordered as they ask.
-//! Sources: T. J. Dekker (1971) and D. E. Knuth (TAOCP 2, 4.2.2) for the transformations.
+//! A [`Sum`] is an unevaluated sum of two doubles (a double-double). The error-free transformations are exact if their
+//! operands are ordered as each of them requires. Sources: T. J. Dekker (1971) and D. E. Knuth (TAOCP 2, 4.2.2) for the
+//! transformations.
 
 use crate::dtype::Float;
 use crate::ops::{Cmp, Ops};
 
 /// The precision of a float64 evaluation.
 pub(crate) trait Precision {
-    /// Whether rounding errors are carried along, for a float64 result. If not, the result is rounded to float32 or
-    /// float16, and 2^−33 is enough.
+    /// Whether rounding errors are carried along, as float64 results need. Otherwise the result is rounded to float32
+    /// or float16, and an error of 2^−33 is small enough.
     const FULL: bool;
 
-    /// The coefficients for this precision.
+    /// Selects the coefficients for this precision.
     fn pick(full: &'static [f64], near: &'static [f64], short: &'static [f64]) -> &'static [f64];
 }
 
-/// For float64 results.
+/// Full precision: for float64 results.
 pub(crate) struct Full;
-/// For the nearest float32, where what is too near to a tie is computed again in full precision: as short, with
-/// polynomials to 2^−45.
+/// For correctly rounded float32 results: evaluates like [`Short`], with polynomials to 2^−45. Results that are too
+/// close to a tie are recomputed in full precision.
 pub(crate) struct Near;
-/// For float32 and float16 results.
+/// Short precision: for float32 and float16 results.
 pub(crate) struct Short;
 
 impl Precision for Full {
@@ -62,7 +62,7 @@ impl<O: Ops> Clone for Sum<O> {
 }
 impl<O: Ops> Copy for Sum<O> {}
 
-/// Shorthands over any instance: float64 operands, constants as plain numbers.
+/// Shorthands for float64 arithmetic over any instance of [`Ops`], with constants given as plain numbers.
 pub(crate) trait Float64: Ops {
     #[inline(always)]
     fn constant(&mut self, x: f64) -> Self::V<f64> {
@@ -111,14 +111,14 @@ pub(crate) trait Float64: Ops {
         self.fma::<f64>(a, b, c)
     }
 
-    /// The magnitude.
+    /// The magnitude of `x`.
     #[inline(always)]
     fn abs(&mut self, x: Self::V<f64>) -> Self::V<f64> {
         let bits = super::compare::magnitude::<Self, f64>(self, x);
         self.of_bits::<f64>(bits)
     }
 
-    /// The sign bit alone.
+    /// The sign bit of `x`; the other bits are 0.
     #[inline(always)]
     fn sign_of(&mut self, x: Self::V<f64>) -> Self::V<u64> {
         let bits = self.bits::<f64>(x);
@@ -126,7 +126,7 @@ pub(crate) trait Float64: Ops {
         self.and::<u64>(bits, mask)
     }
 
-    /// `x` with its sign bit flipped where `sign` has one.
+    /// Flips the sign bit of `x` where that of `sign` is set.
     #[inline(always)]
     fn flip(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
         let bits = self.bits::<f64>(x);
@@ -134,7 +134,7 @@ pub(crate) trait Float64: Ops {
         self.of_bits::<f64>(bits)
     }
 
-    /// `x` with its sign bit set where `sign` has one.
+    /// Sets the sign bit of `x` where that of `sign` is set.
     #[inline(always)]
     fn with_sign(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
         let bits = self.bits::<f64>(x);
@@ -149,14 +149,14 @@ pub(crate) trait Float64: Ops {
         self.cmp::<f64>(how, x, c)
     }
 
-    /// `c` where the mask holds, else `x`.
+    /// Selects `c` where the mask is true, else `x`.
     #[inline(always)]
     fn put(&mut self, m: Self::M<f64>, c: f64, x: Self::V<f64>) -> Self::V<f64> {
         let c = self.splat(c);
         self.select::<f64>(m, c, x)
     }
 
-    /// At most `c`; NaN stays.
+    /// The minimum of `x` and `c`; NaN if `x` is NaN.
     #[inline(always)]
     fn at_most(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
         let c = self.splat(c);
@@ -164,7 +164,7 @@ pub(crate) trait Float64: Ops {
         self.select::<f64>(above, c, x)
     }
 
-    /// At least `c`; NaN stays.
+    /// The maximum of `x` and `c`; NaN if `x` is NaN.
     #[inline(always)]
     fn at_least(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
         let below = self.is(x, Cmp::Lt, c);
@@ -177,13 +177,13 @@ pub(crate) trait Float64: Ops {
         polynomial::<Self, f64>(self, x, coefficients)
     }
 
-    /// A double as a sum.
+    /// The double `hi` as a sum, with 0 as its low part.
     #[inline(always)]
     fn just(&mut self, hi: Self::V<f64>) -> Sum<Self> {
         Sum { hi, lo: self.splat(0.0) }
     }
 
-    /// `a + b` exactly, where `|a| ≥ |b|`, or `a` is 0 or a multiple of `b`'s last place.
+    /// `a + b` exactly, if `|a| ≥ |b|`, or if `a` is 0 or a multiple of `b`'s last place.
     #[inline(always)]
     fn fast_two_sum(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
         let hi = self.add::<f64>(a, b);
@@ -204,7 +204,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi, lo }
     }
 
-    /// `a · b` exactly, but for underflow.
+    /// `a · b` exactly, unless the error term underflows.
     #[inline(always)]
     fn two_product(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
         let hi = self.mul::<f64>(a, b);
@@ -213,7 +213,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi, lo }
     }
 
-    /// `x · c` for a constant double-double, to about 2^−104.
+    /// `x · c` for a constant double-double, with a relative error of about 2^−104.
     #[inline(always)]
     fn sum_mul_c(&mut self, x: Sum<Self>, c: [f64; 2]) -> Sum<Self> {
         let head = self.splat(c[0]);
@@ -223,7 +223,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi: product.hi, lo }
     }
 
-    /// `a · b` of two sums, to about 2^−102.
+    /// `a · b` of two sums, with a relative error of about 2^−102.
     #[inline(always)]
     fn sum_mul(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
         let product = self.two_product(a.hi, b.hi);
@@ -232,7 +232,8 @@ pub(crate) trait Float64: Ops {
         Sum { hi: product.hi, lo }
     }
 
-    /// `a / b` of two sums, to about 2^−100, for quotients and divisors far from under- and overflow.
+    /// `a / b` of two sums, with a relative error of about 2^−100, if quotient and divisor are far from overflow and
+    /// underflow.
     #[inline(always)]
     fn sum_div(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
         let one = self.splat(1.0);
@@ -254,10 +255,11 @@ pub(crate) trait Float64: Ops {
 
 impl<O: Ops> Float64 for O {}
 
-/// The polynomial with these coefficients, lowest power first.
+/// Evaluates the polynomial with these coefficients, lowest power first.
 ///
-/// Four adjacent coefficients at a time and then by x⁴ (G. Estrin's scheme, truncated): two products more than W. G. Horner's,
-/// and a chain of dependent operations a third as long, whose latency limits a loop over few lanes.
+/// Groups of four adjacent coefficients are evaluated first and then combined by powers of x⁴ (G. Estrin's scheme,
+/// truncated). This takes two products more than W. G. Horner's scheme, but the chain of dependent operations is a
+/// third as long; its latency limits a loop over few lanes.
 #[inline(always)]
 pub(crate) fn polynomial<O: Ops, T: Float>(o: &mut O, x: O::V<T>, coefficients: &'static [T]) -> O::V<T> {
     let n = coefficients.len();
@@ -297,13 +299,13 @@ fn pair<O: Ops, T: Float>(o: &mut O, x: O::V<T>, a: T, b: Option<T>) -> O::V<T> 
     }
 }
 
-/// 1.5 · 2^52: added to a number below 2^51 it leaves the nearest integer in the low bits.
+/// 1.5 · 2^52. Adding it to a number of magnitude below 2^51 leaves the nearest integer in the low bits.
 pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// [`MAGIC`] plus the exponent's bias, so that the low bits are the exponent field of a power of two.
+/// [`MAGIC`] plus the exponent bias. Adding it to an integer k leaves the exponent field of 2^k in the low bits.
 pub(crate) const MAGIC_EXPONENT: f64 = MAGIC + 1023.0;
 
-/// 2^k, from k + [`MAGIC_EXPONENT`] with −1022 ≤ k ≤ 1023.
+/// 2^k for −1022 ≤ k ≤ 1023, given k + [`MAGIC_EXPONENT`].
 #[inline(always)]
 pub(crate) fn power_of_two<O: Ops>(o: &mut O, magic: O::V<f64>) -> O::V<f64> {
     let bits = o.bits::<f64>(magic);
@@ -311,15 +313,15 @@ pub(crate) fn power_of_two<O: Ops>(o: &mut O, magic: O::V<f64>) -> O::V<f64> {
     o.of_bits::<f64>(bits)
 }
 
-/// 2^n for an integral `n` of −2000 to 2000, as two factors, since it may be no double; one in short precision, where
-/// n is small.
+/// 2^n for an integer `n` from −2000 to 2000, as a product of two factors, since 2^n itself may not be a double. In
+/// short precision, where |n| is small, one factor is enough.
 #[inline(always)]
 fn factors<O: Ops, P: Precision>(o: &mut O, n: O::V<f64>) -> (O::V<f64>, Option<O::V<f64>>) {
     if !P::FULL {
         let magic = o.add_c(n, MAGIC_EXPONENT);
         return (power_of_two(o, magic), None);
     }
-    // n + 2046 in the low bits: its halves are exponent fields.
+    // The low bits hold n + 2046. Each half of that number is the exponent field of one factor.
     let both = o.add_c(n, MAGIC + 2046.0);
     let both = o.bits::<f64>(both);
     let first = o.shr_const::<u64>(both, 1);
@@ -340,7 +342,7 @@ pub(crate) fn scale<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>, n: O::V<f64>)
     }
 }
 
-/// Both parts of a sum times 2^n.
+/// Multiplies both parts of a sum by 2^n.
 #[inline(always)]
 pub(crate) fn scale_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, n: O::V<f64>) -> Sum<O> {
     let (first, second) = factors::<O, P>(o, n);
@@ -351,21 +353,21 @@ pub(crate) fn scale_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, n: O::V<f64>
     }
 }
 
-/// The value as float64.
+/// Converts a value to float64.
 #[inline(always)]
 pub(crate) fn to_work<O: Ops, T: Float>(o: &mut O, x: O::V<T>) -> O::V<f64> {
     o.float_resize::<T, f64>(x)
 }
 
-/// The float64 rounded to the type.
+/// Rounds a float64 to the float type `T`.
 #[inline(always)]
 pub(crate) fn from_work<O: Ops, T: Float>(o: &mut O, x: O::V<f64>) -> O::V<T> {
     o.float_resize::<f64, T>(x)
 }
 
-/// Implements a function for the three float types from `fn name<O, P>(o, x…) -> y` in float64: in full precision for
-/// float64, in short precision and rounded once for the others. Where another function is named after it (`…_with_single`),
-/// float32 takes that one, which computes in float32 (`single`).
+/// Implements a function for the three float types from its float64 definition, `fn name<O, P>(o, x…) -> y`: in full
+/// precision for float64, in short precision and rounded once for the others. In the `…_with_single` forms, a second
+/// function is named for float32, which computes in float32 arithmetic (module `single`).
 macro_rules! through_float64 {
     (unary $($name:ident $core:ident;)*) => {$(
         $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);
@@ -424,7 +426,7 @@ macro_rules! through_float64 {
         $crate::functions::float64::through_float64!(@binary_half $name $core);
         $crate::functions::float64::through_float64!(@binary_own $name f32 $single);
     )*};
-    // A function of its own for each type, of float64 for float16.
+    // A separate function for each type; the one for float16 computes in float64.
     (binary_each $($name:ident $half:ident $single:path, $double:path;)*) => {$(
         $crate::functions::float64::through_float64!(@binary_half $name $half);
         $crate::functions::float64::through_float64!(@binary_own $name f32 $single);

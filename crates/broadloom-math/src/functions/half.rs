@@ -1,85 +1,85 @@
-//! float16 ↔ float32: the two primitives, and their definition by integer arithmetic over the others.
+//! Conversions between float16 and float32: the two primitives, and their definition by integer arithmetic.
 //!
-//! The conversions are exact for subnormals, infinities and NaNs (a NaN stays one, its sign kept); back to float16 they
-//! round once to nearest even.
-//! Source: the magic-number conversions described by F. Giesen, "Half to float done quick" (2012).
+//! The conversions are exact for subnormals and infinities, and a NaN stays a NaN of the same sign; the conversion to
+//! float16 rounds once to nearest even. Source: the magic-number conversions described by F. Giesen, "Half to float
+//! done quick" (2012).
 
 use crate::dtype::{Elem, Real, f16};
 use crate::ops::{CastTo, Cmp, Ops};
 
-/// The way in which loops over float16 run a function, where the target converts several elements at a time. Every function of float16
-/// declares it, so that none falls to a slow loop unnoticed: a path of the table [`half_path`].
+/// How loops over float16 run a function on targets that convert several elements at a time. Every function declares
+/// one of the types in [`half_path`], so that none gets a slow loop unnoticed.
 pub trait HalfPath {
-    /// One of [`half_path`].
+    /// The path, one of the types in [`half_path`].
     type Path;
 }
 
-/// The paths of [`HalfPath`].
+/// The values of [`HalfPath::Path`].
 pub mod half_path {
-    /// A few primitives between the conversions ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary),
-    /// [`HalfTernary`](super::HalfTernary)): computed a vector at a time, widened and narrowed in registers.
+    /// For functions of a few primitives ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary),
+    /// [`HalfTernary`](super::HalfTernary)): computed one vector at a time, with the conversions in registers.
     #[derive(Clone, Copy, Debug)]
     pub enum Short {}
-    /// A path through float32 whose result is bool, and is not narrowed.
+    /// For functions that compare in float32: the bool result needs no conversion back.
     #[derive(Clone, Copy, Debug)]
     pub enum Comparison {}
-    /// Many primitives between the conversions: computed over parts of a tile, which are float32 in the L1 cache.
+    /// For functions of many primitives: computed over sections of a tile, which are kept as float32 in the L1 cache.
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
-    /// No conversions: the function acts on the bits or rounds by itself, its loops are written by hand, or it takes no
-    /// float16.
+    /// For functions without conversions: they operate on the bits, round their own results, have hand-written loops,
+    /// or have no float16 instance.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }
 
-/// The part of a function of float16 between conversions: from its widened operand to its result before the rounding.
-/// Where a target converts by itself, its loops call this and leave the conversions to it.
+/// The computation of a float16 function between its conversions: from the widened operand to the result before
+/// rounding. Loops for targets with conversion instructions call this and convert by themselves.
 pub trait HalfUnary {
-    /// The float32 that, rounded to float16, is the result.
+    /// The float32 value that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32>;
 }
 
-/// A function of two float16 operands between conversions, as [`HalfUnary`].
+/// The computation of a function of two float16 operands between its conversions, like [`HalfUnary`].
 pub trait HalfBinary {
-    /// float32, which is rounded to float16; or bool, which is the result.
+    /// The type of the value: float32, which is rounded to float16, or bool, which is the result.
     type Wide: Elem;
-    /// The result, or the float32 that it is rounded from.
+    /// The result, or the float32 value that is rounded to it.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<Self::Wide>;
 }
 
-/// A function of three float16 operands between conversions, as [`HalfUnary`].
+/// The computation of a function of three float16 operands between its conversions, like [`HalfUnary`].
 pub trait HalfTernary {
-    /// The float32 that, rounded to float16, is the result.
+    /// The float32 value that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32>;
 }
 
-/// A conversion to float16 up to its last step.
+/// A conversion to float16, without its final rounding from float32.
 pub trait IntoHalf: CastTo<f16> {
-    /// The float32 that, rounded to float16, is the result.
+    /// The float32 value that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<f32>;
 }
 
-/// float32 with the value of `x`.
+/// Converts `x` to float32, exactly.
 #[inline(always)]
 pub(crate) fn widen<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     o.half_to_float(x)
 }
 
-/// `x` rounded to float16.
+/// Rounds `x` to float16.
 #[inline(always)]
 pub(crate) fn narrow<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     o.float_to_half(x)
 }
 
-/// `x` rounded once to float16, by way of [`to_odd`].
+/// Rounds `x` to float16 once, by way of [`to_odd`].
 #[inline(always)]
 pub(crate) fn narrow_f64<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f16> {
     let x = to_odd(o, x);
     narrow(o, x)
 }
 
-/// `x` in float32 with rounding to odd, from which a second rounding to float16 is as good as one
-/// (24 ≥ 11 + 2 bits; Boldo and Melquiond, "When double rounding is odd", 2005).
+/// Converts `x` to float32 with rounding to odd. Rounding that to float16 gives the same result as rounding `x`
+/// directly (24 ≥ 11 + 2 bits; Boldo and Melquiond, "When double rounding is odd", 2005).
 #[inline(always)]
 pub(crate) fn to_odd<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f32> {
     let nearest = o.float_resize::<f64, f32>(x);
@@ -94,7 +94,7 @@ pub(crate) fn to_odd<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f32> {
     let too_large = o.mask_resize::<u64, u32>(too_large);
     let below = o.sub(nearest, one);
     let toward_zero = o.select(too_large, below, nearest);
-    // NaN compares unequal too: an odd NaN is a NaN.
+    // A NaN compares unequal as well, and setting its lowest bit leaves it a NaN.
     let inexact = o.cmp(Cmp::Ne, back, x);
     let inexact = o.mask_resize::<f64, u32>(inexact);
     let odd = o.or(toward_zero, one);

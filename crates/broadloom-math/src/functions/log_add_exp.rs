@@ -1,8 +1,8 @@
-//! logaddexp: m + log1p(e^(k−m)) for m ≥ k; of float64 with the exponential and the logarithm as sums of two doubles.
+//! logaddexp: m + log1p(e^(k−m)) for m ≥ k. In float64 the exponential and the logarithm are sums of two doubles.
 //!
-//! Where the two terms cancel, and where an operand is infinite or NaN or the result is next to 0, the slow path computes the
-//! result. So the exponential is a normal number, e^−700 standing for what is less, and 1 + e^(k−m) needs no other exponent
-//! than 0 or 1.
+//! The slow path computes results whose terms cancel, results close to 0, and results for infinite or NaN operands.
+//! Elsewhere the exponential is therefore a normal number (e^−700 replaces smaller values), and 1 + e^(k−m) has an
+//! exponent of 0 or 1.
 
 use crate::functions::coefficients::{ATANH_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E};
 use crate::functions::exponential::{Reduced, exp_of_reduced, precise_exp_of_reduced, reduce};
@@ -23,7 +23,7 @@ function! {
 
 through_float64!(binary_each LogAddExp in_short_precision single::logaddexp::<Cancelling, O>, logaddexp;);
 
-/// e^(k−m) for m ≥ k, or e^−700 where that is less.
+/// e^(k−m) for m ≥ k, at least e^−700.
 #[inline(always)]
 fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     let minus_m = o.neg::<f64>(m);
@@ -32,7 +32,7 @@ fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     let far = o.is(d.hi, Cmp::Lt, -700.0);
     let hi = o.put(far, -700.0, d.hi);
     let lo = o.select::<f64>(far, zero, d.lo);
-    // n·ln 2 + r + lo, and 2^n
+    // Computes n and r with d = n·ln 2 + r + lo, and 2^n.
     let magic = o.constant(MAGIC_EXPONENT);
     let t = o.fma_c(hi, LOG2_E[0], magic);
     let n = o.add_c(t, -MAGIC_EXPONENT);
@@ -43,20 +43,20 @@ fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     Sum { hi: o.mul::<f64>(y.hi, power), lo: o.mul::<f64>(y.lo, power) }
 }
 
-/// 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2, for a sum from 0 to 1.
+/// The decomposition 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2, for a sum t from 0 to 1.
 struct Split<O: Ops> {
     f: O::V<f64>,
     low: O::V<f64>,
     /// 2 + f
     d: O::V<f64>,
-    /// e·ln 2: 32 bits, and the rest.
+    /// The first 32 bits of e·ln 2; `tail` is the rest.
     head: O::V<f64>,
     tail: O::V<f64>,
 }
 
 #[inline(always)]
 fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
-    // f is t or (t − 1)/2.
+    // f is t for e = 0, and (t − 1)/2 for e = 1.
     let (zero, one) = (o.constant(0.0), o.constant(1.0));
     let large = o.is(t.hi, Cmp::Gt, std::f64::consts::SQRT_2 - 1.0);
     let factor = o.put(large, 0.5, one);
@@ -71,12 +71,12 @@ fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
     Split { f, low, d, head, tail }
 }
 
-/// log(1 + t) for a sum t from 0 to 1, within 2^−56.9 of itself: the cube's term, a hundredth of the whole, has five roundings,
-/// and the series is good to 2^−59.4.
+/// log(1 + t) for a sum t from 0 to 1, with a relative error of at most 2^−56.9: the cubic term, which is at most a
+/// hundredth of the result, has five roundings, and the error of the series is 2^−59.4.
 #[inline(always)]
 fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let Split { f, low, d, head, tail } = split(o, t);
-    // s = (f + low)/(2 + f + low), its low part in the first order.
+    // s = (f + low)/(2 + f + low), where `low` is taken into account to first order.
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
@@ -99,11 +99,11 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// Results below this take the slow path, since terms around e^−700 are negligible only beside larger ones.
+/// Smaller results take the slow path: the terms around e^−700 are negligible only beside larger results.
 const LEAST: f64 = 1e-270;
 
-/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. l is within 2^−56.2 of itself: 2^−57.2 by the exponential, the rest by the
-/// logarithm.
+/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. The relative error of l is at most 2^−56.2, of which the
+/// exponential contributes 2^−57.2, the logarithm the rest.
 #[inline(always)]
 fn full_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let t = exp_of_difference(o, m, k);
@@ -120,8 +120,8 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let (y, l) = full_sum(o, m, k);
-    // Where the two terms cancel, the error of l counts: a sum of at least l/4 is within 2^−54.2 of itself before it is rounded,
-    // which is less than 0.44 ulp. Infinities have become NaN.
+    // Where m and l cancel, the error of l matters. A sum of at least l/4 has a relative error of 2^−54.2 before it is
+    // rounded, which is less than 0.44 ulp. Infinite operands have given NaN here, and take the slow path too.
     let magnitude = o.abs(y);
     let four = o.constant(4.0);
     let scaled = o.fma_to_c(magnitude, four, -4.0 * LEAST);
@@ -130,7 +130,7 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     o.rare2::<Exceptional, f64>(exceptional, m, k, y)
 }
 
-/// logaddexp where the sum of the exponentials is near 1, or an operand is infinite or NaN.
+/// The slow path of logaddexp, where the sum of the exponentials is near 1, or an operand is infinite or NaN.
 pub(crate) struct Exceptional;
 
 impl Rare2<f64> for Exceptional {
@@ -141,16 +141,16 @@ impl Rare2<f64> for Exceptional {
         }
         let (m, k) = if a >= b { (a, b) } else { (b, a) };
         if m.is_infinite() || k - m < -800.0 {
-            // The logarithm of 1 is +0, also where that is e^−0.
+            // log 1 is +0, also for m = −0: adding 0.0 turns −0 into +0.
             return m + 0.0;
         }
-        // The exponential is its own logarithm where it is that small.
+        // For m ≥ 0 nothing cancels, and below e^−600 an exponential t equals log(1 + t) to float64 precision.
         let is_small = m >= 0.0 || k - m < -600.0;
         let ((y, l), digits) = if is_small { (small_sum(m, k), 4.0) } else { (precise_sum(m, k), 64.0) };
         if m >= 0.0 || y.abs() * digits >= l {
             return y;
         }
-        // log1p of e^m + e^k − 1, in fixed point.
+        // The terms cancel: log1p(e^m + e^k − 1), whose argument is computed in fixed point.
         let t = sum_less_one(m, k);
         if t.is_tiny() {
             return t.rounded();
@@ -161,13 +161,13 @@ impl Rare2<f64> for Exceptional {
     }
 }
 
-/// m + l and l = log(1 + e^(k−m)), which is good to some 2^−62.
+/// m + l and l = log(1 + e^(k−m)), where l has a relative error of about 2^−62.
 fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let d = o.two_sum(k, -m);
     let reduced = reduce::<_, Full>(o, d.hi);
     let (n, r, rest) = (reduced.n, reduced.r.hi, reduced.r.lo + d.lo);
-    // e^r = 1 + r + r²/2 + r³/6 + r⁴·q, the first four terms exactly or as sums.
+    // e^r = 1 + r + r²/2 + r³/6 + r⁴·q, with the first four terms exact or as sums of two doubles.
     let q = o.polynomial(r, &EXP_FULL[2..]);
     let half_square = o.two_product(0.5 * r, r);
     let cube = o.sum_mul_c(half_square, [r, 0.0]);
@@ -185,8 +185,8 @@ fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + l.lo), l.hi)
 }
 
-/// m + t and t = e^(k−m), within 2^−57.2 of itself or, where a part of it is subnormal, 2^−1074 · 3/4; without digits where the terms
-/// cancel.
+/// m + t and t = e^(k−m). The relative error of t is at most 2^−57.2; if a part of t is subnormal, its absolute error
+/// is 2^−1074 · 3/4. The sum has no correct digits where the terms cancel.
 fn small_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let reduced = reduce::<_, Full>(o, k - m);
@@ -196,7 +196,7 @@ fn small_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + t.lo), t.hi)
 }
 
-/// m + log(1 + e^(k−m)) for finite m ≥ k, to the precision of a float64 in which errors are not carried along.
+/// m + log(1 + e^(k−m)) for finite m ≥ k, in a precision that does not carry rounding errors along.
 #[inline(always)]
 fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
     let d = o.sub::<f64>(k, m);
@@ -207,7 +207,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
     let t = scale::<O, P>(o, t, n);
     let l = log1p_of_sum::<O, P>(o, t, None);
     let y = o.add::<f64>(m, l.hi);
-    // Where the two terms nearly cancel, their errors count; m is below 0 then.
+    // Where the terms nearly cancel, which requires a negative m, their errors matter.
     let magnitude = o.abs(y);
     let scaled = o.mul_c(magnitude, 128.0);
     let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
@@ -223,7 +223,8 @@ fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let y = log_of_sum::<O, P>(o, m, k);
-    // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
+    // If both operands are the same infinity, k − m is NaN, and the result is m. A NaN operand is either m, and has
+    // propagated to y, or k.
     let magnitude = o.abs(m);
     let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
     let y = o.select::<f64>(infinite, m, y);
@@ -231,10 +232,10 @@ fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f
     o.select::<f64>(nan, k, y)
 }
 
-/// Of a logarithm that is good to 2^−59, what float32 results need.
+/// The smallest |y|/l at which a logarithm l with an error of 2^−59 is still precise enough for a float32 result y.
 const ENOUGH: f64 = 1.0 / (1u64 << 30) as f64;
 
-/// logaddexp of finite float32 where its terms cancel.
+/// logaddexp of finite float32 operands where the terms cancel.
 struct Cancelling;
 
 impl Rare2<f32> for Cancelling {
@@ -242,7 +243,7 @@ impl Rare2<f32> for Cancelling {
     fn call(a: f32, b: f32) -> f32 {
         let (m, k) = if a >= b { (f64::from(a), f64::from(b)) } else { (f64::from(b), f64::from(a)) };
         let (y, l) = full_sum(&mut Scalar, m, k);
-        // 29 of the logarithm's 59 bits are left at least.
+        // At least 29 of the 59 correct bits of the logarithm remain.
         if y.abs() >= l * ENOUGH { y as f32 } else { Exceptional::call(m, k) as f32 }
     }
 }
@@ -257,8 +258,8 @@ mod tests {
         <LogAddExp as Binary<f64>>::call(&mut Scalar, x1, x2)
     }
 
-    /// e^x2 is subnormal, and was rounded once more on its way through the series. Expected values, in units of 2^−1074:
-    /// mpmath, e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
+    /// e^x2 is subnormal here; the series used to round it a second time. Expected values, in units of 2^−1074: mpmath,
+    /// e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
     #[test]
     fn a_subnormal_term_of_logaddexp_is_left_alone() {
         for (x2, exact) in [(-725.0, 277150689.43), (-730.0, 1867426.66), (-735.0, 12582.62)] {
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// The values that replace exponentials below e^−700 must not affect a result: m is tiny or zero itself.
+    /// The value e^−700, which replaces smaller exponentials, must not affect a result. Here m is tiny or zero.
     #[test]
     fn a_term_far_below_a_small_one_adds_nothing() {
         for m in [0.0, 5e-324, 1e-310, 1e-300, 1e-290, -1e-300, -5e-324, 1e-271, 1e-200, 3.0] {
@@ -278,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Both terms are next to nothing. Expected values: mpmath, m + log1p(e^(k − m)) with 800 digits.
+    /// Results close to 0 are correct to an ulp. Expected values: mpmath, m + log1p(e^(k − m)) with 800 digits.
     #[test]
     fn results_next_to_nothing_have_their_digits() {
         for (m, k, exact) in EXPECTED {

@@ -1,11 +1,11 @@
-//! The ends of the domain of logarithms, which those of float64 and those in float32 arithmetic share.
+//! Results of logarithms at the ends of the domain, for float64 and for float32 arithmetic.
 //!
-//! A correction is added to the logarithm: it is 0 where the argument is positive and finite, so that no bit changes there.
+//! [`ends`] adds a correction, which is 0 for positive finite arguments, so that their results keep every bit.
 
 use crate::dtype::{Float, Num};
 use crate::ops::{Cmp, Ops};
 
-/// The logarithm of 0, infinity and NaN: what is added to `y` there is infinite or NaN, and 0 elsewhere.
+/// Adds infinity, −infinity or NaN to the logarithm `y` where x is infinity, 0 or NaN, and 0 elsewhere.
 #[inline(always)]
 pub(crate) fn ends<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
     let zero = o.splat(T::ZERO);
@@ -19,14 +19,15 @@ pub(crate) fn ends<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<
     o.add::<T>(y, below)
 }
 
-/// `y` with the logarithm's values at the ends of its domain: at 0, at infinity, for NaN, and NaN below 0.
+/// Replaces the logarithm `y` at the ends of its domain: −infinity for 0, infinity for infinity, and NaN for NaN and
+/// for negative arguments.
 #[inline(always)]
 pub(crate) fn special<O: Ops, T: Float>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::V<T> {
     let zero = o.splat(T::ZERO);
     let infinity = o.splat(T::of_bits(T::INFINITY));
     let finite = o.cmp::<T>(Cmp::Lt, x, infinity);
     let y = o.select::<T>(finite, y, x);
-    // All ones are a NaN.
+    // The float with all bits set, a NaN.
     let nan = o.splat(T::of_bits(<T::Bits as Num>::MINUS_ONE));
     let minus_infinity = o.splat(T::from_f64(f64::NEG_INFINITY));
     let is_zero = o.cmp::<T>(Cmp::Eq, x, zero);

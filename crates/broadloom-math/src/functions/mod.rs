@@ -1,7 +1,8 @@
 //! The functions, named as in the Python Array API standard.
 //!
-//! Special cases are part of a definition. float16 values are widened to float32, computed, and rounded back once
-//! (innocuous for one operation: 24 ≥ 2·11 + 2 bits), except where a function acts on the bits or goes through float64.
+//! Special cases are part of a definition. float16 values are widened to float32, computed, and rounded back (the
+//! second rounding is innocuous for one operation: 24 ≥ 2·11 + 2 bits), except in functions that operate on the bits or
+//! compute in float64.
 
 mod arithmetic;
 mod bitwise;
@@ -60,7 +61,7 @@ macro_rules! function {
 }
 pub(crate) use function;
 
-/// Declares how loops run functions of float16; see [`HalfPath`].
+/// Declares how loops run the float16 instances of functions; see [`HalfPath`].
 macro_rules! declare_half_path {
     ($path:ident: $($name:ident)*) => {$(
         impl $crate::functions::HalfPath for $name {
@@ -70,8 +71,8 @@ macro_rules! declare_half_path {
 }
 pub(crate) use declare_half_path;
 
-/// float16 by way of float32: widen, compute, round back once (or keep a bool result). These are short functions on
-/// their way through vectors, unless `long` says otherwise.
+/// Implements the float16 instance of functions by way of float32: widen, compute, round back once (or return a bool).
+/// The functions are declared as short ones ([`HalfPath`]) unless `long` is given.
 macro_rules! through_float32 {
     (unary $($name:ident)*) => {$(
         $crate::functions::declare_half_path!(Short: $name);

@@ -1,6 +1,6 @@
 //! Polynomials behind the nearest float32. Made by `scripts/coefficients.py near` (mpmath); not edited by hand.
 //!
-//! They stand as those of `functions::coefficients` do, whose tables of these names are for other errors.
+//! The format is that of `functions::coefficients`, whose tables for the same functions have other error bounds.
 
 /// exp(r) ≈ 1 + r + r²·P(r), |r| ≤ 0.34658; error below 2^-45.21 of the result.
 pub const EXP_NEAR: [f64; 8] = [

@@ -1,6 +1,5 @@
-//! pow of floats and of integers, and hypot. By definition a float power is x, x·x and 1/x for the exponents 1, 2
-//! and −1, so that rewriting `pow` to these is exact; an integer power wraps, and is truncated for a negative
-//! exponent.
+//! pow of floats and of integers, and hypot. By definition, a float power is x, x·x and 1/x for the exponents 1, 2 and
+//! −1, so that rewriting `pow` to these is exact. An integer power wraps; with a negative exponent it is truncated.
 
 mod float16;
 mod float32;
@@ -16,7 +15,7 @@ use crate::functions::{function, single};
 use crate::ops::{Binary, Cmp, Ops, Rare2};
 
 function! {
-    /// √(x1² + x2²) without undue over- or underflow
+    /// √(x1² + x2²) without overflow or underflow of the squares
     Hypot
     /// x1 to the power x2
     Pow
@@ -57,7 +56,7 @@ fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
         let y = o.add::<f64>(root, rest);
         o.mul::<f64>(y, back)
     } else {
-        // float32's squares neither over- nor underflow.
+        // The squares of float32 neither overflow nor underflow in float64.
         let square = o.mul::<f64>(a1, a1);
         let sum = o.fma::<f64>(a2, a2, square);
         o.sqrt::<f64>(sum)
@@ -69,10 +68,10 @@ fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     o.select::<f64>(infinite, infinity, y)
 }
 
-/// The number of low bits of the exponent that are computed in line; more take the loop.
+/// The number of low exponent bits that are processed inline. Larger exponents take the slow path.
 const INLINE_BITS: u32 = 6;
 
-/// Powers with an exponent of more bits.
+/// The slow path of integer powers, for exponents with more bits.
 struct LongPower;
 
 impl<T: Int> Rare2<T> for LongPower {
@@ -117,7 +116,7 @@ macro_rules! integer_power {
                 if !<$t as Int>::SIGNED {
                     return result;
                 }
-                // A negative exponent: 1/x^|y| without its fraction, which is 0 but for 1 and −1.
+                // A negative exponent gives 1/x^|y|, truncated: 0 except for x = 1 and x = −1.
                 let negative = o.cmp::<$t>(Cmp::Lt, x2, zero);
                 let low = o.and::<$t>(x2, one);
                 let odd = o.cmp::<$t>(Cmp::Ne, low, zero);

@@ -1,4 +1,4 @@
-//! where, and the functions that keep one of their operands.
+//! where, and the functions that return one of their operands.
 
 use crate::dtype::{Elem, Float};
 use crate::functions::bitwise::choose;
@@ -6,11 +6,11 @@ use crate::functions::function;
 use crate::ops::{Binary, Cmp, Ops, Ternary};
 
 function! {
-    /// x2 where the condition holds, else x3
+    /// x2 where the condition is true, else x3
     Where
-    /// The greater of x1 and x2; NaN where either is NaN
+    /// The larger of x1 and x2; NaN if either is NaN
     Maximum
-    /// The less of x1 and x2; NaN where either is NaN
+    /// The smaller of x1 and x2; NaN if either is NaN
     Minimum
     /// minimum(maximum(x, lo), hi)
     Clip
@@ -46,8 +46,8 @@ macro_rules! for_ints {
 }
 for_ints!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// x1 where it compares strictly so, x2 otherwise; of equal operands (zeros) the bits joined by `$join`, and the
-/// canonical NaN where they don't compare.
+/// Implements the maximum or minimum of floats: x1 where it compares strictly greater or less (`$how`), else x2. The
+/// bits of equal operands (zeros) are combined by `$join`, and unordered operands give the canonical NaN.
 macro_rules! for_floats {
     ($name:ident $how:ident $join:ident: $($t:ident)*) => {$(
         impl Binary<$t> for $name {
@@ -69,7 +69,7 @@ macro_rules! for_floats {
 for_floats!(Maximum Gt and: f32 f64);
 for_floats!(Minimum Lt or: f32 f64);
 
-/// The canonical NaN where either operand is NaN, else `otherwise`.
+/// Selects the canonical NaN where either operand is NaN, else `otherwise`.
 #[inline(always)]
 fn nan_of_either<O: Ops, T: Float>(o: &mut O, a: O::V<T>, b: O::V<T>, otherwise: O::V<T>) -> O::V<T> {
     let a_nan = o.cmp(Cmp::Ne, a, a);

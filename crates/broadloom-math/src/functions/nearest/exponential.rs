@@ -1,12 +1,12 @@
-//! e^x and 2^x in float64, for the nearest float32. They are short enough for each instruction to count: what the functions
-//! of `functions::exponential` do in float64 because the result may be one is done in float32, or left out.
+//! e^x and 2^x in float64, for correctly rounded float32 results. They are so short that every instruction counts:
+//! steps that `functions::exponential` needs for float64 results are taken in float32 here, or left out.
 
 use crate::functions::coefficients::{LN2_DD, LOG2_E};
 use crate::functions::float64::{Float64, MAGIC_EXPONENT, power_of_two};
 use crate::functions::near_coefficients::EXP_NEAR;
 use crate::ops::{Cmp, Ops};
 
-/// `x` held between limits beyond which the result is 0 or infinite; NaN stays.
+/// Clamps `x` to bounds beyond which the result is 0 or infinite, and converts it to float64. NaN is kept.
 #[inline(always)]
 fn held<O: Ops>(o: &mut O, x: O::V<f32>, least: f32, most: f32) -> O::V<f64> {
     let (least, most) = (o.splat(least), o.splat(most));
@@ -17,7 +17,7 @@ fn held<O: Ops>(o: &mut O, x: O::V<f32>, least: f32, most: f32) -> O::V<f64> {
     o.float_resize::<f32, f64>(x)
 }
 
-/// 2^n·e^r, n given as [`MAGIC_EXPONENT`] plus it.
+/// 2^n·e^r, where `magic` is n + [`MAGIC_EXPONENT`].
 #[inline(always)]
 fn scaled<O: Ops>(o: &mut O, magic: O::V<f64>, r: O::V<f64>) -> O::V<f64> {
     let q = o.polynomial(r, &EXP_NEAR);
@@ -27,7 +27,7 @@ fn scaled<O: Ops>(o: &mut O, magic: O::V<f64>, r: O::V<f64>) -> O::V<f64> {
     o.fma::<f64>(fraction, power, power)
 }
 
-/// e^x; what n·ln 2 has beyond a double is below 2^−48.
+/// e^x. The error of n·ln 2, with ln 2 as one double, is below 2^−48.
 #[inline(always)]
 pub(super) fn exp<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     let x = held(o, x, -104.0, 89.0);

@@ -1,5 +1,6 @@
-//! The arguments at which full float64 precision rounds the wrong way, from the run over all 2^32 arguments of each
-//! function (docs/nearest.md). The values are those of the exact reference of that run, not of any function here.
+//! The arguments for which even full float64 precision rounds to the wrong float32, found by a run over all 2^32
+//! arguments of each function (docs/nearest.md). The listed values come from the exact reference of that run, not from
+//! a function here.
 
 use crate::functions::error_function::{Erf, Erfc};
 use crate::functions::exponential::{Exp, Exp2, ExpM1};
@@ -9,9 +10,10 @@ use crate::functions::logarithm::{Log, Log1p, Log2, Log10};
 use crate::functions::root::Cbrt;
 use crate::functions::trigonometric::{Cos, Sin, Tan};
 
-/// The float32 arguments whose value in full float64 precision rounds to another float32 than the exact one does.
+/// The float32 arguments whose value, computed in full float64 precision, does not round to the float32 nearest to the
+/// exact value.
 pub(super) trait HardCases {
-    /// The bits of such an argument, and of the nearest float32.
+    /// Pairs of the bits of such an argument and the bits of the correctly rounded result.
     const CASES: &'static [(u32, u32)];
 }
 

@@ -1,11 +1,11 @@
-//! The nearest float32, ties to even, of functions whose values are approximated: what `accuracy = nearest` puts in the
-//! place of the faster functions of float32.
+//! Correctly rounded float32 instances (to nearest, ties to even) of functions whose values are approximated. The
+//! option `accuracy = nearest` selects them instead of the faster functions of float32.
 //!
-//! A value is computed in float64 to 2^−40 and better ([`Near`]), which decides the rounding unless the middle of two
-//! float32 is as near as that. Of the few lanes where it is, the slow path has the function in full float64 precision, and
-//! of the arguments that even this rounds the wrong way a list ([`hard`]), which is complete: all 2^32 arguments were
-//! tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary mathematical functions with correctly
-//! rounded last bit" (1991).
+//! A value is first computed in float64 with a relative error of at most 2^−40 ([`Near`]). This decides the rounding
+//! unless the midpoint of two float32 is that close. For the few lanes where it is, the slow path computes the function
+//! in full float64 precision. Arguments for which even that rounds the wrong way are in a list ([`hard`]), which is
+//! complete: all 2^32 arguments were tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary
+//! mathematical functions with correctly rounded last bit" (1991).
 
 mod exponential;
 mod hard;
@@ -32,7 +32,7 @@ use hard::HardCases;
 
 pub use hypot::NearestHypot;
 
-/// A function in full float64 precision, or at a hard case the nearest float32.
+/// The slow path of `F`: the function in full float64 precision, or the listed result of a hard case.
 struct Slow<F>(PhantomData<F>);
 
 impl<F: Unary<f64, Out = f64> + HardCases> Slow<F> {
@@ -52,7 +52,7 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
     }
 }
 
-/// In the place of a float64 that is rounded after it.
+/// For fast paths that give a float64, which is rounded to float32 afterwards.
 impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
     #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
@@ -74,8 +74,8 @@ fn erfc_of_single<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     erfc::<O, Near>(o, x)
 }
 
-/// Declares functions of one argument from their cores of short precision; each names the bits that its value in
-/// [`Near`] precision is good for.
+/// Declares functions of one argument from their definitions in [`Near`] precision. Each row names the number of bits
+/// to which the value is correct.
 macro_rules! nearest {
     ($($(#[$doc:meta])* $name:ident = $of:ident: $way:ident $core:expr, $bits:literal;)*) => {$(
         $(#[$doc])*
@@ -92,7 +92,7 @@ macro_rules! nearest {
             }
         }
     )*};
-    // A result below float32's normal numbers is exact, or as good as its argument.
+    // For functions whose results below float32's normal range are exact, or practically equal to the argument.
     (@normal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let y = $core($o, x);
@@ -100,7 +100,7 @@ macro_rules! nearest {
         let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
-    // The core says itself where it has no value.
+    // For definitions that also return a mask of the lanes for which they have no value.
     (@reaching $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let (y, beyond) = $core($o, x);
@@ -109,13 +109,13 @@ macro_rules! nearest {
         let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
-    // A result may be a subnormal float32, and is not negative.
+    // For functions whose result may be a subnormal float32, and is not negative.
     (@subnormal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let y = $core($o, $x);
         let (y, flagged) = tie::rounded($o, y, $bits);
         $o.rare2::<Slow<$of>, f32>(flagged, $x, $x, y)
     }};
-    // For an odd function: computed from the magnitude.
+    // For odd functions, computed from the magnitude.
     (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let sign = $o.bits::<f32>($x);
         let mask = $o.splat(1_u32 << 31);
@@ -134,7 +134,7 @@ nearest! {
     /// The nearest float32 to the inverse cosine
     NearestAcos = Acos: normal acos::<O, Near>, 42;
     /// The nearest float32 to the inverse hyperbolic cosine
-    // Just above 1, x + √(x² − 1) less 1 is as little as 2^−11.
+    // Just above 1, x + √(x² − 1) exceeds 1 by as little as 2^−11, and its logarithm loses bits.
     NearestAcosh = Acosh: normal acosh::<O, Near>, 40;
     /// The nearest float32 to the inverse sine
     NearestAsin = Asin: normal asin::<O, Near>, 42;
@@ -152,7 +152,7 @@ nearest! {
     NearestCosh = Cosh: normal cosh::<O, Near>, 42;
     /// The nearest float32 to the error function
     NearestErf = Erf: odd erf_of_single::<O>, 42;
-    /// The nearest float32 to 1 less the error function
+    /// The nearest float32 to 1 minus the error function
     NearestErfc = Erfc: subnormal erfc_of_single::<O>, 42;
     /// The nearest float32 to e^x
     NearestExp = Exp: subnormal exponential::exp::<O>, 42;

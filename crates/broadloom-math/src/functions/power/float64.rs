@@ -1,16 +1,17 @@
-//! pow of float64: the exponential of y·log x, with the logarithm as a sum of two doubles that is good to some 2^−67, and to 2^−64
-//! where it is worst.
+//! pow of float64: the exponential of y·log x, with the logarithm as a sum of two doubles, whose relative error is
+//! about 2^−67, and 2^−64 at worst.
 //!
-//! With x = 2^e·(1 + f) and s = f/(2 + f), rounded, log x = e·ln 2 + s·(2 + 2/3·s² + s⁴·Q(s²)) + what the rounding of s left
-//! out. The bracket and its product are sums of two doubles, in which Q is a correction below 2^−11; one quotient is all the
-//! dividing there is. The series is that of W. J. Cody and W. Waite (1980).
+//! With x = 2^e·(1 + f) and s = f/(2 + f), rounded, log x is e·ln 2 + s·(2 + 2/3·s² + s⁴·Q(s²)) plus a correction for
+//! the rounding of s. The bracket and its product with s are sums of two doubles, in which Q is a term below 2^−11;
+//! there is only one division. The series is that of W. J. Cody and W. Waite (1980).
 //!
-//! The error of the logarithm counts |y·log x| times in the power, so up to 710 times. It is worst next to √2 (and √½), where
-//! s² = 0.0294 and the logarithm is 0.3466. In units of 2^−53, the roundings of Q (0.27), of s²·Q (0.0078) and of s⁴·Q
-//! (2^−12) make an error of 0.00069 in the bracket, that is 0.00012 in the product with s; adding that (2^−15) and the remainder of s,
-//! of which the slope is good to s⁶, brings it to 0.00017, a relative 2^−64. Times 710 that is 0.35 ulp of a power below an overflow,
-//! beside half an ulp of the last rounding; a power that is next to 2^n/√2 has 0.25 and, by the exponential, 0.21. Below
-//! underflow, where two roundings take 0.75 ulp, half of that is added. The errors stay below one ulp.
+//! In the power, the error of the logarithm is multiplied by |y·log x|, which is at most 710. The error is largest next
+//! to √2 (and √½), where s² = 0.0294 and the logarithm is 0.3466. In units of 2^−53, the roundings of Q (0.27), of s²·Q
+//! (0.0078) and of s⁴·Q (2^−12) cause an error of 0.00069 in the bracket, which is 0.00012 in the product with s. The
+//! addition of that product (2^−15) and the remainder of s, whose slope is accurate to s⁶, bring it to 0.00017, a
+//! relative error of 2^−64. Times 710 this is 0.35 ulp of a power just below overflow, in addition to the half ulp of
+//! the last rounding; for a power next to 2^n/√2 it is 0.25 ulp, and 0.21 ulp come from the exponential. Below
+//! underflow, where two roundings cost 0.75 ulp, half of it is added. The total error stays below one ulp.
 
 use crate::functions::coefficients::{ATANH_REST_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E, TWO_THIRDS};
 use crate::functions::float64::{Float64, MAGIC, Sum};
@@ -29,8 +30,9 @@ fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
     o.fast_two_sum(l.hi, l.lo)
 }
 
-/// `head` + `tail` + log(1 + f + low) to some 2^−66 of itself, 2^−64 at worst, as a sum whose low part is below 2^−12 of the other. `d` is 2 + f,
-/// `low` below half an ulp of 1, and the head 0 or a multiple of ln 2 with trailing zeros; `tail` adds what that lacks.
+/// `head` + `tail` + log(1 + f + low), with a relative error of about 2^−66, and 2^−64 at worst, as a sum whose low
+/// part is below 2^−12 of the high part. `d` is 2 + f, `low` is below half an ulp of 1, and `head` is 0 or a multiple
+/// of ln 2, cut off so that it has trailing zeros; `tail` adds the part that was cut off.
 #[inline(always)]
 pub(crate) fn precise_log<O: Ops>(
     o: &mut O,
@@ -43,7 +45,7 @@ pub(crate) fn precise_log<O: Ops>(
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
-    // f + low − s·(2 + f + low): the first difference is exact.
+    // The remainder f + low − s·(2 + f + low); its first difference is exact.
     let rest = o.fma_c(s, -2.0, f);
     let mut rest = o.nfma(s, f, rest);
     if let Some(low) = low {
@@ -52,7 +54,7 @@ pub(crate) fn precise_log<O: Ops>(
     }
     // u = 2 + 2/3·z + z²·Q(z), z = s²
     let z = o.two_product(s, s);
-    // Q's last step is a rounding by itself: the polynomial's three would be three times the error.
+    // The last steps of Q are separate and round once each: the three roundings in `polynomial` would triple the error.
     let q = o.polynomial(z.hi, &ATANH_REST_FULL[1..]);
     let q = o.fma_to_c(z.hi, q, ATANH_REST_FULL[0]);
     let q = o.fma_to_c(z.hi, q, TWO_THIRDS[1]);
@@ -60,11 +62,11 @@ pub(crate) fn precise_log<O: Ops>(
     let u = o.fma_c(z.hi, TWO_THIRDS[0], two);
     let lost = o.sub::<f64>(two, u);
     let lo = o.fma_c(z.hi, TWO_THIRDS[0], lost);
-    // The derivative of u with respect to z, but for that of Q.
+    // The derivative of u with respect to z, without that of Q.
     let u_slope = o.fma_c(q, 2.0, two_thirds);
     let lo = o.fma::<f64>(z.lo, u_slope, lo);
     let u_lo = o.fma::<f64>(z.hi, q, lo);
-    // The derivative with respect to s·(2 + f) is 1/(1 + s) = 2/(2 + f)/(1 − z).
+    // The derivative of the logarithm with respect to s·(2 + f) is 1/(1 + s) = 2/(2 + f)/(1 − z).
     let slope = o.fma_c(z.hi, 2.0, two);
     let slope = o.fma::<f64>(slope, z.hi, two);
     let slope = o.mul::<f64>(slope, inverse);
@@ -78,20 +80,21 @@ pub(crate) fn precise_log<O: Ops>(
     Sum { hi: sum.hi, lo }
 }
 
-/// e^(y·l), held at 0 and infinity. An infinite `l` is allowed where y is not 0.
+/// e^(y·l), with the product clamped to where the power is 0 or infinite. `l` may be infinite where y is not 0.
 #[inline(always)]
 fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let product = o.mul::<f64>(y, l.hi);
     let p = o.at_most(product, 720.0);
     let p = o.at_least(p, -760.0);
-    // The excess goes into the low part, so that it is infinite or large where the power is, and clamped where the power is 0.
+    // The part of y·l beyond the bounds goes into the low part, which is then infinite or large where the power is, and
+    // is clamped from below where the power is 0.
     let minus = o.neg::<f64>(p);
     let lo = o.fma::<f64>(y, l.hi, minus);
     let lo = o.fma::<f64>(y, l.lo, lo);
     let least = o.constant(-0.5);
     let above = o.cmp::<f64>(Cmp::Gt, lo, least);
     let lo = o.select::<f64>(above, lo, least);
-    // p = n·ln 2 + r, exactly but for the low part.
+    // p = n·ln 2 + r, exactly except for the low part.
     const BIASED: f64 = MAGIC + 2046.0;
     let biased = o.constant(BIASED);
     let t = o.fma_c(p, LOG2_E[0], biased);
@@ -106,7 +109,8 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let sum = o.add::<f64>(y.hi, rest);
     let rest = o.fma::<f64>(lo, sum, rest);
     let y = o.add::<f64>(y.hi, rest);
-    // 2^n in two factors: n + 2046 is in the low bits.
+    // 2^n as a product of two factors, since it may not be a double: the low bits of t hold n + 2046, and each half of
+    // that number is the exponent field of one factor.
     let both = o.bits::<f64>(t);
     let first = o.shr_const::<u64>(both, 1);
     let second = o.sub::<u64>(both, first);

@@ -1,5 +1,5 @@
-//! Shorthands for float32 arithmetic over any instance of [`Ops`]: constants as plain numbers, sums of two float32, signs
-//! and bounds. They are named as those of float64 (`float64`).
+//! Shorthands for float32 arithmetic over any instance of [`Ops`]: constants given as plain numbers, sums of two
+//! float32, signs and bounds. They have the same names as those of float64 (module `float64`).
 
 use crate::functions::compare::magnitude;
 use crate::functions::single::F;
@@ -19,7 +19,7 @@ impl<O: Ops> Clone for Sum<O> {
 }
 impl<O: Ops> Copy for Sum<O> {}
 
-/// Shorthands over any instance.
+/// Shorthands for float32 arithmetic over any instance of [`Ops`].
 pub(crate) trait Float32: Ops {
     /// `x + c`
     #[inline(always)]
@@ -63,21 +63,21 @@ pub(crate) trait Float32: Ops {
         self.fma::<f32>(a, b, c)
     }
 
-    /// `x · a + b` for two constants, rounded once
+    /// `x · a + b` for constants `a` and `b`, rounded once
     #[inline(always)]
     fn line(&mut self, x: F<Self>, a: f32, b: f32) -> F<Self> {
         let (a, b) = (self.splat(a), self.splat(b));
         self.fma::<f32>(x, a, b)
     }
 
-    /// The magnitude.
+    /// The magnitude of `x`.
     #[inline(always)]
     fn abs(&mut self, x: F<Self>) -> F<Self> {
         let bits = magnitude::<Self, f32>(self, x);
         self.of_bits::<f32>(bits)
     }
 
-    /// The sign bit alone.
+    /// The sign bit of `x`; the other bits are 0.
     #[inline(always)]
     fn sign_of(&mut self, x: F<Self>) -> Self::V<u32> {
         let bits = self.bits::<f32>(x);
@@ -85,7 +85,7 @@ pub(crate) trait Float32: Ops {
         self.and::<u32>(bits, mask)
     }
 
-    /// `x` with its sign bit set where `sign` has one.
+    /// Sets the sign bit of `x` where that of `sign` is set.
     #[inline(always)]
     fn with_sign(&mut self, x: F<Self>, sign: Self::V<u32>) -> F<Self> {
         let bits = self.bits::<f32>(x);
@@ -100,7 +100,7 @@ pub(crate) trait Float32: Ops {
         self.cmp::<f32>(how, x, c)
     }
 
-    /// At most `c`; NaN stays.
+    /// The minimum of `x` and `c`; NaN if `x` is NaN.
     #[inline(always)]
     fn at_most(&mut self, x: F<Self>, c: f32) -> F<Self> {
         let c = self.splat(c);
@@ -108,7 +108,7 @@ pub(crate) trait Float32: Ops {
         self.select::<f32>(above, c, x)
     }
 
-    /// At least `c`; NaN stays.
+    /// The maximum of `x` and `c`; NaN if `x` is NaN.
     #[inline(always)]
     fn at_least(&mut self, x: F<Self>, c: f32) -> F<Self> {
         let c = self.splat(c);
@@ -116,7 +116,7 @@ pub(crate) trait Float32: Ops {
         self.select::<f32>(below, c, x)
     }
 
-    /// `a + b` exactly, where `|a| ≥ |b|`, or `a` is 0 or a multiple of `b`'s last place.
+    /// `a + b` exactly, if `|a| ≥ |b|`, or if `a` is 0 or a multiple of `b`'s last place.
     #[inline(always)]
     fn fast_two_sum(&mut self, a: F<Self>, b: F<Self>) -> Sum<Self> {
         let hi = self.add::<f32>(a, b);
@@ -137,7 +137,7 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
-    /// `a · b` exactly, but for underflow.
+    /// `a · b` exactly, unless the error term underflows.
     #[inline(always)]
     fn two_product(&mut self, a: F<Self>, b: F<Self>) -> Sum<Self> {
         let hi = self.mul::<f32>(a, b);
@@ -146,9 +146,9 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
-    /// `factor / x` to an eighth of it, for a normal `x` and a `factor` from 1/2 to 1: enough where the quotient's dividend is a
-    /// remainder, and what is computed below half an ulp. Less the bits of x, those of about the square of 1 are the
-    /// reciprocal's; a logarithm of the factor moves them.
+    /// `factor / x` with a relative error of 1/8, for a normal `x` and a `factor` from 1/2 to 1. This is enough if the
+    /// result is multiplied by the remainder of a division and stays below half an ulp. Subtracting the bits of x from
+    /// about twice the bits of 1 gives those of the reciprocal; the factor changes the constant by its logarithm.
     #[inline(always)]
     fn rough_reciprocal(&mut self, x: F<Self>, factor: f32) -> F<Self> {
         let bits = self.bits::<f32>(x);
@@ -157,7 +157,7 @@ pub(crate) trait Float32: Ops {
         self.of_bits::<f32>(reciprocal)
     }
 
-    /// 2^k from a float whose low bits are the exponent field, by the addition of a magic number.
+    /// 2^k, given a float that has the exponent field of 2^k in its low bits, as adding a magic number to k leaves it.
     #[inline(always)]
     fn power_of_two(&mut self, magic: F<Self>) -> F<Self> {
         let bits = self.bits::<f32>(magic);

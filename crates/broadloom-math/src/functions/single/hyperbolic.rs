@@ -1,7 +1,7 @@
 //! sinh, cosh and tanh of float32.
 //!
-//! tanh a is a quotient N/D whose parts are carried as sums, since their rounding errors would be those of the result; so one
-//! formula serves from the smallest argument to the largest.
+//! tanh a is a quotient N/D. Both are sums of two float32, since their rounding errors would be errors of the result;
+//! so one formula serves from the smallest argument to the largest.
 
 use crate::functions::coefficients::{COSH_SINGLE, LN2_SINGLE, LOG2_E_SINGLE, SINH_SINGLE, TANH_SINGLE};
 use crate::functions::float64::polynomial;
@@ -9,7 +9,8 @@ use crate::functions::single::F;
 use crate::functions::single::float32::{Float32, Sum};
 use crate::ops::{Cmp, Ops};
 
-/// 1.5 · 2^23 and the exponent's bias: n plus this has the exponent field of 2^n in its low bits.
+/// 1.5 · 2^23 plus the exponent bias: the sum of an integer n and this number has the exponent field of 2^n in its low
+/// bits.
 pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 
 /// tanh x, by the formula of `functions::hyperbolic`.
@@ -17,18 +18,19 @@ pub(super) const EXPONENT_MAGIC: f32 = 12_582_912.0 + 127.0;
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // Arguments above have the float32 below 1 as their result, up to those for which it is 1.
+    // Larger arguments are clamped: their result is the largest float32 below 1, or 1 above the first bound.
     let end = o.is(a, Cmp::Gt, 9.010913);
     let held = o.at_most(a, 8.485);
-    // a = n·ln 2/2 + r, exact but for n·2^−30, which hardly counts where n isn't 0.
+    // a = n·ln 2/2 + r, with an error of n·2^−30, which is negligible where n is not 0.
     let magic = o.splat(EXPONENT_MAGIC);
-    // A little less, so that (p + 1)·t is above −1/2 where p is 2, and nothing is lost in `multiply_add`.
+    // n is rounded from a slightly smaller argument, so that (p + 1)·t is above −1/2 for p = 2 and `multiply_add` is
+    // exact.
     let less = o.add_c(held, -0.006);
     let power = o.fma_c(less, 2.0 * LOG2_E_SINGLE[0], magic);
     let n = o.sub::<f32>(power, magic);
     let r = o.fma_c(n, -0.5 * LN2_SINGLE[0], held);
     let power = o.power_of_two(power);
-    // Where p has no room for 1, p − 1 is still 2 less than p + 1.
+    // p − 1 is computed as (p + 1) − 2, so that the two differ by 2 even where p + 1 rounds to p.
     let plus = o.add_c(power, 1.0);
     let minus = o.add_c(plus, -2.0);
     let square = o.mul::<f32>(r, r);
@@ -36,12 +38,12 @@ pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let cube = o.mul::<f32>(square, r);
     let rest = o.mul::<f32>(cube, q);
     let t = o.fast_two_sum(r, rest);
-    // N and D
+    // N (`sine`) and D (`cosine`).
     let mut sine = multiply_add(o, plus, t.hi, minus);
     let mut cosine = multiply_add(o, minus, t.hi, plus);
     sine.lo = o.fma::<f32>(plus, t.lo, sine.lo);
     cosine.lo = o.fma::<f32>(minus, t.lo, cosine.lo);
-    // The quotient, and what it leaves of N.
+    // The quotient y, corrected by the remainder that it leaves.
     let one = o.splat(1.0f32);
     let inverse = o.div::<f32>(one, cosine.hi);
     let y = o.mul::<f32>(sine.hi, inverse);
@@ -53,7 +55,7 @@ pub(crate) fn tanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     o.with_sign(y, sign)
 }
 
-/// `a · b + c` exactly, where c is 0 or the sum from half of it to twice as much.
+/// `a · b + c` exactly, if c is 0 or the sum is between c/2 and 2·c.
 #[inline(always)]
 fn multiply_add<O: Ops>(o: &mut O, a: F<O>, b: F<O>, c: F<O>) -> Sum<O> {
     let hi = o.fma::<f32>(a, b, c);
@@ -62,7 +64,8 @@ fn multiply_add<O: Ops>(o: &mut O, a: F<O>, b: F<O>, c: F<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// The common parts of sinh and cosh: |x| = n·ln 2 + r + c, 2^(n−2) and 2^(−n−2), and the small parts of cosh r and sinh r.
+/// The common parts of sinh and cosh of n·ln 2 + r + c: 2^(n−2) (`power`), 2^(−n−2) (`inverse`), cosh r − 1 (`even`)
+/// and sinh r − r (`odd`).
 struct Parts<O: Ops> {
     power: F<O>,
     inverse: F<O>,
@@ -72,12 +75,13 @@ struct Parts<O: Ops> {
     odd: F<O>,
 }
 
-/// 1.5 · 2^23 and less than the exponent's bias by two.
+/// 1.5 · 2^23 plus the exponent bias minus 2: the sum of an integer n and this number has the exponent field of 2^(n−2)
+/// in its low bits.
 const QUARTER_MAGIC: f32 = 12_582_912.0 + 125.0;
 
 #[inline(always)]
 fn parts<O: Ops>(o: &mut O, a: F<O>) -> Parts<O> {
-    // Beyond this the result is infinite.
+    // Above this bound the result is infinite.
     let a = o.at_most(a, 89.5);
     let magic = o.splat(QUARTER_MAGIC);
     let t = o.fma_c(a, LOG2_E_SINGLE[0], magic);
@@ -85,7 +89,7 @@ fn parts<O: Ops>(o: &mut O, a: F<O>) -> Parts<O> {
     let r = o.fma_c(n, -LN2_SINGLE[0], a);
     let c = o.mul_c(n, -LN2_SINGLE[1]);
     let power = o.power_of_two(t);
-    // A smaller one doesn't count.
+    // Smaller values of 2^−n are negligible.
     let held = o.at_most(n, 64.0);
     let t = o.sub::<f32>(magic, held);
     let inverse = o.power_of_two(t);
@@ -106,7 +110,7 @@ pub(crate) fn sinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let p = parts(o, a);
     let minus = o.sub::<f32>(p.power, p.inverse);
     let plus = o.add::<f32>(p.power, p.inverse);
-    // Half the result: minus·cosh r + plus·sinh r
+    // Half of the result: minus·cosh r + plus·sinh r
     let hi = o.fma::<f32>(plus, p.r, minus);
     let kept = o.sub::<f32>(minus, hi);
     let lo = o.fma::<f32>(plus, p.r, kept);
@@ -115,7 +119,7 @@ pub(crate) fn sinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let lo = o.fma::<f32>(hi, p.c, lo);
     let half = o.add::<f32>(hi, lo);
     let y = o.add::<f32>(half, half);
-    // Half of a subnormal may be none.
+    // Half of a subnormal may not be representable. For tiny a the result is a itself.
     let tiny = o.is(a, Cmp::Lt, 1.0 / (1u64 << 40) as f32);
     let y = o.select::<f32>(tiny, a, y);
     o.with_sign(y, sign)
@@ -128,7 +132,7 @@ pub(crate) fn cosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let p = parts(o, a);
     let minus = o.sub::<f32>(p.power, p.inverse);
     let plus = o.add::<f32>(p.power, p.inverse);
-    // Half the result: plus·cosh r + minus·sinh r
+    // Half of the result: plus·cosh r + minus·sinh r
     let hi = o.fma::<f32>(minus, p.r, p.power);
     let kept = o.sub::<f32>(p.power, hi);
     let lo = o.fma::<f32>(minus, p.r, kept);

@@ -1,21 +1,21 @@
-//! asinh, acosh and atanh of float32, as log(1 + t) of a t that is carried as a sum of two float32.
+//! asinh, acosh and atanh of float32, as log(1 + t), where t is a sum of two float32.
 
 use crate::functions::single::F;
 use crate::functions::single::float32::{Float32, Sum};
 use crate::functions::single::logarithm::{log1p_of_sum, log1p_of_sum_times};
 use crate::ops::{Cmp, Ops};
 
-/// Above this the roots of x² ± 1 are x to all digits, and the square may overflow.
+/// Above this bound √(x² ± 1) equals x to float32 precision, and the square may overflow.
 const LARGE: f32 = (1u64 << 30) as f32;
 
-/// √(square + low), where `square` is a normal number or 0, and what it lost.
+/// √(square.hi + square.lo) as a sum of two float32, where `square.hi` is a normal number or 0.
 #[inline(always)]
 fn root<O: Ops>(o: &mut O, square: Sum<O>) -> Sum<O> {
     let hi = o.sqrt::<f32>(square.hi);
     let rest = o.nfma(hi, hi, square.hi);
     let rest = o.add::<f32>(rest, square.lo);
     let half = o.splat(0.5f32);
-    // The root of 0 has no rest.
+    // The addend prevents a division by 0: a root of 0 has the remainder 0.
     let divisor = o.add_c(hi, f32::MIN_POSITIVE);
     let inverse = o.div::<f32>(half, divisor);
     Sum { hi, lo: o.mul::<f32>(rest, inverse) }
@@ -45,7 +45,7 @@ pub(crate) fn asinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 /// acosh x
 #[inline(always)]
 pub(crate) fn acosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // t = d + √(d² + 2d) with d = x − 1, which is exact where it counts.
+    // t = d + √(d² + 2d) with d = x − 1, which is exact where an error would matter.
     let d = o.add_c(x, -1.0);
     let double = o.add::<f32>(d, d);
     let hi = o.fma::<f32>(d, d, double);
@@ -60,7 +60,7 @@ pub(crate) fn acosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     o.select::<f32>(below, nan, y)
 }
 
-/// log(1 + t), or log(2a) for an `a` above [`LARGE`]; infinity and NaN are themselves.
+/// log(1 + t), or log(2a) for `a` above [`LARGE`]; `a` itself if it is infinite or NaN.
 #[inline(always)]
 fn finish<O: Ops>(o: &mut O, a: F<O>, t: Sum<O>) -> F<O> {
     let large = o.is(a, Cmp::Gt, LARGE);

@@ -1,5 +1,5 @@
-//! sin and cos of float32, and the reduction that tan shares: angles up to 2^17 are reduced by three float32 of π/2, the few
-//! above them take the slow path.
+//! sin and cos of float32, and the argument reduction that tan shares. Angles up to 2^17 are reduced with π/2 as a sum
+//! of three float32; the few larger ones take the slow path.
 
 use crate::functions::coefficients::{COS_SINGLE, HALF_PI_SINGLE, SIN_SINGLE, TWO_OVER_PI_SINGLE};
 use crate::functions::compare::magnitude;
@@ -7,20 +7,21 @@ use crate::functions::float64::polynomial;
 use crate::functions::single::F;
 use crate::ops::{Cmp, Ops, Rare2};
 
-/// 1.5 · 2^23: added to a number below 2^22 it leaves the nearest integer in the low bits.
+/// 1.5 · 2^23. Adding it to a number of magnitude below 2^22 leaves the nearest integer in the low bits.
 const INTEGER_MAGIC: f32 = 12_582_912.0;
 
-/// Angles up to this are reduced in float32; those above are functions of a float64, lane by lane.
+/// Angles up to this bound are reduced in float32; for larger ones the function is computed in float64, lane by lane.
 ///
-/// n is below 2^17 there. It is the nearest integer to x·2/π but for 2^−8, the error of 2/π; so |r| is at most 0.7907,
-/// which is what the polynomials are made for. What three float32 of π/2 leave out is n·2^−76, below 2^−59; no float32 in
-/// the range is nearer to a multiple of π/2 than 2^−28.
+/// Up to this bound, n is below 2^17. It is the integer nearest to x·2/π, with an error of 2^−8 from the rounding of
+/// 2/π; so
+/// r| is at most 0.7907, the range of the polynomials. The error of π/2 as three float32 contributes n·2^−76, below 2^−59, and
+/// no float32 in the range is closer to a multiple of π/2 than 2^−28.
 const WIDEST: f32 = 131_072.0;
 
-/// From infinity's bits to those of a negative number.
+/// Added to the bits of infinity or NaN, gives those of a negative integer.
 const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
 
-/// |x| = (quadrant + 4k)·π/2 + hi + lo, with |lo| at most half of hi's last place and 2^−30.
+/// A reduced angle: |x| = (quadrant + 4k)·π/2 + hi + lo, where |lo| is at most half of hi's last place plus 2^−30.
 pub(super) struct Angle<O: Ops> {
     x: F<O>,
     magnitude: O::V<u32>,
@@ -29,7 +30,7 @@ pub(super) struct Angle<O: Ops> {
     pub(super) lo: F<O>,
 }
 
-/// Reduces an angle of up to [`WIDEST`].
+/// Reduces an angle of magnitude up to [`WIDEST`].
 #[inline(always)]
 pub(super) fn reduce<O: Ops>(o: &mut O, x: F<O>) -> Angle<O> {
     let bits = magnitude::<O, f32>(o, x);
@@ -39,8 +40,8 @@ pub(super) fn reduce<O: Ops>(o: &mut O, x: F<O>) -> Angle<O> {
     let t = o.fma::<f32>(a, factor, magic);
     let quadrant = o.bits::<f32>(t);
     let n = o.sub::<f32>(t, magic);
-    // The first difference is exact: a multiple of 2^−24 below 1, or |x| itself. So is `kept`, since `first` is a multiple of
-    // `product`'s last place; then `lo` holds all that n·(the second part) has beyond `hi`.
+    // `first` is exact: a multiple of 2^−24 below 1, or |x| itself. `kept` is exact as well, since `first` is a
+    // multiple of `product`'s last place. So `lo` holds all of n·middle that `hi` does not.
     let [head, middle, tail] = HALF_PI_SINGLE.map(|part| o.splat(-part));
     let first = o.fma::<f32>(n, head, a);
     let product = o.mul::<f32>(n, middle);
@@ -55,7 +56,7 @@ pub(super) fn reduce<O: Ops>(o: &mut O, x: F<O>) -> Angle<O> {
 #[inline(always)]
 fn sine_and_cosine<O: Ops>(o: &mut O, angle: &Angle<O>) -> (F<O>, F<O>) {
     let Angle { hi, lo, .. } = *angle;
-    // cos r = (1 − r²/2 rounded) + (what that lost + r⁴·C − hi·lo)
+    // cos r = (1 − r²/2, rounded) + (its rounding error + r⁴·C − hi·lo)
     let square = o.mul::<f32>(hi, hi);
     let fourth = o.mul::<f32>(square, square);
     let (one, half) = (o.splat(1.0f32), o.splat(-0.5f32));
@@ -86,7 +87,7 @@ pub(super) fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
     o.mask_resize::<u32, f32>(odd)
 }
 
-/// `y` with its sign flipped where `sign`'s highest bit is set; large angles by the slow path.
+/// Flips the sign of `y` where the highest bit of `sign` is set, and computes large angles by the slow path.
 #[inline(always)]
 pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
     let mask = o.splat(1u32 << 31);
@@ -94,7 +95,7 @@ pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>
     let y = o.bits::<f32>(y);
     let y = o.xor::<u32>(y, sign);
     let y = o.of_bits::<f32>(y);
-    // Infinities, which have given NaN already, and NaN become negative.
+    // Infinities and NaN, for which y is NaN already, become negative and do not take the slow path.
     let up = o.splat(BEYOND_INFINITY);
     let moved = o.add::<u32>(angle.magnitude, up);
     let moved = o.int_resize::<u32, i32>(moved);
@@ -104,7 +105,7 @@ pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>
     o.rare2::<W, f32>(wide, angle.x, angle.x, y)
 }
 
-/// sin x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+/// sin x. `Wide` is the slow path, for angles that are too large for the reduction in float32.
 #[inline(always)]
 pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let angle = reduce(o, x);
@@ -117,14 +118,14 @@ pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     finish::<Wide, O>(o, &angle, y, sign)
 }
 
-/// cos x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+/// cos x. `Wide` is the slow path, for angles that are too large for the reduction in float32.
 #[inline(always)]
 pub(crate) fn cos<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let angle = reduce(o, x);
     let (sine, cosine) = sine_and_cosine(o, &angle);
     let odd = is_odd(o, angle.quadrant);
     let y = o.select::<f32>(odd, sine, cosine);
-    // cos is the sine one quadrant on.
+    // The sign of cos x is that of the sine one quadrant further.
     let one = o.splat(1u32);
     let next = o.add::<u32>(angle.quadrant, one);
     let sign = o.shl_const::<u32>(next, 30);
