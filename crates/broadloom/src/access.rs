@@ -1,7 +1,7 @@
 //! The values of an array as Rust values.
 //!
-//! Values are returned as a vector, a slice or one value, whose type must be the array's dtype. Another type is an error that names
-//! both; nothing is converted.
+//! Values are returned as a vector, a slice or a single value, whose type must match the array's dtype. Otherwise there is an
+//! error that names both; nothing is converted.
 
 use broadloom_core::{Error, ErrorKind, Result};
 
@@ -9,10 +9,10 @@ use crate::array::{Array, Data, Leaf};
 use crate::storage::Element;
 
 impl Array<'_> {
-    /// The values in row-major order; evaluates what is not yet evaluated.
+    /// The values in row-major order. Evaluates the array if necessary.
     ///
     /// # Errors
-    /// If `T` is not the array's dtype; and those of [`Array::eval`].
+    /// If `T` is not the type of the array's dtype; and the errors of [`Array::eval`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -33,7 +33,7 @@ impl Array<'_> {
         self.eval()?.copied()
     }
 
-    /// The values of an evaluated array of this dtype.
+    /// A copy of the values of an evaluated array of this type.
     fn copied<T: Element>(&self) -> Result<Vec<T>> {
         let internal = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
         let stores = self.in_memory().and_then(Data::stores::<T>).ok_or_else(internal)?;
@@ -46,10 +46,10 @@ impl Array<'_> {
         Ok(values)
     }
 
-    /// The value of an array of one element; evaluates it if needed.
+    /// The value of an array of one element. Evaluates the array if necessary.
     ///
     /// # Errors
-    /// If `T` is not the array's dtype, or there is not exactly one element; and those of [`Array::eval`].
+    /// If `T` is not the type of the array's dtype, or there is not exactly one element; and the errors of [`Array::eval`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -75,7 +75,7 @@ impl Array<'_> {
 
     /// The values as a slice, if they are evaluated, of this type, and contiguous in row-major order.
     ///
-    /// `None` for bool as well: in memory it is a byte with any value, which [`Array::to_vec`] converts.
+    /// `None` for bool as well, since a bool in memory is a byte with any value; [`Array::to_vec`] converts it.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         T::values(self.in_memory()?.stores::<T>()?)
     }
@@ -91,7 +91,7 @@ impl Array<'_> {
 }
 
 impl Data<'_> {
-    /// The elements in row-major order in their form in memory, if they are of this type and contiguous.
+    /// The elements in row-major order, in their representation in memory, if they are of this type and contiguous.
     pub(crate) fn stores<T: Element>(&self) -> Option<&[T::Store]> {
         let len = self.layout.shape.elements();
         // The offset of a view without elements is unspecified.

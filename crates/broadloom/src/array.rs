@@ -1,8 +1,8 @@
 //! The handle: an [`Array`] is a shared typed node of an expression.
 //!
-//! A node has the same kinds as one of a graph ([`NodeKind`]), with handles as operands, and is typed when it is made. This module
-//! has the queries that compute nothing. Handles and nodes are in one module because each holds the other. Dropping takes bounded
-//! stack however deep an expression is, and Debug, Eq and Hash of nodes are not derived, since they would recurse.
+//! A node has one of the kinds of a graph's nodes ([`NodeKind`]), with handles as operands, and is typed when it is built. This
+//! module has the queries that compute nothing. Handles and nodes are in one module because each contains the other. Dropping an
+//! expression of any depth takes bounded stack. Debug, Eq and Hash of nodes are not derived, since they would recurse.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use smallvec::SmallVec;
 use crate::storage::Storage;
 use crate::weak::Number;
 
-/// An array, or the expression of one: a handle that is cheap to clone and that computes its values on request.
+/// An array, or an expression that computes one: a handle that is cheap to clone, and computes its values on request.
 ///
-/// `Array<'a>` may borrow data that lives for `'a`; `Array<'static>` owns its data, shared between handles. The dtype is known at
-/// run time only. Operators and [functions](crate::functions) build expressions; [`Array::eval`] computes them, each whole
-/// expression in one pass over memory where that is possible.
+/// `Array<'a>` may borrow data that lives for `'a`; `Array<'static>` owns its data, shared between handles. The dtype is known
+/// only at run time. Operators and [functions](crate::functions) build expressions; [`Array::eval`] computes an expression, in
+/// one pass over memory if possible.
 ///
-/// A handle means the values at the time it was built: writing into an array ([`Array::eval_into_array`]) never changes the values
-/// of another handle.
+/// A handle keeps the values that it had when it was built: writing into an array ([`Array::eval_into_array`]) never changes the
+/// values of another handle.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -38,32 +38,32 @@ use crate::weak::Number;
 #[derive(Clone)]
 pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
 
-/// The kind of a handle's node: that of a graph's node over handles, which keeps host functions callable.
+/// The kind of a handle's node: the kind of a graph's node, with handles as operands and callable host functions.
 pub(crate) type Kind<'a> = NodeKind<Array<'a>, Leaf<'a>, HostFunction>;
 
 /// A typed node.
 pub(crate) struct Expr<'a> {
     pub kind: Kind<'a>,
     pub dtype: DType,
-    /// The shape; with symbols, their [`Dims::least_shape`].
+    /// The shape; for dims with symbols, their [`Dims::least_shape`].
     pub shape: Shape,
     /// The dims of a node that depends on inputs of a kernel with dynamic dimensions.
     pub dims: Option<Arc<Dims>>,
 }
 
-/// A node without operands: its values need no computation.
+/// A node without operands, whose values need no computation.
 pub(crate) enum Leaf<'a> {
     /// Elements in memory.
     Data(Box<Data<'a>>),
-    /// An input of kernels, by name, without elements.
+    /// A named input of kernels, which has no elements.
     Input(Box<str>),
-    /// The int64 numbers from 0 on, this many of them, without memory.
+    /// The int64 numbers from 0 up to this one, exclusive, without memory.
     Index(usize),
-    /// A 0-d number that was not combined with an array yet. Boxed, since it is the largest variant, and rare.
+    /// A 0-d number that was not combined with an array yet. It is boxed, since it would be the largest variant and is rare.
     Number(Box<Number>),
     /// A 0-d number that has taken the dtype of an array.
     Const(Scalar),
-    /// A 0-d number with a dtype that was computed from others by this approximate op.
+    /// A 0-d number with a dtype, which was computed from other numbers by this approximate op.
     Rounded(Scalar, Op),
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Data<'a> {
     pub layout: Layout,
 }
 
-/// An operand: an array, or a number that takes its dtype from the arrays.
+/// An operand: an array, or a number, which takes the dtype of the arrays with which it is combined.
 #[derive(Clone, Debug)]
 pub enum Operand<'a> {
     /// An array.
@@ -96,15 +96,15 @@ impl<'a> Array<'a> {
         Array(Arc::new(Expr { kind, dtype, shape, dims }))
     }
 
-    /// An input of kernels. It represents the memory that a [`Kernel`](crate::Kernel) is run on, and has no values.
+    /// An input of kernels. It represents memory on which a [`Kernel`](crate::Kernel) runs, and has no values.
     ///
-    /// Its extents are numbers, symbols (known when the kernel runs; a symbol is the same number wherever it occurs), and
-    /// [`Dim::Rest`] first for any leading axes; an input without extents is a scalar parameter. A symbol broadcasts with itself
-    /// and with 1, never with another number or symbol.
+    /// Its extents are numbers or symbols. A symbol is a number that is known when the kernel runs, the same one wherever the
+    /// symbol occurs. [`Dim::Rest`], before the extents, represents any number of leading axes. An input without extents is a
+    /// scalar parameter. A symbol broadcasts with itself and with 1, and with no other number or symbol.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a name with other characters than letters, digits and `_`, or a digit first; [`ErrorKind::Shape`]
-    /// and [`ErrorKind::Limit`] for dims that [`Dims::new`] rejects.
+    /// [`ErrorKind::Name`] for a name that has other characters than letters, digits and `_`, or begins with a digit;
+    /// [`ErrorKind::Shape`] and [`ErrorKind::Limit`] for dims that [`Dims::new`] rejects.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -137,10 +137,10 @@ impl<'a> Array<'a> {
         Ok(Array::with_dims(Kind::Leaf(Leaf::Input(name.into())), dtype, shape, dims))
     }
 
-    /// A number, which takes the dtype of the array that it is combined with.
+    /// A number, which takes the dtype of the array with which it is combined.
     ///
-    /// Expressions of numbers only are computed at once, in their Rust types; a [`Literal`](crate::Literal) has no type, and counts
-    /// as int64, float64 or bool there.
+    /// Expressions of numbers only are computed immediately, in the numbers' Rust types. A [`Literal`](crate::Literal) has no
+    /// type, and is int64, float64 or bool in such expressions.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -170,12 +170,12 @@ impl<'a> Array<'a> {
         self.0.dims.as_deref().map(|dims| &**dims)
     }
 
-    /// The dims, dynamic or not.
+    /// The dims of any array, dynamic or not.
     pub(crate) fn all_dims(&self) -> Dims {
         self.0.dims.as_deref().cloned().unwrap_or_else(|| Dims::of(&self.0.shape))
     }
 
-    /// The properties that inference uses.
+    /// The properties that type inference uses.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match (self.number(), &self.0.dims) {
             (Some(x), _) => infer::Operand::Literal(x.literal()),
@@ -199,7 +199,7 @@ impl<'a> Array<'a> {
         self.len() == 0
     }
 
-    /// Whether both are handles of one node of an expression, and so have the same values.
+    /// Whether both handles refer to the same node of an expression, and so have the same values.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -212,7 +212,7 @@ impl<'a> Array<'a> {
         std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
     }
 
-    /// Whether the values are in memory that only evaluations write to, contiguous in row-major order.
+    /// Whether the values are in memory to which only evaluations write, and contiguous in row-major order.
     pub fn is_evaluated(&self) -> bool {
         self.in_memory().is_some_and(|data| data.layout.is_contiguous() && !data.storage.is_lent())
     }
@@ -239,7 +239,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The number, if this is one that was not combined with an array.
+    /// The number, if this is a number that was not combined with an array.
     pub(crate) fn number(&self) -> Option<Number> {
         match self.leaf()? {
             Leaf::Number(x) => Some(**x),
@@ -268,7 +268,7 @@ impl<'a> Array<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// The properties that inference uses.
+    /// The properties that type inference uses.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
             Operand::Number(x) => infer::Operand::Literal(x.literal()),
@@ -276,7 +276,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The number, if this is one or a handle of one.
+    /// The number, if this is a number or a handle of one.
     pub(crate) fn number(&self) -> Option<Number> {
         match self {
             Operand::Number(x) => Some(*x),
@@ -284,7 +284,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The operand as an array; a number becomes that of [`Array::scalar`].
+    /// The operand as an array; a number is converted by [`Array::scalar`].
     pub(crate) fn into_array(self) -> Array<'a> {
         match self {
             Operand::Array(x) => x,
@@ -306,12 +306,13 @@ impl<'a, 'b: 'a> From<&Array<'b>> for Operand<'a> {
 }
 
 impl Drop for Expr<'_> {
-    /// Drops the nodes that only this one holds, deepest last, without recursion.
+    /// Drops the nodes that only this node refers to, without recursion.
     fn drop(&mut self) {
         let mut orphans: SmallVec<[Array<'_>; 4]> = SmallVec::new();
         take_operands(&mut self.kind, &mut orphans);
         while let Some(Array(node)) = orphans.pop() {
-            // `None` if another handle holds the node; exactly one of the last two holders gets it.
+            // `None` if another handle refers to the node. If two threads drop the last two handles, exactly one of them gets the
+            // node.
             if let Some(mut node) = Arc::into_inner(node) {
                 take_operands(&mut node.kind, &mut orphans);
             }

@@ -1,5 +1,5 @@
-//! Elements of a dtype known only at run time, as bytes in their form in memory: in native byte order, contiguous. A bool is a
-//! byte, 0 or another; bools that are returned are 0 or 1.
+//! Elements of a dtype known only at run time, as contiguous bytes in native byte order. A bool is one byte: 0 is false, and any
+//! other value is true. Bools that are returned are 0 or 1.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result};
 use broadloom_mem::Buffer;
@@ -10,11 +10,11 @@ use crate::engine::{Engine, Options};
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
-    /// An array of a dtype over bytes in row-major order. They are borrowed if they are aligned for the dtype, as those of a file
-    /// or an allocation are, and copied otherwise.
+    /// An array of this dtype over bytes in row-major order. The bytes are borrowed if they are aligned for the dtype, as an
+    /// allocation or a mapped file is, and copied otherwise.
     ///
     /// # Errors
-    /// If the shape does not have exactly these bytes; for misaligned bytes, if memory for a copy is refused.
+    /// If the number of bytes is not that of the shape's elements; for misaligned bytes, if memory for a copy is refused.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -51,8 +51,8 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::from_buffer(dtype, copy), Layout::contiguous(shape)))
     }
 
-    /// The elements' bytes without a copy, if they are evaluated and contiguous in row-major order; for bool, 0 is false and any
-    /// other byte true.
+    /// The bytes of the elements without a copy, if they are evaluated and contiguous in row-major order. Of a bool, 0 is false
+    /// and any other byte is true.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -65,7 +65,7 @@ impl<'a> Array<'a> {
         self.in_memory()?.bytes()
     }
 
-    /// The elements' bytes in row-major order; evaluates what is not yet evaluated.
+    /// The bytes of the elements in row-major order. Evaluates the array if necessary.
     ///
     /// # Errors
     /// The errors of [`Array::eval`], and if memory for the bytes is refused.
@@ -80,11 +80,11 @@ impl<'a> Array<'a> {
         Ok(bytes)
     }
 
-    /// Computes into the caller's bytes, in row-major order; without a copy if they are aligned for the dtype.
+    /// Computes the values into the caller's bytes, in row-major order; without a copy if the bytes are aligned for the dtype.
     ///
     /// # Errors
-    /// If the number of bytes is not that of the elements; and those of [`Array::eval`], after which the contents of `out` are
-    /// unspecified.
+    /// If the number of bytes is not that of the elements; and the errors of [`Array::eval`], after which the contents of `out`
+    /// are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;

@@ -67,7 +67,8 @@ impl<'a, T: Element, const N: usize, const M: usize> From<&'a [[T; M]; N]> for A
 }
 
 fn rows_of(rows: usize, columns: usize) -> Layout {
-    // Elements have a size, so that a slice has far fewer than a shape may have. Without elements, any shape of two axes is empty.
+    // A slice has far fewer elements than the maximum of a shape, since elements have a size. If there are none, any empty shape
+    // of two axes serves.
     let shape = Shape::new(&[rows, columns]).or_else(|_| Shape::new(&[0, 0]));
     Layout::contiguous(shape.unwrap_or_default())
 }
@@ -103,8 +104,8 @@ impl<T: Element> TryFrom<&Array<'_>> for Vec<T> {
 }
 
 impl Array<'_> {
-    /// [`Array::to_vec`] of an array that is not needed any more: evaluated values are moved, without a copy, if only this handle
-    /// holds them, they are in row-major order, and their memory came from a vector.
+    /// [`Array::to_vec`] for an array that is not needed any more. Evaluated values are moved without a copy, if no other handle
+    /// shares their memory, they are in row-major order, and the memory came from a vector.
     ///
     /// # Errors
     /// The errors of [`Array::to_vec`].
@@ -131,7 +132,7 @@ impl Array<'_> {
     }
 }
 
-/// A computation on the Rust type of a dtype that is known at run time only; [`visit_dtype`] calls it.
+/// A computation that is generic in the Rust type of a dtype known only at run time; [`visit_dtype`] calls it.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -156,7 +157,7 @@ pub trait ElementVisitor {
     /// The result of the visit.
     type Output;
 
-    /// Called with the Rust type of the dtype: `T::DTYPE` is the dtype.
+    /// Runs the computation for the Rust type of the dtype, which is `T::DTYPE`.
     fn visit<T: Element>(self) -> Self::Output;
 }
 

@@ -61,12 +61,12 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::borrow(data), Layout::contiguous(shape)))
     }
 
-    /// An array that borrows elements of the slice by strides: index 0 … 0 is the element at `offset`, and `strides` is the
-    /// distance in elements of consecutive indices along each axis, of any sign, or 0 to repeat one.
+    /// An array that borrows elements of the slice by strides. The element at index (0, …, 0) is at `offset`. `strides` has the
+    /// distance between consecutive indices along each axis, in elements, which may be negative, or 0 to repeat one element.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index leads outside of the
-    /// slice.
+    /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index addresses an element
+    /// outside of the slice.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -95,7 +95,7 @@ impl<'a> Array<'a> {
         }
         let mut layout = Layout::contiguous(shape);
         if layout.shape.elements() > 0 {
-            // An offset beyond the address space is beyond the slice as well.
+            // An offset that exceeds `isize` is outside of the slice, and so is `isize::MAX`.
             layout.offset = isize::try_from(offset).unwrap_or(isize::MAX);
             // The stride of an axis with one index is not used.
             let given = layout.strides.iter_mut().zip(strides).zip(layout.shape.iter());
@@ -113,7 +113,7 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::borrow(data), layout))
     }
 
-    /// Zeros; they take no memory.
+    /// An array of zeros, which takes no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -121,7 +121,7 @@ impl<'a> Array<'a> {
         repeated(Scalar { dtype, bits: 0 }, shape)
     }
 
-    /// Ones; they take no memory.
+    /// An array of ones, which takes no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -129,7 +129,7 @@ impl<'a> Array<'a> {
         repeated(fold::cast(Scalar::of(true), dtype), shape)
     }
 
-    /// One value everywhere, of the Rust value's dtype; it takes no memory.
+    /// An array with this value in all elements, of the dtype of the value's Rust type. It takes no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -145,7 +145,7 @@ impl<'a> Array<'a> {
         repeated(Scalar::of(value), shape)
     }
 
-    /// Computes each element from its index, in row-major order.
+    /// An array whose elements are computed from their indices by `f`, which is called in row-major order.
     ///
     /// # Errors
     /// If the shape has too many axes, or more elements than fit in memory.
@@ -189,7 +189,7 @@ pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> 
     Err(Error::new(ErrorKind::Shape, format!("{what}: {shape} has {n} elements, the data has {len}")))
 }
 
-/// One value everywhere.
+/// An array with this value in all elements.
 pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> {
     expr::view(&expr::constant(value), View::BroadcastTo(Shape::new(shape)?))
 }
@@ -197,9 +197,10 @@ pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> 
 /// Collects `len` elements; an error if memory for them is refused.
 fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
     let mut data = Vec::new();
-    // The closure may be the caller's, which must run in the caller's floating-point environment.
+    // Only the size is computed in the default floating-point environment: the closure may be the application's, and runs in the
+    // application's environment.
     let sized = FloatEnv::ieee();
-    // The conversion saturates, and then the allocation is refused.
+    // The conversion saturates, so that the allocation of too many elements is refused.
     let n = len as usize;
     if data.try_reserve_exact(n).is_err() {
         let bytes = len * T::DTYPE.size() as f64;

@@ -1,7 +1,8 @@
-//! Printing of arrays: `Display` as NumPy's `str`, `Debug` as its `repr`, which names the dtype unless the numbers imply it.
+//! Prints arrays: `Display` like NumPy's `str`, and `Debug` like NumPy's `repr`, which names the dtype unless the numbers imply
+//! it.
 //!
-//! For an array of more than 1000 elements only three at either end of each axis are shown, and only those are evaluated, through
-//! any views: each corner is a chunk. Source: NumPy 2.4's `arrayprint.py`, default options.
+//! Of an array of more than 1000 elements, only three elements at either end of each axis are shown. Only these are evaluated,
+//! through any views: each corner is a chunk. Source: NumPy 2.4's `arrayprint.py`, default options.
 
 use std::fmt;
 
@@ -14,14 +15,14 @@ use crate::array::Array;
 use crate::chunks::{Chunk, Chunks, Window};
 use crate::number::{Column, alone};
 
-/// Arrays of more elements are summarised.
+/// Arrays of more than this many elements are summarised.
 const THRESHOLD: usize = 1000;
 /// Elements shown at either end of a summarised axis.
 const EDGE: usize = 3;
 /// Characters per line.
 const LINE: usize = 75;
 
-/// As NumPy's `str` of the array; evaluates the elements that it shows.
+/// Formats the array like NumPy's `str`. Evaluates the elements that are shown.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -40,10 +41,10 @@ impl fmt::Display for Array<'_> {
     }
 }
 
-/// The text of [`Display`](fmt::Display) for an array over inputs ([`Array::input`]) that are too large to be read completely:
-/// `evaluate` computes a chunk of it, once for each part that is shown.
+/// The text of [`Display`](fmt::Display) for an array over inputs ([`Array::input`]) that are too large to be read completely.
+/// `evaluate` is called for each part of the array that is shown, and computes it as a chunk.
 ///
-/// It must return the values of the chunk's only result.
+/// `evaluate` must return the values of the chunk's only result.
 ///
 /// # Errors
 /// The errors of [`Chunks::new`], except that there is no limit; and those of `evaluate`.
@@ -78,13 +79,13 @@ pub fn summary<'a>(
     })
 }
 
-/// The values of a chunk of one result that needs no inputs.
+/// Evaluates a chunk of one result that needs no inputs.
 fn evaluated(chunk: &Chunk<'_, '_>) -> Result<Array<'static>> {
     let results = chunk.results(&[])?;
     results.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk without a result"))?.eval()
 }
 
-/// As NumPy's `repr` of the array; evaluates the elements that it shows.
+/// Formats the array like NumPy's `repr`. Evaluates the elements that are shown.
 impl fmt::Debug for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let _ieee = FloatEnv::ieee();
@@ -112,7 +113,7 @@ impl fmt::Debug for Array<'_> {
             return write!(f, "{prefix}{text})");
         }
         let extras = extras.join(", ");
-        // The prefix is part of the first line, and the indentation of the others.
+        // The first line begins with the prefix, and the others are indented by its width.
         let last = text.rsplit_once('\n').map_or(prefix.len() + text.len(), |(_, line)| line.len()) + 1;
         let gap =
             if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
@@ -120,7 +121,7 @@ impl fmt::Debug for Array<'_> {
     }
 }
 
-/// Python's tuple of extents.
+/// Formats extents as a Python tuple.
 fn tuple(shape: &[usize]) -> String {
     match shape {
         [n] => format!("({n},)"),
@@ -128,14 +129,14 @@ fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// The elements to be shown.
+/// The elements of an array that are shown.
 struct Shown {
     dtype: DType,
-    /// The extents of the elements to be shown.
+    /// The extents of the array that consists of the shown elements.
     shape: SmallVec<[usize; 4]>,
-    /// The axes whose middle is left out.
+    /// For each axis, whether its middle is left out.
     cut: SmallVec<[bool; 4]>,
-    /// Elements at either end of such an axis; `None` if all are shown.
+    /// The number of elements at either end of an axis whose middle is left out; `None` if all elements are shown.
     edge: Option<usize>,
     bits: Vec<u64>,
 }
@@ -189,7 +190,8 @@ impl Shown {
     }
 }
 
-/// Stores the bits of values by a layout; an error if the values do not have the expected type and shape.
+/// Stores the bits of evaluated values into `bits`, at the offsets of the layout `target`. It is an error if the values do not
+/// have the expected dtype and shape.
 fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> Result<()> {
     let is_as_asked = values.is_evaluated() && values.dtype() == dtype && values.shape() == &target.shape[..];
     let Some(leaf) = values.in_memory().filter(|_| is_as_asked) else {
@@ -205,8 +207,8 @@ fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> R
     Ok(())
 }
 
-/// Elements at either end of an axis, fewer if there are many axes: NumPy always shows three, which for twenty axes would take too
-/// long.
+/// The number of elements shown at either end of an axis: three as in NumPy, but fewer if there are many axes, since three at the
+/// ends of twenty axes would take too long.
 fn edge(shape: &[usize]) -> usize {
     let shown = |edge: usize| shape.iter().map(|&n| n.min(2 * edge) as f64).product::<f64>();
     (1..=EDGE).rev().find(|&edge| shown(edge) <= 10_000.0).unwrap_or(1)
@@ -233,14 +235,14 @@ fn offsets(layout: &Layout) -> impl Iterator<Item = usize> {
 
 type Slices = SmallVec<[Slice; 4]>;
 
-/// The slices of each corner in the array, and among the shown elements.
+/// For each corner, the slices that select it from the array, and the slices that select it from the shown elements.
 fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> {
     let slice = |start, len| Slice { start, step: 1, len };
     let mut corners = vec![(Slices::new(), Slices::new())];
     for (&extent, &cut) in shape.iter().zip(cut) {
         let ends: SmallVec<[(Slice, Slice); 2]> = match (cut, edge) {
             (false, _) => smallvec![(slice(0, extent), slice(0, extent))],
-            // Both ends in one slice with a step, so that many axes do not make many corners.
+            // One slice with a step takes both ends, so that the number of corners does not grow with the number of axes.
             (true, 1) => {
                 smallvec![(Slice { start: 0, step: extent as isize - 1, len: 2 }, slice(0, 2))]
             }
@@ -261,7 +263,7 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
     corners
 }
 
-/// Writes the brackets. The recursion is over the axes, of which there are at most 64.
+/// Writes elements in nested brackets. The recursion is over the axes, of which there are at most 64.
 struct Rows<'s> {
     shown: &'s Shown,
     column: Column,
@@ -269,7 +271,7 @@ struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    /// Writes axis `axis` of the part that begins at element `at`.
+    /// Writes the part of the shown elements that begins at element `at`, along axis `axis` and the following ones.
     fn write(&self, out: &mut String, axis: usize, at: usize, indent: usize, width: usize) {
         let Some(&extent) = self.shown.shape.get(axis) else {
             let x = Scalar { dtype: self.shown.dtype, bits: self.shown.bits[at] };
@@ -297,7 +299,7 @@ impl Rows<'_> {
         out.push(']');
     }
 
-    /// Writes the last axis, broken into lines.
+    /// Writes the elements along the last axis, broken into lines.
     fn line(
         &self,
         out: &mut String,

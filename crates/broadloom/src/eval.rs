@@ -1,5 +1,5 @@
-//! Evaluation of expressions to arrays that own contiguous data, or into the caller's memory; [`crate::engine`] does the
-//! computation. Evaluation changes no handle: no result is cached in it, and memory that another handle holds is not written.
+//! Evaluates expressions to arrays that own contiguous data, or into the caller's memory; [`crate::engine`] does the computation.
+//! Evaluation changes no handle: results are not cached in handles, and memory that another handle refers to is not written.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::array::{Array, Kind, Leaf};
 use crate::engine::{self, Control, Engine, Options, Watch};
 use crate::storage::Element;
 
-/// Evaluates several arrays at once: common parts are computed once, in one loop where that is possible.
+/// Evaluates several arrays together: their common parts are computed once, and in one loop if possible.
 ///
 /// # Errors
-/// The errors of [`Array::eval`]; there are no results then.
+/// The errors of [`Array::eval`]. After an error there are no results.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -33,15 +33,15 @@ pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
 /// [`eval_many`] with options.
 ///
 /// # Errors
-/// The errors of [`Array::eval_with`]; there are no results then.
+/// The errors of [`Array::eval_with`]. After an error there are no results.
 pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Array<'static>>> {
     many(arrays, options, None)
 }
 
-/// [`eval_many_with`] with a control: it can be cancelled, and reports its progress.
+/// [`eval_many_with`] with a [`Control`], through which the call can be cancelled and reports its progress.
 ///
 /// # Errors
-/// The errors of [`Array::eval_watched`]; there are no results then.
+/// The errors of [`Array::eval_watched`]. After an error there are no results.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,9 +84,9 @@ fn many(
 }
 
 impl Array<'_> {
-    /// Computes the values: returns a new array that owns contiguous data. This handle is unchanged.
+    /// Computes the values, and returns them as a new array that owns contiguous data. This handle is unchanged.
     ///
-    /// An array that is evaluated and owned already is not copied: the result shares its memory.
+    /// An array that already owns contiguous data is not copied: the result shares its memory.
     ///
     /// # Errors
     /// If memory or another limit is exceeded.
@@ -107,12 +107,12 @@ impl Array<'_> {
     /// [`Array::eval`] with options.
     ///
     /// # Errors
-    /// The errors of [`Array::eval`], and an integer division by zero, if the options make that an error.
+    /// The errors of [`Array::eval`], and an integer division by zero, if the options make it an error.
     pub fn eval_with(&self, options: &Options) -> Result<Array<'static>> {
         self.eval_controlled(options, None)
     }
 
-    /// [`Array::eval_with`] with a control: it can be cancelled, and reports its progress.
+    /// [`Array::eval_with`] with a [`Control`], through which the call can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
@@ -139,11 +139,11 @@ impl Array<'_> {
         many(&[self], options, control)?.pop().ok_or_else(missing)
     }
 
-    /// Computes into the caller's memory, in row-major order.
+    /// Computes the values into the caller's memory, in row-major order.
     ///
     /// # Errors
-    /// If `T` is not the array's dtype, or the number of elements of `out` differs; and those of [`Array::eval`], after which the
-    /// contents of `out` are unspecified.
+    /// If `T` is not the type of the array's dtype, or `out` has another number of elements; and the errors of [`Array::eval`],
+    /// after which the contents of `out` are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -166,7 +166,7 @@ impl Array<'_> {
         self.eval_into_controlled(out, options, None)
     }
 
-    /// [`Array::eval_into_with`] with a control: it can be cancelled, and reports its progress.
+    /// [`Array::eval_into_with`] with a [`Control`], through which the call can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the contents of
@@ -205,14 +205,14 @@ impl Array<'_> {
         }
     }
 
-    /// Computes into an array of the same shape and dtype, and into its memory if no other handle holds that.
+    /// Computes the values into an array of the same shape and dtype, reusing its memory if no other handle refers to it.
     ///
-    /// If another handle holds the memory (such as an expression built with `out`), or `out` has none, it gets new memory: no other
-    /// handle sees a change.
+    /// If another handle refers to the memory of `out` (such as an expression built with `out`), or `out` has no memory of its
+    /// own, it gets new memory, so that no other handle sees a change.
     ///
     /// # Errors
-    /// If dtypes or shapes differ, or `out` has several indices for one element; and those of [`Array::eval`], after which the
-    /// values of `out` are unspecified.
+    /// If dtypes or shapes differ, or several indices of `out` address the same element; and the errors of [`Array::eval`], after
+    /// which the values of `out` are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -238,7 +238,7 @@ impl Array<'_> {
         self.eval_into_array_controlled(out, options, None)
     }
 
-    /// [`Array::eval_into_array_with`] with a control: it can be cancelled, and reports its progress.
+    /// [`Array::eval_into_array_with`] with a [`Control`], through which the call can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the values of

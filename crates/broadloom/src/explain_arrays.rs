@@ -1,6 +1,7 @@
 //! Explains the evaluation of arrays, with names that the application provides.
 //!
-//! Names are not part of an expression, so that plans and caches don't depend on them: they are added to the explanation.
+//! Names are not part of an expression, so that plans and caches don't depend on them. They are added to an explanation
+//! afterwards.
 
 use broadloom_core::Result;
 
@@ -9,10 +10,11 @@ use crate::engine::{Detail, Engine, Options};
 use crate::explain::Explanation;
 use crate::lower::{Lowered, Place};
 
-/// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, all of them in one explanation and one
-/// picture; `code` adds the CLIF and the disassembly of each kernel.
+/// A description of how [`eval_many_with`](crate::eval_many_with) would evaluate arrays, with one explanation and one picture for
+/// all of them. With `code` it includes the CLIF and the disassembly of each kernel.
 ///
-/// An array that already owns its values in order is shared by an evaluation, not computed; the explanation notes that.
+/// An array that already owns its values in row-major order is not computed by an evaluation, which shares its memory; the
+/// explanation notes that.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -49,7 +51,7 @@ impl Array<'_> {
         self.explain_with(&Options::default(), false)
     }
 
-    /// [`Array::explain`] with options; `code` adds the CLIF and the disassembly of each kernel.
+    /// [`Array::explain`] with options. With `code` it includes the CLIF and the disassembly of each kernel.
     ///
     /// # Errors
     /// The errors of [`Array::eval_with`], though nothing is computed.
@@ -57,7 +59,7 @@ impl Array<'_> {
         self.explanation(options, code).map(|explanation| explanation.to_string())
     }
 
-    /// A description of the expression's evaluation, as a page with the graph drawn, its kernels and their code:
+    /// A description of the expression's evaluation, as an HTML page with a drawing of the graph, the kernels and their code; see
     /// [`Explanation::to_html`].
     ///
     /// # Errors
@@ -74,8 +76,8 @@ impl Array<'_> {
         Ok(self.explanation(&Options::default(), true)?.to_html("broadloom"))
     }
 
-    /// A description of the expression's evaluation, which can be shown as text or as a page; `code` adds the CLIF and the
-    /// disassembly of each kernel.
+    /// A description of the expression's evaluation, which can be shown as text or as an HTML page. With `code` it includes the
+    /// CLIF and the disassembly of each kernel.
     ///
     /// # Errors
     /// The errors of [`Array::eval_with`], though nothing is computed.
@@ -85,11 +87,11 @@ impl Array<'_> {
 }
 
 impl Explanation {
-    /// Adds names for inputs, which are otherwise numbered: each array gives its name to its memory, or to the only memory that it
-    /// is a view of or computed from.
+    /// Adds names for inputs, which are otherwise numbered. Each name is given to the memory of its array; the array may also be
+    /// a view of an input or an expression, if it depends on only one input.
     ///
-    /// Names are looked up by memory, so the arrays must still be those that were explained. If one memory has two names the first
-    /// counts, and names of other arrays are ignored. Names have no effect on plans.
+    /// Names are looked up by memory, so the explained arrays must still exist. If the same memory is given two names, the first
+    /// counts. Names of arrays that the explanation does not contain are ignored. Names have no effect on plans.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -109,7 +111,7 @@ impl Explanation {
     ) -> Explanation {
         self.inputs.resize(self.places.len().max(self.inputs.len()), String::new());
         for (name, array) in names {
-            // An array without values has no memory to name.
+            // An expression that can't be evaluated, such as one over a kernel's input, has no memory to name.
             let Ok(lowered) = Lowered::new(&[array], Options::default().size_limits()) else { continue };
             let [data] = lowered.slots() else { continue };
             let slot = self.places.iter().position(|known| *known == Place::of(data));

@@ -1,8 +1,8 @@
 //! Builds typed nodes: functions of operands, conversions, views.
 //!
-//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, and a number
-//! becomes a constant of such a dtype, or stays a number if all operands are numbers. Later stages take the types over. Building
-//! and folding take bounded stack however deep an expression is.
+//! Type inference runs in this module and in no later stage. A node's operands are converted to the dtypes that its function
+//! takes; a number becomes a constant of such a dtype, or remains a number if all operands are numbers. Building and folding an
+//! expression of any depth take bounded stack.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
 
-/// Whether it is a product of floats, or the negative of one, which is contracted when it is added.
+/// Whether the array is a product of floats, or the negative of one, which contraction would merge into a sum.
 pub(crate) fn is_product(array: &Array<'_>) -> bool {
     array.0.dtype.is_float() && contract::is_product(array, |x| &x.0.kind, is_two)
 }
 
-/// Whether it is the number 2 with a dtype.
+/// Whether the array is the number 2 with a dtype.
 pub(crate) fn is_two(array: &Array<'_>) -> bool {
     matches!(array.leaf(), Some(Leaf::Const(value) | Leaf::Rounded(value, _)) if value.class() == Class::Two)
 }
 
-/// An operand of a sum that the user did not write: if it is a product, it is protected from contraction.
+/// Prepares an operand of a sum that the user did not write: a product is wrapped in an op that protects it from contraction.
 pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     if is_product(x) { apply(Op::Positive, smallvec![x.into()]) } else { Ok(x.clone()) }
 }
@@ -50,14 +50,14 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     Ok(Array::with_dims(Kind::Apply { op, args }, signature.result, signature.shape, dims))
 }
 
-/// The dtypes that the op converts these operands to.
+/// The dtypes to which the op converts these operands.
 pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
     let signature = signature(op, &operands)?;
     Ok((0..operands.len()).map(|i| signature.operand(op, i)).collect())
 }
 
-/// The types of an op's application. If all operands are numbers, they are typed as 0-d arrays of their types, if they have types
-/// and the op takes them.
+/// Infers the types of an op's application to these operands. If all operands are numbers, they are typed as 0-d arrays of their
+/// own types, provided that they have such types and the op takes them.
 fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
     let own = own_dtype(op, operands);
     let alone = Shape::scalar();
@@ -84,7 +84,7 @@ pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>;
     Ok(Array::with_dims(kind, signature.result(), shape, dims.map(Arc::new)))
 }
 
-/// The operands with the dtypes that a function takes.
+/// Converts the operands to the dtypes that a function takes.
 fn typed_operands<'a>(
     operands: SmallVec<[Operand<'a>; 3]>,
     dtype: impl Fn(usize) -> DType,
@@ -96,7 +96,8 @@ fn typed_operands<'a>(
     typed.collect()
 }
 
-/// The number that the op computes from numbers; `None` if a division by zero may have to fail the evaluation.
+/// Applies the op to numbers, and returns the result as a number. `None` for a division by zero, which may have to be an error of
+/// the evaluation.
 fn fold_numbers<'a>(
     op: Op,
     operands: &[Operand<'a>],
@@ -126,7 +127,7 @@ pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
     Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }
 
-/// A 0-d array of one value, which may be the result of an approximate op on numbers.
+/// A 0-d array of one value, with the approximate op that computed it from other numbers, if there is one.
 fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
     match by {
         Some(op) => Array::of(Kind::Leaf(Leaf::Rounded(value, op)), value.dtype, Shape::scalar()),
@@ -134,7 +135,7 @@ fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
     }
 }
 
-/// The array converted to a dtype; the array itself if it has that dtype and is not a number.
+/// The array converted to a dtype; the array itself if it already has this dtype and is not a number without a dtype.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.leaf() {
         Some(Leaf::Number(x)) => {
@@ -157,12 +158,13 @@ pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     }
 }
 
-/// The literal as an element of the dtype if it fits, and otherwise converted as astype does: a float saturates, an integer wraps.
+/// The literal as an element of the dtype. A literal that does not fit is converted as `astype` does: a float saturates, and an
+/// integer wraps.
 fn cast_literal(x: Literal, dtype: DType) -> Scalar {
     x.to_dtype(dtype).unwrap_or_else(|_| infer::converted(x, dtype))
 }
 
-/// The array with a dtype of its own: a number takes its default dtype.
+/// The array with a fixed dtype: a number without one takes its default dtype.
 ///
 /// Errors: a literal that its default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
@@ -172,7 +174,7 @@ pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
     }
 }
 
-/// The reduction of elements along axes; their dtype must be one that the reduction takes.
+/// The reduction of elements along axes. The reduction must take the dtype of the elements.
 pub(crate) fn reduce<'a>(
     reduction: Reduction,
     arg: &Array<'a>,
@@ -185,7 +187,7 @@ pub(crate) fn reduce<'a>(
     Ok(Array::with_dims(Kind::Reduce { arg, reduction, axes, keep_dims }, dtype, shape, dims.map(Arc::new)))
 }
 
-/// The scan of elements along an axis; their dtype must be one that the scan takes.
+/// The scan of elements along an axis. The scan must take the dtype of the elements.
 pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     let (shape, dims) = infer::scan(scan, &arg.known(), axis, initial)?;
@@ -194,7 +196,7 @@ pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) 
     Ok(Array::with_dims(kind, dtype, shape, dims.map(Arc::new)))
 }
 
-/// The number of elements along axes, as a number of this dtype: a constant if the extents are known.
+/// The number of elements along axes, as a 0-d array of this dtype; a constant if the extents are known.
 pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     if arg.0.dims.is_none() {
         let _ieee = FloatEnv::ieee();
@@ -203,12 +205,12 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
-/// The int64 numbers from 0 on, without memory.
+/// The int64 numbers 0, 1, …, `len` - 1, without memory.
 pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
     Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
 
-/// The number of each element in row-major order of these axes, as int64.
+/// For each element, its index in row-major order of these axes, as int64.
 pub(crate) fn index<'a>(arg: &Array<'a>, axes: Axes) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     if arg.0.dims.is_none() {
@@ -252,7 +254,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     {
         return Ok(Array::data(data.storage.clone(), layout));
     }
-    // All elements are the same, so views of the broadcast can be merged.
+    // All elements of a broadcast scalar are equal, so any view of it is again a broadcast of the scalar.
     if let Kind::View { arg: inner, view: outer } = &arg.0.kind
         && inner.0.shape.rank() == 0
         && matches!(**outer, View::BroadcastTo(_))
@@ -266,7 +268,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
 
 /// A view of an array with dynamic dimensions.
 ///
-/// Errors: any view but a permutation of known axes, since its result depends on the extents.
+/// Errors: any view except a permutation of known axes, since the validity and the shape of other views depend on the extents.
 #[cold]
 fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'a>> {
     let View::Permute(axes) = &view else {

@@ -1,4 +1,4 @@
-//! The element-wise functions, with the names of the Python Array API standard; each is also a method of [`Array`].
+//! The element-wise functions, with the names of the Python Array API standard. Most are also methods of [`Array`].
 //!
 //! They take arrays and numbers ([`IntoArray`]) and are generated from the op table,
 //! [`broadloom_core::for_each_op!`], so that a new row needs no code here. A function panics at the caller's
@@ -16,9 +16,9 @@
 //!
 //! # Powers, exponentials and logarithms
 //!
-//! A float result is off by less than one unit in the last place; `docs/accuracy.md` has the measured errors. By definition x to
-//! the power of 1 is x, of 2 is x·x, of −1 is 1/x and of 0 is 1, also for NaN. Rust has no operator for powers: `^` is
-//! [`bitwise_xor`].
+//! The error of a float result is less than one unit in the last place; `docs/accuracy.md` has the measured errors. By
+//! definition, `pow(x, 1)` is x, `pow(x, 2)` is x·x, `pow(x, -1)` is 1/x, and `pow(x, 0)` is 1, also if x is NaN. Rust has no
+//! operator for powers: `^` is [`bitwise_xor`].
 //!
 //! ```
 //! use broadloom::functions::{hypot, logaddexp, pow};
@@ -41,7 +41,7 @@
 //!
 //! # Angles and hyperbolic functions
 //!
-//! Angles are in radians, and may be any float: they are reduced with as many digits of π as necessary.
+//! Angles are in radians. They may be arbitrarily large, since they are reduced with as many digits of π as necessary.
 //!
 //! ```
 //! use broadloom::functions::atan2;
@@ -59,8 +59,8 @@
 //!
 //! # Integers
 //!
-//! pow accepts integers and returns integers. For the other functions above the standard does not define integers, which are an
-//! error, or converted to float64 under [`Promotion::NumPy`](crate::Promotion::NumPy).
+//! `pow` of integers is an integer. The standard does not define the other functions above for integers: these are an error or,
+//! under [`Promotion::NumPy`](crate::Promotion::NumPy), converted to float64.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -169,8 +169,8 @@ macro_rules! function {
             #[doc = about!(more $class $laws $doc)]
             ///
             /// # Errors
-            /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast,
-            /// and a literal that the dtype can't hold.
+            /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a literal
+            /// that the dtype can't represent.
             pub fn [<try_ $name>](&self, x2: impl IntoArray<'a>) -> Result<Array<'a>> {
                 numpy_rule::apply(Op::$op, smallvec![self.into(), x2.into_operand()])
             }
@@ -188,8 +188,8 @@ macro_rules! function {
         #[doc = about!(more $class $laws $doc)]
         ///
         /// # Errors
-        /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a
-        /// literal that the dtype can't hold.
+        /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a literal that
+        /// the dtype can't represent.
         pub fn [<try_ $name>]<'a>(x1: impl IntoArray<'a>, x2: impl IntoArray<'a>) -> Result<Array<'a>> {
             numpy_rule::apply(Op::$op, smallvec![x1.into_operand(), x2.into_operand()])
         }
@@ -208,8 +208,8 @@ macro_rules! function {
             #[doc = about!(more $class $laws $doc)]
             ///
             /// # Errors
-            /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast,
-            /// and a literal that the dtype can't hold.
+            /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a literal
+            /// that the dtype can't represent.
             pub fn [<try_ $name>](&self, x2: impl IntoArray<'a>, x3: impl IntoArray<'a>) -> Result<Array<'a>> {
                 numpy_rule::apply(Op::$op, smallvec![self.into(), x2.into_operand(), x3.into_operand()])
             }
@@ -217,7 +217,7 @@ macro_rules! function {
 
         function!(three $class $laws $op [<$name>] [<try_ $name>] $doc);
     } };
-    // There is no method: the condition is not the main operand of the call, and `where` is a Rust keyword.
+    // A choice has no method, since the condition is not the main operand of the call, and `where` is a Rust keyword.
     (choice $class:ident $laws:tt $op:ident $name:literal $doc:literal) => { paste! {
         function!(three $class $laws $op [<$name _>] [<try_ $name>] $doc);
     } };
@@ -238,8 +238,8 @@ macro_rules! function {
         #[doc = about!(more $class $laws $doc)]
         ///
         /// # Errors
-        /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a
-        /// literal that the dtype can't hold.
+        /// For dtypes that do not promote or that the function does not take, shapes that do not broadcast, and a literal that
+        /// the dtype can't represent.
         pub fn $twin<'a>(
             x1: impl IntoArray<'a>,
             x2: impl IntoArray<'a>,
@@ -260,8 +260,9 @@ broadloom_core::for_each_op!(functions);
 impl<'a> Array<'a> {
     /// The elements converted to a dtype; the array itself if it already has that dtype.
     ///
-    /// A float is truncated to an integer, with values out of range saturated and NaN as 0; an integer wraps to a narrower one and
-    /// is rounded to the nearest float; any value except zero is true.
+    /// From float to integer, values are truncated, saturate if they are out of range, and NaN becomes 0. From integer to a
+    /// narrower integer, values wrap. From integer to float, they are rounded to nearest. To bool, any value except zero becomes
+    /// true.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -274,10 +275,10 @@ impl<'a> Array<'a> {
         expr::cast(self.clone(), dtype)
     }
 
-    /// Applies an op, for callers that know the function at run time only.
+    /// Applies an op, for callers that know the function only at run time.
     ///
     /// # Errors
-    /// The errors of the function's own `try_` twin; for a wrong number of operands; for an op that users can't name.
+    /// The errors of the function's `try_` twin; for a wrong number of operands; for an internal op, which users can't call.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -295,8 +296,8 @@ impl<'a> Array<'a> {
         numpy_rule::apply(op, operands.iter().map(|x| x.into()).collect())
     }
 
-    /// The dtypes that an op converts its operands to, for callers that know the values of numbers later: an input that replaces
-    /// such a number must have this dtype.
+    /// The dtypes to which an op converts its operands. A caller that replaces a number by a kernel's input, to supply its value
+    /// later, gives the input this dtype.
     ///
     /// # Errors
     /// The errors of [`Array::apply`].
@@ -319,12 +320,12 @@ impl<'a> Array<'a> {
         numpy_rule::operand_dtypes(op, operands.iter().map(|x| x.into()).collect())
     }
 
-    /// Calls a host function with operands that have exactly the dtypes of its declaration; their shapes broadcast, and numbers
-    /// become elements of those dtypes.
+    /// Calls a host function. Its operands must have exactly the dtypes of its declaration; numbers take these dtypes, and shapes
+    /// broadcast.
     ///
     /// # Errors
-    /// For a wrong number of operands, a wrong dtype (the message names the cast to write), shapes that do not broadcast, and a
-    /// number that the dtype can't hold.
+    /// For a wrong number of operands, a wrong dtype (the message suggests the conversion), shapes that do not broadcast, and a
+    /// number that the dtype can't represent.
     ///
     /// ```
     /// use broadloom::HostFunction;

@@ -1,8 +1,8 @@
 //! Arrays that are computed from the indices of their elements, without memory: ranges, even spacings, diagonals and indices.
 //!
-//! Each is ordinary arithmetic on one leaf, the numbers from 0 on, so that it is fused with its readers. An element is a function
-//! of its index alone, computed in float64 or int64 and converted once: errors do not accumulate along a range, and any part of it,
-//! on any executor, has the same bits as the whole.
+//! Each is ordinary arithmetic on one leaf, the numbers 0, 1, 2, …, so that it is fused into the kernels that use it. An element
+//! is a function of its index only, computed in float64 or int64 and converted once: errors do not accumulate along a range, and
+//! a part of a range has the same bits as in the complete range, on any executor.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
@@ -17,11 +17,11 @@ use crate::storage::Element;
 use crate::views::resolve_axis;
 
 impl<'a> Array<'a> {
-    /// The values `start`, `start + step`, … before `stop`, of the dtype of the Rust values; they take no memory.
+    /// The values `start`, `start + step`, … up to `stop`, exclusive, of the dtype of the Rust values. They take no memory.
     ///
-    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, for floats computed
-    /// in float64 and rounded to the dtype. As in the standard, rounding may give floats one element more or less than expected:
-    /// [`Array::linspace`] takes the number of elements instead.
+    /// There are ⌈(stop − start) / step⌉ elements, or none if this is negative. Element `i` is `start + i·step`; for floats it is
+    /// computed in float64 and rounded to the dtype. As in the standard, the rounding of floats may lead to one element more or
+    /// less than expected; [`Array::linspace`] takes the number of elements instead.
     ///
     /// # Errors
     /// For bool, a step of 0, a bound that is not finite, or more elements than can be counted.
@@ -47,8 +47,8 @@ impl<'a> Array<'a> {
     /// `num` values evenly spaced from `start` to `stop`, both included, of the dtype of the Rust values; they take no
     /// memory.
     ///
-    /// Element `i` is `start + i·((stop − start) / (num − 1))` in float64, rounded to the dtype; the last of several is
-    /// `stop`, and a single one is `start`.
+    /// Element `i` is `start + i·((stop − start) / (num − 1))`, computed in float64 and rounded to the dtype. The last of several
+    /// elements is exactly `stop`; a single element is `start`.
     ///
     /// # Errors
     /// For more elements than can be counted.
@@ -63,7 +63,8 @@ impl<'a> Array<'a> {
         linspace(Scalar::of(start), Scalar::of(stop), num, true)
     }
 
-    /// A matrix of `rows` × `cols` with ones where the column is the row plus `k`, and zeros elsewhere; it takes no memory.
+    /// A matrix of `rows` × `cols` elements, which are one if the column index is the row index plus `k`, and zero otherwise. It
+    /// takes no memory.
     ///
     /// # Errors
     /// If the matrix has more elements than can be counted.
@@ -81,13 +82,13 @@ impl<'a> Array<'a> {
         Ok(expr::cast(binary(Op::Equal, expr::numbers(cols)?, diagonal)?, dtype))
     }
 
-    /// The index of each element along an axis, as int64: an array of the same shape, without memory and without reading the
+    /// The index of each element along an axis, as an int64 array of the same shape. It takes no memory, and does not read the
     /// elements.
     ///
-    /// The array may be an [`Array::input`] with dynamic dimensions: its extents are known when the kernel runs.
+    /// The array may be an [`Array::input`] with dynamic dimensions, whose extents are known when the kernel runs.
     ///
     /// # Errors
-    /// For an axis out of range, and an input of open rank.
+    /// For an axis out of range, and for an input of dynamic rank.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -134,9 +135,9 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             if step == 0 {
                 return Err(NoRange::Bounds("the step is 0"));
             }
-            // The quotient, rounded up; far from i128's limits, as the operands have 64 bits.
+            // The quotient, rounded up. It can't overflow an i128, since the operands have at most 64 bits.
             let len = ((stop - start + step - step.signum()) / step).max(0);
-            // Modulo 2^64, which is exact for all values of the dtype.
+            // The values are computed modulo 2^64, which is exact for all values of the dtype.
             integers(start as i64, step as i64, usize::try_from(len).unwrap_or(usize::MAX))?
         }
         DTypeKind::Float => {
@@ -149,7 +150,7 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             if !len.is_finite() || !step.is_finite() {
                 return Err(NoRange::Bounds("not finite"));
             }
-            // The conversion saturates, and then there are too many elements.
+            // The conversion saturates, so that too many elements are an error.
             floats(start, step, len.max(0.0) as usize)?
         }
     };
@@ -174,12 +175,12 @@ pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bo
     Ok(expr::cast(values, dtype))
 }
 
-/// The indices that a slice takes.
+/// The int64 indices that a slice selects.
 pub(crate) fn of_slice<'a>(slice: Slice) -> Result<Array<'a>> {
     integers(slice.start as i64, slice.step as i64, slice.len)
 }
 
-/// The values `start + i·step` in int64, which wraps.
+/// The values `start + i·step`, computed in int64 with wrapping.
 fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
     let mut numbers = expr::numbers(len)?;
     if step != 1 {
@@ -191,7 +192,7 @@ fn integers<'a>(start: i64, step: i64, len: usize) -> Result<Array<'a>> {
     Ok(numbers)
 }
 
-/// The values `start + i·step` in float64.
+/// The values `start + i·step`, computed in float64.
 fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
     let mut numbers = expr::cast(expr::numbers(len)?, DType::Float64);
     if step != 1.0 {

@@ -1,6 +1,7 @@
 //! The typed graph behind arrays, for tools that work on expressions.
 //!
-//! A [`TypedGraph`] is the first stage of an evaluation, before rewriting, with explicit conversions and broadcasts.
+//! A [`TypedGraph`] is the expression as the first stage of an evaluation sees it: before rewriting, with explicit conversions
+//! and broadcasts.
 
 use broadloom_core::graph::{Graph, Leaf, NodeId, NodeKind};
 use broadloom_core::rewrite::{self, Rules};
@@ -11,20 +12,20 @@ use crate::array::Array;
 use crate::engine::{self, Options};
 use crate::lower::Lowered;
 
-/// The graph behind arrays.
+/// The typed graph of arrays.
 #[derive(Debug)]
 pub struct TypedGraph<'a> {
     /// The nodes, operands first.
     pub graph: Graph,
-    /// The node of each array, in the order given.
+    /// The node of each array, in the order in which the arrays were given.
     pub roots: Vec<NodeId>,
     /// The array in memory behind each input node, in the order of the nodes.
     pub inputs: Vec<(NodeId, Array<'a>)>,
 }
 
 impl TypedGraph<'_> {
-    /// The CLIF of the graph's kernels for x86-64 with AVX and FMA, with every operand contiguous or uniform over a row: the same
-    /// text on every machine. [`Array::explain_with`] shows the code of the target.
+    /// The CLIF of the graph's kernels for x86-64 with AVX and FMA, with every operand contiguous or uniform along a row. The
+    /// text is the same on every machine; [`Array::explain_with`] shows the code for the machine at hand.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if this build has no compiler for x86-64.
@@ -45,7 +46,7 @@ fn access(layout: &Layout) -> Access {
     if inner.is_none_or(|(_, stride)| *stride == 0) { Access::Splat } else { Access::Contiguous }
 }
 
-/// The graph behind arrays, typed but not rewritten; functions of constants alone are folded.
+/// The typed graph of arrays, before rewriting. Functions of constants only are folded.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an expression beyond the options' limits.
@@ -63,7 +64,7 @@ fn access(layout: &Layout) -> Access {
 /// # Ok::<(), Error>(())
 /// ```
 pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<TypedGraph<'a>> {
-    // Building folds constants.
+    // Building the graph folds constants, in the default floating-point environment.
     let _ieee = FloatEnv::ieee();
     let lowered = Lowered::new(arrays, options.size_limits())?;
     let (graph, roots) = lowered.expression().graph(options.semantics())?;

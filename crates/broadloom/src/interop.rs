@@ -1,5 +1,5 @@
-//! Conversions from and to arrays and views of the `ndarray` crate, without a copy where that is possible (feature `ndarray`). A
-//! layout reaches only elements of the memory that it came with. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
+//! Conversions from and to arrays and views of the `ndarray` crate, without a copy if possible (feature `ndarray`). A converted
+//! layout addresses only elements that the `ndarray` array or view has. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};
@@ -13,10 +13,10 @@ use crate::kernel::{In, Out};
 use crate::operand::IntoArray;
 use crate::storage::{Element, Storage};
 
-/// `ndarray` arrays as lazy ones: `a.lazy()`, for arrays, shared arrays and views of any dimension (feature `ndarray`).
+/// Converts `ndarray` arrays, shared arrays and views of any dimension to lazy arrays: `a.lazy()` (feature `ndarray`).
 ///
-/// The elements are borrowed, whatever the strides: nothing is copied before the computation. The view may be a temporary, since
-/// its elements are borrowed and not the view.
+/// The elements are borrowed, whatever their strides: nothing is copied before the computation. The view itself may be a
+/// temporary, since only its elements are borrowed.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -57,7 +57,7 @@ impl<'a, T: Element, D: Dimension> Lazy<'a> for ArrayView<'a, T, D> {
 /// [`Lazy::lazy`] as a function: `lazy(&a) + 1` (feature `ndarray`).
 ///
 /// # Panics
-/// As for the method.
+/// The panics of [`Lazy::lazy`].
 pub fn lazy<'a>(x: impl Lazy<'a>) -> Array<'a> {
     x.lazy()
 }
@@ -76,11 +76,11 @@ impl<'a, T: Element, D: Dimension> IntoArray<'a> for ArrayView<'a, T, D> {
 
 /// Writes lazy values into `ndarray` memory, like its own `assign` (feature `ndarray`).
 pub trait AssignLazy {
-    /// Computes the values into the elements, which may have any strides; the values are broadcast to their shape.
+    /// Computes the values into these elements, which may have any strides. The values are broadcast to the elements' shape.
     ///
     /// # Errors
-    /// If the dtypes differ, or the shape does not broadcast to that of the elements; and those of [`Array::eval`], after which the
-    /// elements are unspecified.
+    /// If the dtypes differ, or the shape of the values does not broadcast to that of the elements; and the errors of
+    /// [`Array::eval`], after which the elements are unspecified.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -123,7 +123,8 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
             let (out, layout) = engine::output(&mut view)?;
             return Engine::global().eval_into(&values, out, layout, options, None);
         }
-        // Bool, since not every byte is one; and strides that may reach an element twice.
+        // The remaining cases are bools, since not every byte is a valid bool, and strides by which two indices may address one
+        // element.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;
         self.assign(&computed);
         Ok(())
@@ -145,15 +146,15 @@ impl<T: Element, D: Dimension> From<ndarray::Array<T, D>> for Array<'_> {
 }
 
 impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
-    /// Borrows the elements, with any order of the axes, any direction along them, and any gaps. (A view that reaches an element by
-    /// two indices, which only unsafe code can make, is copied, unless it repeats all elements along an axis.)
+    /// Borrows the elements, with the axes in any order, any direction along them, and any gaps. (A view in which two indices
+    /// address one element, which only unsafe code can make, is copied, unless it repeats all elements along an axis.)
     ///
     /// # Panics
     /// For more than 64 axes, or extents near 2^60.
     fn from(x: ArrayView<'a, T, D>) -> Array<'a> {
         let shape = Shape::new(x.shape()).unwrap_or_else(|e| panic!("{e}"));
         let strides: Strides = x.strides().into();
-        // The first element comes after those that a negative stride leads back to.
+        // Along an axis with a negative stride, the element at index 0 has the highest offset.
         let offset = shape.iter().zip(&strides).map(|(&n, &s)| (n as isize - 1).max(0) * (-s).max(0)).sum();
         let storage = match x.to_slice_memory_order() {
             Some(data) => Storage::borrow(data),
@@ -199,10 +200,10 @@ impl<'a, T: Element, S: Data<Elem = T>, D: Dimension> From<&'a ArrayBase<S, D>> 
 }
 
 impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>> for Out<'a> {
-    /// The elements, of any strides, as an output of a run; not for bool, since not every byte is one.
+    /// The elements, with any strides, as an output of a run. Bools are excluded, since not every byte is a valid bool.
     ///
     /// # Panics
-    /// For a view that reaches an element by two indices, which only unsafe code can make.
+    /// For a view in which two indices address one element, which only unsafe code can make.
     fn from(x: ArrayViewMut<'a, T, D>) -> Out<'a> {
         match ViewMut::of_ndarray(x) {
             Some(Ok(view)) => Out::raw(T::DTYPE, view),
@@ -212,7 +213,7 @@ impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>
     }
 }
 
-/// The layout; without elements, the contiguous one.
+/// The layout; if it has no elements, the contiguous layout of its shape.
 fn settled(layout: Layout) -> Layout {
     if layout.shape.elements() == 0 { Layout::contiguous(layout.shape) } else { layout }
 }
@@ -221,7 +222,7 @@ impl Array<'_> {
     /// The values as an `ndarray` array; an unevaluated array is computed directly into the new array's memory (feature `ndarray`).
     ///
     /// # Errors
-    /// If `T` is not the array's dtype; and those of [`Array::eval`].
+    /// If `T` is not the type of the array's dtype; and the errors of [`Array::eval`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -243,8 +244,8 @@ impl Array<'_> {
         filled(self.shape(), data)
     }
 
-    /// [`Array::to_ndarray`] of an array that is not needed any more: evaluated values are moved, without a copy, if only this
-    /// handle holds them and their memory came from a vector or from `ndarray`, without gaps (feature `ndarray`).
+    /// [`Array::to_ndarray`] for an array that is not needed any more. Evaluated values are moved without a copy, if no other
+    /// handle shares their memory, they have no gaps, and the memory came from a vector or from `ndarray` (feature `ndarray`).
     ///
     /// Results of [`Array::eval`] are in memory of the engine and are copied; to avoid that, call this function on the unevaluated
     /// array.

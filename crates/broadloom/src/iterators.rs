@@ -1,4 +1,4 @@
-//! Arrays from iterators: elements are collected, arrays are added or multiplied.
+//! Makes arrays from iterators: elements are collected into an array; arrays are added or multiplied.
 
 use std::iter::{Product, Sum};
 
@@ -28,7 +28,7 @@ macro_rules! folds {
         #[doc = concat!("The arrays ", $word, " in their order, as the operator does it; of none, the number ", $identity, ".")]
         ///
         /// # Panics
-        /// With the error of the operator.
+        /// With the message of the operator's error.
         ///
         /// ```
         /// use broadloom::prelude::*;
@@ -54,7 +54,7 @@ macro_rules! folds {
         #[doc = concat!("The arrays ", $word, " in their order, as the operator does it; of none, the number ", $identity, ".")]
         ///
         /// # Panics
-        /// With the error of the operator.
+        /// With the message of the operator's error.
         impl<'s, 'a: 's> $trait<&'s Array<'a>> for Array<'a> {
             #[track_caller]
             fn $method<I: Iterator<Item = &'s Array<'a>>>(arrays: I) -> Array<'a> {

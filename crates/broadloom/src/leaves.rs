@@ -1,5 +1,5 @@
-//! What expressions are made of: the memory that they read, the kernel inputs that they depend on, and the nodes that several of them
-//! compute.
+//! Queries about the nodes of expressions: the shared memory that they read, the kernel inputs on which they depend, and the
+//! computed nodes that they have in common.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::lower::visit_leaves;
 
 impl<'a> Array<'a> {
     /// Visits the owners of the shared memory that the expression reads, so that an application can check, before an evaluation,
-    /// that the memory is still valid. An owner is visited once for each of its arrays.
+    /// that the memory is still valid. An owner is visited once for each array over its memory.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -57,10 +57,10 @@ impl<'a> Array<'a> {
         names
     }
 
-    /// For each of the others, whether its evaluation computes something that the evaluation of this array computes as well: a
-    /// function, a conversion or a reduction. Views and memory are not computed.
+    /// Whether each of the other arrays shares a computed node (a function, a conversion or a reduction) with this one, so that
+    /// evaluating both separately computes it twice. Views and arrays in memory do not count, since they are not computed.
     ///
-    /// Takes time in proportion to the nodes of all expressions at most.
+    /// Takes at most time proportional to the number of nodes of all expressions.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -72,7 +72,7 @@ impl<'a> Array<'a> {
     pub fn shares_work(&self, others: &[&Array<'a>]) -> Vec<bool> {
         let mut own = FxHashSet::default();
         self.find_node(&mut own, |_| false);
-        // The nodes from which no node of this expression is reached.
+        // Nodes from which no computed node of this expression can be reached.
         let mut apart = FxHashSet::default();
         let mut shares = |other: &Array<'a>| {
             let mut visited = apart.clone();
@@ -87,7 +87,7 @@ impl<'a> Array<'a> {
         others.iter().map(|other| shares(other)).collect()
     }
 
-    /// Whether one of the nodes that were not visited before has a property. Visits the nodes until one has it.
+    /// Visits the nodes that are not in `visited` until one has the property `is_wanted`. Returns whether there is one.
     fn find_node(
         &self,
         visited: &mut FxHashSet<usize>,
@@ -122,7 +122,7 @@ mod tests {
         };
         let (x, y) = (lent("x")?, lent("y")?);
         let mut sum = &x + &y.slice(..)?;
-        // Without the memo, these would be 2^100 visits.
+        // If nodes were visited once for each path to them, there would be 2^100 visits.
         for _ in 0..100 {
             sum = &sum + &sum;
         }

@@ -1,9 +1,9 @@
-//! Memory that another language's arrays share with ours: arrays over it, results written to it, and results that it takes
-//! ownership of.
+//! Memory shared with arrays of another language: arrays over such memory, results written into it, and results whose memory is
+//! handed over.
 //!
-//! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two evaluations. It is
-//! therefore used as a slice only while contiguous elements are reduced, and a handle over it means the values at the time of an
-//! evaluation.
+//! Shared memory has an owner. It is kept alive as long as an array needs the memory, and may change elements between two
+//! evaluations. The memory is therefore a slice only while contiguous elements are reduced, and a handle over it has the values
+//! at the time of each evaluation.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::kernel::layout_of;
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
-    /// An array over memory that `owner` keeps alive and may write to: index 0 … 0 is the element at `offset`, and `strides` is the
-    /// distance in elements of consecutive indices along each axis.
+    /// An array over memory that `owner` keeps alive and may write to. The element at index (0, …, 0) is at `offset`, and
+    /// `strides` has the distance between consecutive indices along each axis, in elements.
     ///
-    /// Nothing is copied. The elements are read at each evaluation, so that the handle, unlike others, does not keep the values
-    /// that it had when it was made.
+    /// Nothing is copied. The elements are read at each evaluation, so that this handle, unlike others, does not keep the values
+    /// that it had when it was built.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index leads outside of the
-    /// region, or the region is misaligned for the dtype.
+    /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index addresses an element
+    /// outside of the region, or the region is not aligned for the dtype.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -81,8 +81,8 @@ impl<'a> Array<'a> {
         Ok(Array::data(storage, Layout::contiguous(shape)))
     }
 
-    /// The elements' bytes for writing, if they are in memory, contiguous in row-major order, and no other handle holds that
-    /// memory.
+    /// The bytes of the elements for writing, if they are in memory, contiguous in row-major order, and no other handle refers to
+    /// this memory.
     pub fn as_bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut Arc::get_mut(&mut self.0)?.kind {
             Kind::Leaf(Leaf::Data(data)) if data.layout.is_contiguous() => {
@@ -95,11 +95,11 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Computes into memory at a pointer, which has the array's shape and may be that of its inputs.
+    /// Computes the values into a view of memory, which must have the array's shape and may overlap the array's inputs.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; and those of [`Array::eval`] and
-    /// [`ErrorKind::Cancelled`], after which the elements are unspecified.
+    /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; and the errors of
+    /// [`Array::eval`] and [`ErrorKind::Cancelled`], after which the elements are unspecified.
     pub fn eval_into_view(
         &self,
         mut out: ViewMut<'_>,
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(x.eval()?.as_slice::<u8>(), Some(&[1, 2, 3][..]));
         assert_eq!(x.slice(1)?.item::<u8>()?, 2);
         assert_eq!(x.to_string(), "[1 2 3]");
-        // The owner lives as long as an array over its memory.
+        // The owner is kept alive as long as an array uses its memory.
         let y = x.slice(1..)? + 1;
         drop(x);
         assert_eq!(Arc::strong_count(&owner), 2);

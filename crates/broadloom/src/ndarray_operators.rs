@@ -1,5 +1,5 @@
 //! Operators whose left side is an array or a view of the `ndarray` crate and whose right side is lazy: `&a + &x` (feature
-//! `ndarray`). On the right side, `ndarray`'s arrays are operands like any other.
+//! `ndarray`). On the right side of a lazy array, `ndarray`'s arrays are operands like any others.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Rem, Shl, Shr, Sub};
 

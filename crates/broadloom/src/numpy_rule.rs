@@ -1,8 +1,8 @@
-//! Functions under the rule of promotion of the thread.
+//! Applies functions in the thread's promotion mode.
 //!
-//! Inference has the dtypes of NumPy's rule ([`Promotion::NumPy`]). This module replaces a function where NumPy computes another one for
-//! these operands: bools in arithmetic, numbers in logic, integers of any two dtypes in comparisons. Source: the loops of NumPy 2's
-//! universal functions (`numpy.add.types` and the others).
+//! Type inference has the dtypes of NumPy's promotion ([`Promotion::NumPy`]). This module replaces a function if NumPy computes
+//! another function of the operands: arithmetic of bools, logical functions of numbers, and comparisons of integers of any two
+//! dtypes. Source: the loops of NumPy 2's universal functions (`numpy.add.types` and the others).
 
 use broadloom_core::infer::{OfBools, of_bools};
 use broadloom_core::{DType, Literal, Op, Promotion, Result};
@@ -23,7 +23,8 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     expr::apply(op, operands)
 }
 
-/// The dtypes that a function converts these operands to. A number that is compared with integers is an int64, whatever its value is.
+/// The dtypes to which a function converts these operands. A number that is compared with integers is an int64, whatever its
+/// value is.
 pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
     if promotion() == Promotion::NumPy {
         let kinds = || operands.iter().map(kind);
@@ -41,9 +42,9 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
     expr::operand_dtypes(op, operands)
 }
 
-/// The result of a function that NumPy's rule replaces for these operands; `None` if it is the function of the table.
+/// The result of a function that is replaced for these operands; `None` if the function is computed as usual.
 fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
-    // Numbers without an array have no dtype of NumPy's.
+    // NumPy's rules concern arrays; expressions of numbers only are typed as usual.
     if operands.iter().all(|x| x.number().is_some()) {
         return Ok(None);
     }
@@ -86,7 +87,7 @@ fn kind(operand: &Operand<'_>) -> Kind {
     }
 }
 
-/// An operand in a dtype, as `astype` converts it.
+/// The operand converted to a dtype as `astype` does.
 fn converted<'a>(operand: &Operand<'a>, dtype: DType) -> Operand<'a> {
     cast(operand.clone().into_array(), dtype).into()
 }
@@ -126,7 +127,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison of exchanged operands.
+    /// The equivalent comparison with the operands exchanged.
     fn exchanged(self) -> Comparison {
         match self {
             Comparison::Equal | Comparison::NotEqual => self,
@@ -137,12 +138,13 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds between a number and a greater one.
+    /// Whether the comparison is true for a number and a greater number.
     fn holds_below(self) -> bool {
         matches!(self, Comparison::NotEqual | Comparison::Less | Comparison::LessEqual)
     }
 
-    /// Compares integers that have no common dtype: int64 with uint64, and an array with a number beyond its dtype.
+    /// Compares integers without a common dtype: signed ones with uint64, and an array with a number that its dtype can't
+    /// represent. `None` for other operands.
     fn of_integers<'a>(self, a: &Operand<'a>, b: &Operand<'a>) -> Result<Option<Array<'a>>> {
         match (a.number(), b.number()) {
             (None, Some(number)) => self.with_number(a, number.literal()),
@@ -155,7 +157,7 @@ impl Comparison {
         }
     }
 
-    /// Compares integers of any signed dtype with those of any unsigned one.
+    /// Compares integers of a signed dtype with integers of an unsigned one; `None` unless the latter is uint64.
     fn of_signs<'a>(self, signed: &Operand<'a>, unsigned: &Operand<'a>) -> Result<Option<Array<'a>>> {
         if unsigned.clone().into_array().dtype() != DType::UInt64 {
             return Ok(None);
@@ -173,7 +175,8 @@ impl Comparison {
         Ok(Some(made))
     }
 
-    /// Compares integers with a number that their dtype does not hold.
+    /// Compares integers with a number that their dtype can't represent; `None` for other numbers. The result is the same for all
+    /// elements.
     fn with_number<'a>(self, array: &Operand<'a>, number: Literal) -> Result<Option<Array<'a>>> {
         let dtype = array.clone().into_array().dtype();
         let held = if dtype == DType::Bool { DType::Int64 } else { dtype };
@@ -182,7 +185,7 @@ impl Comparison {
             return Ok(None);
         }
         let holds = if x < 0 { self.exchanged().holds_below() } else { self.holds_below() };
-        // All elements are equal to themselves.
+        // Each element is equal to itself, so this is all true or all false.
         let same = if holds { Op::Equal } else { Op::NotEqual };
         Ok(Some(expr::apply(same, smallvec![array.clone(), array.clone()])?))
     }

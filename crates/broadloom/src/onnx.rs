@@ -1,5 +1,5 @@
-//! Operators of ONNX that differ from the standard's functions. They take arrays of one shape and one dtype, which is checked here,
-//! since ONNX neither promotes nor broadcasts them.
+//! Operators of ONNX that differ from the functions of the Array API standard. This module checks that operands have equal shapes
+//! and dtypes, since these operators neither promote nor broadcast here.
 
 use broadloom_core::{Error, ErrorKind, Kind, Op, Result};
 use smallvec::smallvec;

@@ -1,7 +1,7 @@
 //! The operands of operations on arrays.
 //!
 //! [`IntoArray`] makes an [`Operand`] from an array, a reference to one, or a Rust number. A [`Number`] takes the dtype of the
-//! arrays that it is combined with; it keeps its Rust type for expressions of numbers only.
+//! arrays with which it is combined; its Rust type counts only in expressions of numbers.
 
 use broadloom_core::infer::{self, pair};
 use broadloom_core::op::Arity;
@@ -28,10 +28,10 @@ use crate::weak::{Number, for_each_number};
     note = "wrap data with `Array::from_vec` or `Array::from_slice`"
 )]
 pub trait IntoArray<'a> {
-    /// The operand.
+    /// Converts the value to an operand.
     fn into_operand(self) -> Operand<'a>;
 
-    /// The operand as an array; a number becomes that of [`Array::scalar`].
+    /// The operand as an array; a number is converted by [`Array::scalar`].
     fn into_array(self) -> Array<'a>
     where
         Self: Sized,
@@ -58,9 +58,10 @@ impl<'a> IntoArray<'a> for Operand<'a> {
     }
 }
 
-/// The dtype in which an op computes if it promotes only numbers, provided that a number of the highest kind has a dtype of its
-/// own: such numbers promote as arrays do, except that a signed integer with a uint64 has to fit that; numbers of lower kinds are
-/// converted. `None` if literals decide, if there are bools among numbers, and if the op takes other dtypes.
+/// The dtype in which an op of numbers only computes, if a number of the highest kind (bool, integer, float) has a dtype of its
+/// own. Numbers of this kind promote as arrays do, except that a signed integer beside a uint64 must fit uint64; numbers of lower
+/// kinds are converted. `None` if an operand is an array, if all numbers of the highest kind are literals, if bools are mixed
+/// with other numbers, or if the op does not take the dtype.
 pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     let promoted = operands.get(usize::from(op.arity() == Arity::Choice)..)?;
     let kind = |x: Number| match x.literal() {

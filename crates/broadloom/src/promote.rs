@@ -1,7 +1,7 @@
 //! The promotion mode in which expressions are built.
 //!
-//! The mode belongs to the thread and is restored however the closure ends. An expression does not store the mode, since the
-//! resulting conversions are part of the expression.
+//! The mode is local to a thread, and is restored when the closure ends, also by a panic. Expressions do not store the mode; they
+//! contain the conversions that follow from it.
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
 //! Ranges of indices with the meaning of Python's slices: start, stop and step may each be omitted, and bounds may count from the
 //! end. As in Python's `slice.indices`, no bound is out of range, and only a step of 0 is an error.
 //!
-//! Rust's own ranges of any integer type convert to such ranges, and an integer is an index, whose axis is removed; [`IntoRanges`]
-//! is the argument for several axes.
+//! Rust's own ranges of any integer type convert to [`Range`]. An integer converts to a single index, which removes its axis.
+//! [`IntoRanges`] is the trait of arguments for several axes.
 
 use broadloom_core::layout::Slice;
 use smallvec::SmallVec;
@@ -25,27 +25,28 @@ pub struct Range {
     start: Option<isize>,
     stop: Option<isize>,
     step: isize,
-    /// Whether it is only the index `start`, without its axis.
+    /// Whether this is the single index `start`, which removes the axis.
     is_index: bool,
 }
 
 impl Range {
-    /// The range `start:stop:step`; a bound that is `None` is the end of the axis that the step starts from or leads to.
+    /// The range `start:stop:step`. If `start` is `None`, the range begins at the first element in the direction of the step; if
+    /// `stop` is `None`, it extends to the last one.
     pub fn new(start: Option<isize>, stop: Option<isize>, step: isize) -> Range {
         Range { start, stop, step, is_index: false }
     }
 
-    /// One index, which must exist on the axis; a negative one counts from the end. The result lacks the axis.
+    /// A single index, which must exist on the axis. A negative index counts from the end. The result of a slice lacks the axis.
     pub fn at(index: isize) -> Range {
         Range { start: Some(index), stop: None, step: 1, is_index: true }
     }
 
-    /// These bounds with another step; a single index is unchanged.
+    /// The range with these bounds and another step; a single index is unchanged.
     pub fn step(self, step: isize) -> Range {
         if self.is_index { self } else { Range { step, ..self } }
     }
 
-    /// The index, if this is a single one.
+    /// The index, if this is a single index.
     pub(crate) fn index(self) -> Option<isize> {
         self.start.filter(|_| self.is_index)
     }
@@ -54,7 +55,7 @@ impl Range {
     pub(crate) fn on(self, extent: usize) -> Option<Slice> {
         let n = extent as isize;
         let backwards = self.step < 0;
-        // A backwards range stops before index −1.
+        // A range with a negative step has the exclusive bound −1 at the beginning of the axis.
         let (low, high) = if backwards { (-1, n - 1) } else { (0, n) };
         let bound = |x: isize| (if x < 0 { x.saturating_add(n) } else { x }).clamp(low, high);
         let (first, last) = if backwards { (high, low) } else { (low, high) };
@@ -66,7 +67,7 @@ impl Range {
             step => (stop - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()),
         };
         Some(match len {
-            // Any step is valid, and 1 can't overflow a stride.
+            // With at most one index, any step is valid, and a step of 1 can't overflow a stride.
             0 => Slice { start: 0, step: 1, len },
             1 => Slice { start: start as usize, step: 1, len },
             _ => Slice { start: start as usize, step: self.step, len },
@@ -74,7 +75,7 @@ impl Range {
     }
 }
 
-/// An integer of any Rust type, as a bound or an index. One that does not fit `isize` is beyond any axis.
+/// An integer of any Rust type, as a bound or an index. An integer that does not fit `isize` is beyond the end of any axis.
 pub trait Bound: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn bound(self) -> isize;
@@ -98,7 +99,7 @@ macro_rules! bounds {
 }
 bounds! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
-/// The exclusive bound after a last index; `None` after the last of an axis.
+/// The exclusive bound for an inclusive one; `None` for −1, the last index of an axis.
 fn behind(last: isize) -> Option<isize> {
     if last == -1 { None } else { Some(last.saturating_add(1)) }
 }
@@ -138,10 +139,10 @@ impl From<std::ops::RangeFull> for Range {
     }
 }
 
-/// The argument of [`Array::slice`](crate::Array::slice): a range or an index for each axis from the first on, in a tuple, an array
-/// or a slice, or a single one for the first axis.
+/// The argument of [`Array::slice`](crate::Array::slice): a tuple, an array or a slice with a range or an index for each axis
+/// from the first on; or a single range or index, for the first axis.
 ///
-/// Ranges are Rust's, of integers of any type, or [`Range`]s, which may have steps.
+/// A range is a Rust range of integers of any type, or a [`Range`], which may have a step.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -253,7 +254,7 @@ tuples! {
 mod tests {
     use super::*;
 
-    /// Python's definition of `slice.indices`, step by step.
+    /// The indices of a range by Python's definition of `slice.indices`.
     fn model(r: Range, n: isize) -> Vec<isize> {
         let (low, high) = if r.step > 0 { (0, n) } else { (-1, n - 1) };
         let cut = |x: isize| if x < 0 { (x + n).max(low) } else { x.min(high) };

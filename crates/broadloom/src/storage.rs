@@ -1,6 +1,6 @@
-//! The memory of arrays, borrowed from the caller or owned and shared between handles, as a [`Storage`] of bytes with a dtype. The
-//! bytes are whole elements and aligned for them. Memory that another handle holds is never written, and a buffer of a pool returns
-//! to it when its last handle is dropped.
+//! The memory of arrays, borrowed from the caller or owned and shared between handles. A [`Storage`] has bytes and a dtype; the
+//! bytes are complete elements, and aligned for the dtype. Memory that another handle refers to is never written. A buffer of a
+//! pool returns to the pool when its last handle is dropped.
 
 use std::any::Any;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -25,10 +25,10 @@ pub(crate) struct Storage<'a> {
 enum Block<'a> {
     /// Memory borrowed from the caller.
     Borrowed(&'a [u8]),
-    /// Memory borrowed from the caller, with gaps that belong to others.
+    /// Memory borrowed from the caller, with gaps that others may use.
     #[cfg(feature = "ndarray")]
     Spread(Arc<View<'a>>),
-    /// Memory of another owner, who may write to it between two evaluations, with a handle that keeps it alive.
+    /// Memory of another owner, which may write to it between two evaluations, and a handle that keeps the owner alive.
     Lent(Region<'a>, Owner),
     /// Owned memory, shared between handles.
     Shared(Arc<Owned>),
@@ -38,7 +38,7 @@ enum Block<'a> {
 #[derive(Clone)]
 struct Owner(Arc<dyn Any + Send + Sync>);
 
-// The engine does not access an owner. The application that shares the memory can ask for it, and knows its type.
+// The engine never accesses an owner. Only the application that shares the memory does so, and knows the owner's type.
 impl UnwindSafe for Owner {}
 impl RefUnwindSafe for Owner {}
 
@@ -56,7 +56,7 @@ impl Drop for Owned {
 }
 
 impl<'a> Storage<'a> {
-    /// Owned elements, without a copy.
+    /// The elements of a vector, which is moved and not copied.
     pub(crate) fn from_vec<T: Elem>(data: Vec<T>) -> Storage<'static> {
         Storage::from_owned(T::DTYPE, Owned { buffer: Buffer::from_vec(data), pool: None })
     }
@@ -75,9 +75,9 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Shared(Arc::new(owned)) }
     }
 
-    /// The caller's elements, with gaps between the first and the last.
+    /// The caller's elements, borrowed, with gaps between the first and the last.
     ///
-    /// The view must be nested, since only then is every layout over its elements recognised (`mem::contain`).
+    /// The view must be nested, since `mem::contain` recognises layouts over elements only of such views.
     #[cfg(feature = "ndarray")]
     pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
@@ -88,7 +88,7 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Lent(region, Owner(owner)) }
     }
 
-    /// Whether it is shared memory, which its owner may write to.
+    /// Whether this is shared memory, to which its owner may write.
     pub(crate) fn is_lent(&self) -> bool {
         matches!(self.block, Block::Lent(..))
     }
@@ -101,10 +101,10 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The address of the first element: with dtype and length it identifies the memory.
+    /// The address of the first element, which together with dtype and length identifies the memory.
     pub(crate) fn address(&self) -> usize {
         match &self.block {
-            // Gaps do not matter, since elements of others are not at this address.
+            // The address of the view identifies elements with gaps: others may have elements in the gaps, but not this view.
             #[cfg(feature = "ndarray")]
             Block::Spread(elements) => Arc::as_ptr(elements).addr(),
             Block::Lent(region, _) => region.addresses().start,
@@ -112,12 +112,12 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The caller's elements.
+    /// The caller's elements, borrowed.
     pub(crate) fn borrow<T: Elem>(data: &'a [T]) -> Storage<'a> {
         Storage { dtype: T::DTYPE, block: Block::Borrowed(bytes_of(data)) }
     }
 
-    /// The caller's elements as bytes; `None` if they are not whole elements, or not aligned for them.
+    /// The caller's elements, borrowed as bytes; `None` if the bytes are not complete elements, or not aligned for the dtype.
     pub(crate) fn borrow_bytes(dtype: DType, bytes: &'a [u8]) -> Option<Storage<'a>> {
         let size = dtype.size();
         let fits = bytes.len().is_multiple_of(size) && bytes.as_ptr().addr().is_multiple_of(size);
@@ -155,7 +155,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The bytes for writing, if no other handle holds them and they are writable.
+    /// The bytes for writing, if they are owned memory that no other handle refers to.
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,
@@ -165,8 +165,8 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The elements as the vector that they came in, if `T` is their type and no other handle holds them; the storage is empty
-    /// afterwards.
+    /// Takes out the vector from which the elements came, if `T` is their type and no other handle refers to them. The storage is
+    /// empty afterwards.
     pub(crate) fn take_vec<T: Element>(&mut self) -> Option<Vec<T>> {
         let Block::Shared(owned) = &mut self.block else { return None };
         let buffer = &mut Arc::get_mut(owned).filter(|_| T::DTYPE == self.dtype)?.buffer;
@@ -179,7 +179,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Contiguous elements in their form in memory, if `T` is their type.
+    /// Contiguous elements in their representation in memory, if `T` is their type.
     pub(crate) fn stores<T: Elem>(&self, from: usize, len: usize) -> Option<&[T::Store]> {
         if T::DTYPE != self.dtype {
             return None;
@@ -200,12 +200,12 @@ impl<'a> Storage<'a> {
         self.dtype.visit(Bytes(self, from, len))
     }
 
-    /// One element.
+    /// The element at index `i`.
     pub(crate) fn scalar(&self, i: usize) -> Option<Scalar> {
         self.dtype.visit(At(self, i))
     }
 
-    /// Consecutive elements of borrowed memory; `None` for shared memory, which is only available as a whole.
+    /// Consecutive elements of borrowed memory; `None` for other memory, which is only available as a whole.
     pub(crate) fn part(&self, from: usize, len: usize) -> Option<Storage<'a>> {
         let Block::Borrowed(bytes) = &self.block else { return None };
         let size = self.dtype.size();
@@ -249,22 +249,23 @@ impl DTypeVisitor for At<'_, '_> {
 
 /// An element type of arrays: bool, the integers of 8 to 64 bits, [`f16`](crate::f16), f32 and f64.
 pub trait Element: Elem + HostResult<Element = Self> {
-    /// Elements in their form in memory as Rust values; `None` for bool, since not every byte is one.
+    /// Elements in their representation in memory, as Rust values; `None` for bool, since not every byte is a valid bool.
     #[doc(hidden)]
     fn values(stores: &[Self::Store]) -> Option<&[Self]>;
-    /// The elements' bytes for writing; for bool the elements, since not every byte is one.
+    /// The bytes of the elements for writing. For bool the elements are returned as an error, since not every byte is a valid
+    /// bool.
     #[doc(hidden)]
     fn bytes_mut(values: &mut [Self]) -> Result<&mut [u8], &mut [bool]>;
     /// A vector of zeros.
     #[doc(hidden)]
     fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
-    /// The vector that a buffer's memory came from; the buffer itself for bool.
+    /// The vector from which a buffer's memory came. The buffer itself is returned as an error if there is none, and for bool.
     #[doc(hidden)]
     fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer>;
-    /// Converts the value as astype does.
+    /// Converts the value as `astype` does.
     #[doc(hidden)]
     fn of_f64(x: f64) -> Self;
-    /// Converts the value as astype does.
+    /// Converts the value as `astype` does.
     #[doc(hidden)]
     fn of_i64(x: i64) -> Self;
 }

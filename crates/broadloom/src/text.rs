@@ -1,8 +1,8 @@
 //! Programs and expressions written as text, such as `where(x > 0, x, -x) * 2`.
 //!
-//! A text with arrays for its names evaluates to arrays, or to a [`TextError`] with a position; and [`print()`] writes an
-//! expression as a text with the same meaning. Nothing recurses along the text or the expression, and a type error has the message
-//! of the corresponding `try_` function. Texts are typed in this thread's [promotion mode](crate::promotion).
+//! A text, with an array for each of its names, evaluates to arrays, or to a [`TextError`] with a position. [`print()`] writes an
+//! expression as a text with the same meaning. Nothing recurses along the text or the expression, and a type error has the
+//! message of the corresponding `try_` function. Texts are typed in this thread's [promotion mode](crate::promotion).
 //!
 //! The language has Python's operators with Python's precedence, except that comparisons do not chain; the
 //! [functions](crate::functions) with the standard's names, including `where(condition, x2, x3)`; `astype(x, float32)`; reductions
@@ -28,8 +28,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! A [`TextError`] has the contents of an [`Error`](crate::Error), under the same names, and converts to one by `?`; `render` shows
-//! the line of the text for both.
+//! A [`TextError`] has the same information as an [`Error`](crate::Error), under the same names, and converts to an `Error` by
+//! `?`. `render` of either one shows the line of the text.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -58,10 +58,10 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-/// The array that a text evaluates to, with its names bound to these arrays.
+/// The array to which a text evaluates, with its names bound to these arrays.
 ///
 /// # Errors
-/// If the text is not a program of one result, has a name that is not among `names`, or does not type.
+/// If the text is not a program with one result, has a name that is not among `names`, or has a type error.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -78,7 +78,7 @@ pub fn expression<'a>(text: &str, names: &[(&str, Array<'a>)]) -> Result<Array<'
     Expression::parse(text)?.build(names)
 }
 
-/// A parsed text of one result, to be built with different arrays.
+/// A parsed text with one result, from which expressions of different arrays can be built.
 ///
 /// Unlike for a [`Program`], arrays may be given for names that the text does not use.
 #[derive(Clone, Debug)]
@@ -110,8 +110,8 @@ impl Expression {
         self.program.is_elementwise()
     }
 
-    /// The names in the text, each once: the inputs that it declares, and the names that it uses without declaring them, in the
-    /// order of their first appearance; including `e` and `pi`, for which arrays may be given.
+    /// The names in the text, each once, in the order of their first appearance: the inputs that it declares, and the names that
+    /// it uses without a declaration. They include `e` and `pi`, which arrays may replace.
     ///
     /// ```
     /// use broadloom::text::Expression;
@@ -124,7 +124,8 @@ impl Expression {
         self.program.inputs().map(|input| input.name()).collect()
     }
 
-    /// The array that the text evaluates to, with its names bound to these arrays; if a name is given twice, the last counts.
+    /// The array to which the text evaluates, with its names bound to these arrays. If a name is given twice, the last array
+    /// counts.
     ///
     /// # Errors
     /// For the first name or function, from the left, that is not known or does not accept its arguments.

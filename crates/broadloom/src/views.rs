@@ -1,4 +1,4 @@
-//! Views: elements under another shape or order, without a copy.
+//! Views: the same elements in another shape or order, without a copy.
 //!
 //! A view of an array in memory is an array over the same memory; a view of an expression, or a reshape that strides can't express,
 //! is a node of the expression. An error names the function, the shape and the axis; negative axes count from the end.
@@ -12,7 +12,7 @@ use crate::expr;
 use crate::range::{IntoRanges, Range};
 
 impl<'a> Array<'a> {
-    /// Reshapes the array in row-major order; one extent may be −1, and is then computed.
+    /// Reshapes the array in row-major order. One extent may be −1, and is then computed from the number of elements.
     ///
     /// For evaluated data this is a view if strides can express it; otherwise the elements are reordered when the expression is
     /// evaluated.
@@ -75,12 +75,12 @@ impl<'a> Array<'a> {
     /// The axes in reverse order: the transpose of a matrix.
     pub fn t(&self) -> Array<'a> {
         let reversed = View::Permute((0..self.rank() as u8).rev().collect());
-        // The reverse is always a permutation, and a literal has no axes to reverse.
+        // Reversed axes are always a permutation. Typing fails only for a literal, which has no axes to reverse.
         expr::view(self, reversed).unwrap_or_else(|_| self.clone())
     }
 
-    /// The elements at a range of indices per axis, as Python's slices, or at one index of an axis, which is removed; axes without
-    /// a range are complete. A negative bound or index counts from the end.
+    /// Selects a range of indices along each axis, as Python's slices do, or a single index, which removes the axis. Axes without
+    /// a range remain complete. A negative bound or index counts from the end.
     ///
     /// # Errors
     /// For more ranges than axes, a step of 0, or an index that is out of range.
@@ -127,7 +127,7 @@ impl<'a> Array<'a> {
         expr::view(&sliced, View::Reshape(Shape::new(&left)?))
     }
 
-    /// The elements at one index of an axis, without that axis; a negative index counts from the end.
+    /// Selects one index of an axis, and removes the axis. A negative index counts from the end.
     ///
     /// # Errors
     /// For an axis or an index out of range.
@@ -156,15 +156,15 @@ impl<'a> Array<'a> {
     /// Repeats the array along new leading axes and along axes of extent 1.
     ///
     /// # Errors
-    /// If the shape does not broadcast to the other.
+    /// If the array's shape does not broadcast to this shape.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array<'a>> {
         expr::view(self, View::BroadcastTo(Shape::new(shape)?))
     }
 
-    /// Adds an axis of extent 1 at this position of the result.
+    /// Adds an axis of extent 1, at this position among the axes of the result.
     ///
     /// # Errors
-    /// For a position out of range, from −rank−1 to rank.
+    /// For a position outside of the range from −rank−1 to rank.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -210,7 +210,7 @@ impl<'a> Array<'a> {
         self.slice(ranges)
     }
 
-    /// An error for an array with dynamic dimensions, since the view would not be valid for all extents.
+    /// Checks that no dimension is dynamic, since the view might not be valid for all extents.
     pub(crate) fn has_known_extents(&self, what: &str) -> Result<()> {
         if self.0.dims.is_none() {
             return Ok(());
@@ -231,7 +231,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// One index of an axis.
+/// The slice with one index of an axis; a negative index counts from the end.
 fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice> {
     let counted = if index < 0 { index.checked_add_unsigned(of[axis]) } else { Some(index) };
     let start = counted.and_then(|i| usize::try_from(i).ok()).filter(|&i| i < of[axis]);
@@ -240,7 +240,7 @@ fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice>
     Ok(Slice { start, step: 1, len: 1 })
 }
 
-/// The axis counted from the start, out of `positions`.
+/// The axis counted from the start, which must be one of `positions` axes; a negative axis counts from the end.
 pub(crate) fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
     let n = positions as isize;
     if axis < -n || axis >= n {

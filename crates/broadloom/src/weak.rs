@@ -3,8 +3,8 @@
 use broadloom_core::{DType, Literal, Op, Result, Scalar, fold};
 use broadloom_math::f16;
 
-/// A number that takes the dtype of the arrays that it is combined with, and must fit it. If all operands are numbers, a Rust value
-/// has its Rust type; a [`Literal`] is int64, float64 or bool there.
+/// A number that takes the dtype of the arrays with which it is combined, and must fit it. If all operands are numbers, a Rust
+/// value has the dtype of its Rust type, and a [`Literal`] is int64, float64 or bool.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -39,8 +39,9 @@ impl Number {
         self.value.to_dtype(self.dtype())
     }
 
-    /// The result of an op on numbers; its dtype is fixed if that of an operand was. An approximate op among those that computed it
-    /// is recorded, since an evaluation may request more accuracy.
+    /// The result of an op on numbers. It has a dtype of its own if `has_own` is true, that is, if an operand has one.
+    /// `rounded_by` is an approximate op among those that computed it, which is recorded since an evaluation may request more
+    /// accuracy.
     pub(crate) fn folded(value: Scalar, has_own: bool, rounded_by: Option<Op>) -> Option<Number> {
         let literal = match (value.get::<bool>(), value.dtype.is_float()) {
             (Some(x), _) => Literal::Bool(x),
@@ -51,12 +52,12 @@ impl Number {
         Some(Number { value: literal, own: has_own.then_some(value.dtype), rounded_by })
     }
 
-    /// The approximate op that was used to compute it, if any.
+    /// An approximate op that was used to compute the number, if any.
     pub(crate) fn rounded_by(self) -> Option<Op> {
         self.rounded_by
     }
 
-    /// The dtype of the Rust value that it was.
+    /// The dtype of the Rust value from which the number was made, if it was not a literal.
     pub(crate) fn own_dtype(self) -> Option<DType> {
         self.own
     }

@@ -1,7 +1,8 @@
 //! Contraction of expressions that are evaluated in chunks.
 //!
-//! Narrowing removes and adds views, and contraction depends on them. Products are therefore contracted before anything is
-//! narrowed, and those with a view between product and sum are protected from being contracted after the view is removed.
+//! Contraction depends on the views between a product and a sum, and narrowing an expression to a chunk removes and adds views.
+//! Products are therefore contracted before anything is narrowed. A product under a view is wrapped in an op that prevents
+//! contraction in case the view is removed.
 
 use broadloom_core::node::NodeKind;
 use broadloom_core::rewrite::contract::{self, Contraction};
@@ -13,7 +14,7 @@ use super::narrow::Nodes;
 use crate::array::{Array, Kind};
 use crate::expr::{self, is_two};
 
-/// The results with their products contracted, such that a second contraction, of them or of any part of them, changes nothing.
+/// Returns the results with their products contracted, such that contracting them or any part of them again changes nothing.
 pub(super) fn contracted<'a>(results: &[&Array<'a>]) -> Result<Vec<Array<'a>>> {
     let nodes = Nodes::of(results)?;
     let mut made: FxHashMap<*const (), Array<'a>> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! Divides a shape into boxes that are consecutive in row-major order.
+//! Divides a shape into boxes (rectangular ranges of indices) that are consecutive in row-major order.
 //!
 //! Concatenated, the boxes contain each element once, in order. There is at least one box, which is empty for a shape without
 //! elements.
@@ -11,7 +11,7 @@ pub(super) struct Cuts {
     shape: Vec<usize>,
     /// The divided axis; boxes have one index of each axis before it, and all of each axis after it.
     axis: usize,
-    /// Number of indices of that axis in a box.
+    /// Number of indices of the divided axis in a box.
     rows: usize,
 }
 
@@ -21,8 +21,8 @@ impl Cuts {
         Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
     }
 
-    /// The largest boxes that fit, as far as a few attempts find them; if a box fits, so do smaller ones. `None` if not even a box
-    /// of one index along each axis fits.
+    /// The division into the largest boxes that fit, approximately: the search makes a few attempts, and assumes that a box
+    /// smaller than one that fits also fits. `None` if not even a box of one element fits.
     ///
     /// # Errors
     /// The first error of `fits`.
@@ -42,7 +42,7 @@ impl Cuts {
         Ok(None)
     }
 
-    /// The largest boxes that fit among those that divide this axis. `None` if not even a box of one index fits.
+    /// The division along this axis into the largest boxes that fit. `None` if not even a box of one index along the axis fits.
     ///
     /// # Errors
     /// The first error of `fits`.
@@ -55,10 +55,11 @@ impl Cuts {
         if !fits(&cut(1))? {
             return Ok(None);
         }
-        // The number of rows that fits, and one that doesn't; the search ends when they differ by some hundredths.
+        // A number of rows that fits, and a larger one that does not. The search ends when they differ by about 3 %.
         let (mut good, mut bad) = (1, shape[axis].max(2));
         while bad - good > good / 32 + 1 || bad - good > 1 && good < 32 {
-            // By the geometric mean while they are far apart, then by halves.
+            // The next attempt is the geometric mean of the two while they differ by a factor of 4 or more, then the arithmetic
+            // mean.
             let middle = if bad / good >= 4 { geometric_mean(good, bad) } else { good.midpoint(bad) };
             let middle = middle.clamp(good + 1, bad - 1);
             if fits(&cut(middle))? { good = middle } else { bad = middle }
@@ -66,17 +67,17 @@ impl Cuts {
         Ok(Some(cut(good)))
     }
 
-    /// Boxes of this many indices of an axis, and one of each axis before it.
+    /// The division into boxes of this many indices of an axis, and one index of each axis before it.
     pub fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
         Cuts { shape: shape.to_vec(), axis, rows }
     }
 
-    /// Boxes of one index of each axis.
+    /// The division into boxes of one element.
     pub fn smallest(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
     }
 
-    /// The division into boxes whose number of indices of the divided axis is the next higher multiple of a number.
+    /// This division with the number of indices of the divided axis rounded up to a multiple of `of`.
     pub fn multiple_of(&self, of: usize) -> Cuts {
         let rows = self.rows.checked_next_multiple_of(of).unwrap_or(usize::MAX);
         Cuts { rows, ..self.clone() }
@@ -97,7 +98,7 @@ impl Cuts {
         self.shape.get(self.axis).map_or(1, |extent| extent.div_ceil(self.rows).max(1))
     }
 
-    /// The ranges of an existing box.
+    /// The range of indices along each axis of box `i`, which must exist.
     pub fn get(&self, i: usize) -> Vec<Range<usize>> {
         let per_index = self.boxes_per_index();
         let (mut outer, at) = (i / per_index, i % per_index);
@@ -129,7 +130,7 @@ mod tests {
         ranges.iter().map(Range::len).product()
     }
 
-    /// Boxes of at most this many elements.
+    /// The division into the largest boxes of at most this many elements.
     fn of_at_most(shape: &[usize], most: usize) -> Option<Cuts> {
         let fits = |cuts: &Cuts| Ok::<_, Infallible>(elements(&cuts.get(0)) <= most);
         Cuts::largest(shape, fits).unwrap_or_else(|never| match never {})

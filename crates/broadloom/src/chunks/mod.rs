@@ -1,9 +1,9 @@
 //! Evaluation in chunks, for operands and results that are larger than memory.
 //!
-//! A chunk is a part of the results. [`Chunks`] determines how large one may be and which part of each input it needs, through
-//! views, and a [`Chunk`] provides the expressions of that part, to be evaluated as any others. They have the same structure for
-//! each whole chunk, so that one plan serves all of them, unless chunks begin and end within the rows of a reshape; machine code is
-//! the same even then.
+//! A chunk is a part of the results. [`Chunks`] determines its maximum size, and traces through views which part of each input it
+//! needs. A [`Chunk`] provides expressions for its part of the results, which are evaluated like any others. These expressions
+//! have the same structure in all chunks of full size, so that one plan serves them, unless chunks begin and end within the rows
+//! of a reshape; the machine code is shared even then.
 
 mod contracted;
 mod cuts;
@@ -32,17 +32,17 @@ pub(crate) use window::Window;
 
 /// Results that are computed chunk by chunk, in row-major order, so that the memory in use is bounded.
 ///
-/// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`] lists
-/// the [parts](Chunk::parts) of the inputs that it needs, and makes from these its [results](Chunk::results), which are lazy. Views
-/// are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of rows. A chunk
-/// needs all elements that its reductions combine, and all elements before its own along the axis of a scan. For reductions and scans
-/// of more than fits memory, [`Passes`] come before.
+/// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`]
+/// lists the [parts](Chunk::parts) of the inputs that it needs, and builds its [results](Chunk::results) from them, which are
+/// lazy. Views are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of
+/// rows. A chunk needs all elements of its reductions, and along the axis of a scan all elements before its own. Reductions and
+/// scans of data that exceeds memory are computed beforehand by [`Passes`].
 ///
 /// ```
 /// use broadloom::prelude::*;
 /// use broadloom::{Chunks, Options};
 ///
-/// // What a file holds, and how much of it is read at a time.
+/// // The contents of a file, which is read in parts.
 /// let file: Vec<f64> = (0..1000).map(|i| f64::from(i * i)).collect();
 /// let x = Array::input("x", DType::Float64, &[1000.into()])?;
 /// let steps = x.slice(1..)? - x.slice(..-1)?;
@@ -66,25 +66,26 @@ pub(crate) use window::Window;
 pub struct Chunks<'a> {
     nodes: Nodes<'a>,
     inputs: Vec<Array<'a>>,
-    /// For each node, the number of the input that it is.
+    /// For each node, the index of the input that it is, if it is one.
     input_of: Vec<Option<usize>>,
     cuts: Cuts,
-    /// The number of leading axes that all results have.
+    /// The number of leading axes that all results have in common.
     common: usize,
     options: Options,
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of results over inputs. Each takes at most [`Options::max_bytes`] for parts of inputs, results and temporaries
-    /// together, as far as that can be estimated beforehand.
+    /// The chunks of results over inputs. The parts of inputs, results and temporaries of a chunk take at most
+    /// [`Options::max_bytes`] together, as far as that can be estimated beforehand.
     ///
-    /// The results have leading axes in common, which are divided at the same indices for all: the first of them if one of its rows
-    /// fits, else a later one, with one index of each axis before. Results of one shape can be divided along any axis.
+    /// The leading axes that the results have in common are divided, at the same indices for all results: the first axis if one
+    /// index of it fits, else a later one, with one index of each axis before it. Results of equal shape can be divided along any
+    /// axis.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if the smallest chunk exceeds the limit; [`ErrorKind::Memory`] for an [`Array::input`] that is not
-    /// among the inputs, and for an array among the inputs that is not an [`Array::input`]; [`ErrorKind::Name`] for two of one
-    /// name; [`ErrorKind::Shape`] for dynamic dimensions.
+    /// among the inputs, and for an array among the inputs that is not an [`Array::input`]; [`ErrorKind::Name`] for two inputs of
+    /// one name; [`ErrorKind::Shape`] for dynamic dimensions.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Chunks<'a>> {
         Chunks::within(results, inputs, options, false)
     }
@@ -113,7 +114,8 @@ impl<'a> Chunks<'a> {
     fn fit(&mut self, max_bytes: usize) -> Result<bool> {
         let shape = self.cuts.shape().to_vec();
         let cuts = Cuts::largest(&shape, |cuts| -> Result<bool> {
-            // Windows differ at the ends, and where those from both ends meet.
+            // The windows of inputs can have other sizes at the ends and in the middle, where the windows of a reversal and of
+            // its other operand meet.
             let last = cuts.count() - 1;
             for i in [0, last / 2, last] {
                 let windows = self.nodes.windows(&self.wanted(&cuts.get(i)))?;
@@ -132,7 +134,7 @@ impl<'a> Chunks<'a> {
     /// A single chunk of all elements.
     ///
     /// # Errors
-    /// As for [`Chunks::new`], except that there is no limit.
+    /// The errors of [`Chunks::new`], except that there is no limit.
     pub(crate) fn whole(results: &[&Array<'a>], inputs: &[&Array<'a>]) -> Result<Chunks<'a>> {
         let nodes = Nodes::of(results)?;
         let input_of = numbered(&nodes, inputs)?;
@@ -142,9 +144,9 @@ impl<'a> Chunks<'a> {
         Ok(Chunks { nodes, inputs, input_of, cuts: Cuts::none(shape), common, options: Options::default() })
     }
 
-    /// Calls `each` for chunks that together have the elements of a window of the only result, each with its window, and each
-    /// computed only from elements that it needs. The smallest are single elements, and there are at most some hundred: for a
-    /// window that would need more, some other elements are computed as well.
+    /// Calls `each` for chunks that together have the elements of a window of the only result, each with its own window. A chunk
+    /// is split, down to single elements, until it computes no element that it does not need; after about a thousand chunks no
+    /// more are split, and some other elements may be computed as well.
     ///
     /// # Errors
     /// The first error of `each`.
@@ -174,7 +176,7 @@ impl<'a> Chunks<'a> {
         self.cuts.count()
     }
 
-    /// A chunk, in row-major order of the results; `None` from [`Chunks::len`] on.
+    /// Chunk `i`, in row-major order of the results; `None` if `i` is [`Chunks::len`] or more.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
@@ -192,11 +194,12 @@ impl<'a> Chunks<'a> {
     }
 
     /// Under [`IntDivision::Error`](crate::IntDivision::Error), chunks of expressions that may divide by zero in elements that no
-    /// result reads. A zero divisor there fails an evaluation as well, but chunks of the results would not compute it. These chunks
-    /// have to be evaluated for their errors alone, before the first chunk. The list is empty under the other rules.
+    /// result reads. A zero divisor in such an element fails an evaluation of the complete results, but chunks of the results do
+    /// not compute the element. The returned chunks are to be evaluated before the first chunk of the results, only for their
+    /// errors. Under [`IntDivision::Zero`](crate::IntDivision::Zero) there are none.
     ///
     /// # Errors
-    /// As [`Chunks::new`].
+    /// The errors of [`Chunks::new`].
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -222,7 +225,7 @@ impl<'a> Chunks<'a> {
         nodes.into_iter().map(|node| Chunks::new(&[node], &inputs, &self.options)).collect()
     }
 
-    /// The windows of the results that have these indices of the common axes.
+    /// The window of each result that has these indices along the common axes.
     fn wanted(&self, ranges: &[Range<usize>]) -> Vec<Window> {
         let window = |result: &Array<'a>| {
             let rest = result.shape()[self.common..].iter().map(|&extent| 0..extent);
@@ -231,7 +234,8 @@ impl<'a> Chunks<'a> {
         self.nodes.results().map(window).collect()
     }
 
-    /// The error that even the first and smallest chunk exceeds the limit, naming the view, reduction or scan that causes it.
+    /// The error for a first and smallest chunk that exceeds the limit. It names the view, reduction or scan that needs the most
+    /// bytes.
     fn too_large(&self, rests_on_passes: bool) -> Error {
         let windows = match self.nodes.windows(&self.wanted(&self.cuts.get(0))) {
             Ok(windows) => windows,
@@ -261,7 +265,7 @@ impl std::fmt::Debug for Chunks<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InputPart {
-    /// The number of the input.
+    /// The index of the input.
     pub input: usize,
     /// The indices along each axis of the input.
     pub ranges: Vec<Range<usize>>,
@@ -288,23 +292,22 @@ impl<'c, 'a> Chunk<'c, 'a> {
         Ok(Chunk { chunks, ranges, wanted, windows, parts })
     }
 
-    /// The indices of the results along their common leading axes; the other axes are complete.
+    /// The ranges of indices of the results along their common leading axes; the other axes are complete.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
 
-    /// The parts of inputs that the chunk is computed from. Separate parts of one input are listed separately, and an input that is
-    /// not read has none.
+    /// The parts of inputs from which the chunk is computed. An input may have several parts, and has none if it is not read.
     pub fn parts(&self) -> &[InputPart] {
         &self.parts
     }
 
-    /// The results' elements of this chunk, from an array for each of the [parts](Chunk::parts), in their order. They are lazy, to
-    /// be evaluated, or computed into memory, as any array.
+    /// The elements of the results in this chunk, computed from one array for each of the [parts](Chunk::parts), in the order of
+    /// the parts. They are lazy arrays, like any others.
     ///
     /// # Errors
-    /// [`ErrorKind::DType`] and [`ErrorKind::Shape`] for an array that does not match its part, [`ErrorKind::Arity`] if the number
-    /// of arrays is not that of the parts.
+    /// [`ErrorKind::DType`] and [`ErrorKind::Shape`] for an array that does not match its part; [`ErrorKind::Arity`] if the
+    /// number of arrays is not the number of parts.
     pub fn results<'p>(&self, parts: &[Array<'p>]) -> Result<Vec<Array<'p>>>
     where
         'a: 'p,
@@ -344,7 +347,7 @@ impl std::fmt::Debug for Chunk<'_, '_> {
     }
 }
 
-/// For each node, the number of the input that it is.
+/// For each node, the index of the input that it is, if it is one.
 fn numbered(nodes: &Nodes<'_>, inputs: &[&Array<'_>]) -> Result<Vec<Option<usize>>> {
     let mut names = std::collections::HashMap::new();
     for (i, input) in inputs.iter().enumerate() {
@@ -377,7 +380,7 @@ fn numbered(nodes: &Nodes<'_>, inputs: &[&Array<'_>]) -> Result<Vec<Option<usize
     nodes.iter().map(number).collect()
 }
 
-/// The number of leading axes with equal extents that all results have.
+/// The number of leading axes along which all results have equal extents.
 fn common_axes(results: &[&Array<'_>]) -> usize {
     let Some((first, rest)) = results.split_first() else { return 0 };
     let with =

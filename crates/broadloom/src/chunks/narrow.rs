@@ -1,9 +1,9 @@
 //! Expressions narrowed to windows of their results.
 //!
-//! [`Nodes`] lists the nodes of expressions once. [`Nodes::windows`] goes from the results to the leaves and determines which
-//! elements of each node are needed; [`Nodes::build`] goes back up and builds the expressions of those elements alone. Slices
-//! disappear on the way: a leaf has only the elements that are read. A window without elements has no operands, whatever its node:
-//! a reduction below an empty slice is not computed.
+//! [`Nodes`] lists the nodes of expressions, each once. [`Nodes::windows`] goes from the results to the leaves and determines
+//! which elements of each node are needed; [`Nodes::build`] goes from the leaves to the results and builds expressions that have
+//! only these elements. Slices disappear: a leaf already has only the elements that are read. A window without elements needs no
+//! operands, whatever its node, so that a reduction below an empty slice is not computed.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::node::Args;
@@ -25,15 +25,16 @@ use crate::storage::Storage;
 pub(super) struct Nodes<'a> {
     list: Vec<Array<'a>>,
     operands: Vec<Args<u32>>,
-    /// The number of temporaries that an evaluation may make of a node.
+    /// The number of times that an evaluation may store each node in a temporary.
     stored: Vec<u8>,
     roots: Vec<u32>,
 }
 
-/// The windows of each node that are needed for windows of the results.
+/// The windows of each node that are needed to compute windows of the results.
 pub(super) struct Windows {
     of: Vec<WindowList>,
-    /// Elements that are in windows only because a reshape's window begins or ends inside of a row.
+    /// The number of elements that are in windows only because the window of a reshape begins or ends inside of a row of its
+    /// operand.
     pub excess: usize,
 }
 
@@ -78,7 +79,7 @@ impl<'a> Nodes<'a> {
             let below = &self.list[operand as usize];
             let (is_computed, is_view) =
                 (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
-            // Below a view or a broadcast it may be computed beforehand, and a reshape may copy it.
+            // An operand of a view or a broadcast may be computed into a temporary, and a reshape may copy it to another one.
             let before = is_computed && (is_view || combines(below) || below.0.shape != array.0.shape);
             let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
             if below.rank() > 0 {
@@ -96,7 +97,7 @@ impl<'a> Nodes<'a> {
         self.roots.iter().map(|&root| &self.list[root as usize])
     }
 
-    /// The nodes with their numbers, operands first.
+    /// The nodes with their indices, operands first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Array<'a>)> {
         self.list.iter().enumerate()
     }
@@ -106,8 +107,8 @@ impl<'a> Nodes<'a> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
 
-    /// The windows needed for these windows of the roots, one for each root. An input has windows without steps, and so of elements
-    /// that are read in one go.
+    /// The windows of all nodes that are needed for these windows of the roots, one for each root. Windows of inputs have step 1
+    /// along every axis, so that an application reads ranges.
     pub fn windows(&self, wanted: &[Window]) -> Result<Windows> {
         let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
         let mut excess = 0usize;
@@ -122,7 +123,7 @@ impl<'a> Nodes<'a> {
             }
             let filled = windows.iter_mut().filter(|window| !window.is_empty());
             match &array.0.kind {
-                // Each element needs all previous ones.
+                // Each element of a scan needs all previous ones.
                 Kind::Scan { axis, before: None, .. } => {
                     let axis = usize::from(*axis);
                     filled.for_each(|window| window.take_whole(axis, array.shape()[axis]));
@@ -163,7 +164,7 @@ impl<'a> Nodes<'a> {
                 bytes = bytes.saturating_add(times.saturating_mul(size_of_windows(array, &windows.of[node])));
             }
         }
-        // A loop that is too long is split, and values that both parts use are stored in between.
+        // A loop of too many instructions is split, and values that are used in both parts are stored in temporaries.
         bytes.saturating_add(
             (computed / NODES_PER_LOOP).saturating_mul(self.sizes(windows).max().unwrap_or(0)),
         )
@@ -180,7 +181,7 @@ impl<'a> Nodes<'a> {
         self.roots.iter().map(size)
     }
 
-    /// The view, reduction or scan that needs most of its operand, the operand, and the number of bytes needed.
+    /// The view, reduction or scan that needs the most bytes of its operand, the operand, and the number of these bytes.
     pub fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
@@ -194,19 +195,21 @@ impl<'a> Nodes<'a> {
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
-        // Reductions as large as a scan below them could be divided.
+        // Of a reduction and a scan below it that need equally many bytes, the scan is reported, since the reduction could be
+        // divided.
         let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. });
         needs
             .max_by_key(|(node, _, _, bytes)| (*bytes, is_scan(self.get(*node))))
             .map(|(_, named, of, bytes)| (named, of, bytes))
     }
 
-    /// Whether there are reductions or scans.
+    /// Whether any node is a reduction or a scan.
     pub fn combine(&self) -> bool {
         self.list.iter().any(combines)
     }
 
-    /// The number of elements of the operand needed by windows of a reduction, counting those needed several times for each use.
+    /// The number of elements of its operand that windows of a reduction need. An element that several windows need is counted
+    /// for each of them.
     pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
@@ -215,7 +218,8 @@ impl<'a> Nodes<'a> {
         needed.fold(0, |sum, window| sum.saturating_add(window.elements()))
     }
 
-    /// The approximate time to read parts of inputs, in bytes: each separate piece costs as much as a page in addition.
+    /// The approximate cost to read parts of inputs, in bytes. Each contiguous piece costs a page (4096 bytes) in addition to its
+    /// size.
     pub fn reading(&self, windows: &Windows) -> f64 {
         const PIECE: f64 = 4096.0;
         let inputs = self.iter().filter(|(_, array)| matches!(array.leaf(), Some(Leaf::Input(_))));
@@ -241,12 +245,12 @@ impl<'a> Nodes<'a> {
         found
     }
 
-    /// A node.
+    /// The node with this index.
     pub fn get(&self, node: usize) -> &Array<'a> {
         &self.list[node]
     }
 
-    /// Replaces every occurrence of this leaf by an array in memory.
+    /// Replaces the leaf `stand_in` by an array in memory wherever it occurs.
     pub fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
         let is_it = |node: &&mut Array<'a>| std::sync::Arc::ptr_eq(&node.0, &stand_in.0);
         self.list.iter_mut().filter(is_it).for_each(|node| *node = array.clone());
@@ -296,7 +300,7 @@ impl<'a> Nodes<'a> {
         self.iter().filter(|(node, _)| found[*node]).map(|(_, array)| array).collect()
     }
 
-    /// The expressions of the wanted windows, one for each root, with leaves made by `leaf` from a window of a leaf.
+    /// Builds the expressions of the requested windows, one for each root. `leaf` makes the array for a window of a leaf.
     pub fn build<'p>(
         &self,
         windows: &Windows,
@@ -341,7 +345,7 @@ impl<'a> Nodes<'a> {
         roots.map(|(&root, window)| pick(windows, &built, root as usize, window)).collect()
     }
 
-    /// A window of an array in memory, of generated numbers, or of a number.
+    /// The array for a window of a leaf: of an array in memory, of generated numbers, or of a scalar.
     pub fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
     where
         'a: 'p,
@@ -359,14 +363,14 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// An array of a node's dtype for a window that has no elements.
+/// An empty array of a node's dtype, for a window without elements.
 fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>> {
     let dtype = array.dtype();
     let memory = Buffer::zeroed(0).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
     Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
 }
 
-/// Whether the node is always computed into memory of its own, whatever reads it.
+/// Whether the node is a reduction or a scan, which is always computed into memory of its own.
 fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
 }
@@ -383,7 +387,7 @@ fn size_of_windows(array: &Array<'_>, windows: &[Window]) -> usize {
     elements.saturating_mul(array.dtype().size())
 }
 
-/// The window of operand `i` that a window of a node, which has elements, needs.
+/// The window of operand `i` that a nonempty window of a node needs.
 fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: &Window) -> Result<Window> {
     let view = match &array.0.kind {
         Kind::View { view, .. } => view,
@@ -417,7 +421,7 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
     })
 }
 
-/// The window of a reduction's operand: the reduced axes are complete.
+/// The window of a reduction's operand that a window of the reduction needs: all indices of the reduced axes.
 fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) -> Window {
     let mut left = window.0.iter().copied();
     let of_axis = |(axis, &extent): (usize, &usize)| {
@@ -428,7 +432,8 @@ fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) ->
     Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
-/// The window of an operand that is broadcast to `shape`: its last axes, with one index for each repeated axis.
+/// The window of an operand that a window of its broadcast to `shape` needs: the window's last axes, with index 0 for each
+/// repeated axis.
 fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     let new = window.0.len() - operand.len();
     let axes = operand.iter().zip(&shape[new..]).zip(&window.0[new..]);
@@ -439,7 +444,7 @@ fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     )
 }
 
-/// The range of an axis needed for a window of a slice of it; and the slice of that range which is the window.
+/// For one axis: the indices of an operand that a window of its slice needs, and the slice that selects the window from them.
 fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     let first = taken.start as isize + wanted.start as isize * taken.step;
     let step = taken.step * wanted.step;
@@ -454,7 +459,7 @@ fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     (has, kept)
 }
 
-/// The window of a view, made from the part of the operand that it needs; the window has elements.
+/// The nonempty window of a view, as views of the part of its operand that it needs.
 fn narrowed_view<'p>(
     view: &View,
     operand: &Array<'_>,
@@ -475,7 +480,7 @@ fn narrowed_view<'p>(
     }
 }
 
-/// Finds a window of a node among those that were built.
+/// Selects a window of a node from the windows that were built for it.
 fn pick<'p>(
     windows: &Windows,
     built: &[SmallVec<[Array<'p>; 1]>],
@@ -493,8 +498,8 @@ fn pick<'p>(
     Err(missing())
 }
 
-/// A window of an array in memory. Borrowed memory that it does not reach is left out, so that equal windows at different positions
-/// have equal layouts, and so share a plan.
+/// A window of an array in memory. Its storage is restricted to the elements between its first and its last, if the memory is
+/// borrowed, so that windows of equal shape at different positions have equal layouts and share a plan.
 fn part_of<'a>(data: &Data<'a>, window: &Window) -> Result<Array<'a>> {
     let mut layout = data.layout.view(&View::Slice(window.0.clone())).ok_or_else(missing)?;
     if let Some((low, high)) = layout.reach()

@@ -1,10 +1,10 @@
-//! One pass over inputs: reductions of one shape along the same axes, whose elements are computed chunk by chunk, or a scan, of which
-//! the totals of blocks are computed, so that any part of it can be.
+//! One pass over inputs. It computes reductions of one shape along the same axes, whose elements are computed chunk by chunk, or
+//! the totals of the blocks of a scan, from which any part of the scan can be computed later.
 //!
-//! Results are divided into boxes, and for each of these the reduced axes, in order. A chunk therefore has elements of adjacent
-//! results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit memory, the one
-//! is chosen that reads the inputs in the fewest and longest pieces: rows of a matrix stored row by row, whether rows or columns
-//! are summed.
+//! The results are divided into boxes, and for each box the reduced axes are divided, in order. A chunk therefore has elements of
+//! adjacent results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit
+//! memory, the pass uses the one that reads the inputs in the fewest and longest pieces. A matrix stored row by row is read in
+//! rows, whether its rows or its columns are summed.
 
 use broadloom_core::node::Before;
 use broadloom_core::{DType, Result, Shape};
@@ -17,57 +17,58 @@ use super::cuts::Cuts;
 use super::window::{Window, indices};
 use crate::array::{Array, Kind};
 
-/// Partial results up to this size are not counted, like the other working memory of an evaluation.
+/// Partial results of at most this many bytes do not count as memory, like other working memory of an evaluation.
 const UNCOUNTED: usize = 64 << 10;
 
-/// The results that a pass computes of its elements.
+/// The results that a pass computes from its elements.
 #[derive(Clone, PartialEq)]
 pub(super) enum Purpose {
-    /// Reductions along the axes, one for each operand.
+    /// Reductions along the axes of the pass, one for each operand.
     Reductions(Vec<Reduction>),
     /// The totals of the blocks of 2^level elements along the axis of a scan.
     Totals { scan: Scan, level: u8 },
 }
 
-/// One pass: reductions of one shape along the same axes, or a scan, with the division of their elements into chunks.
+/// One pass: reductions of one shape along the same axes, or a scan, and the division of their elements into chunks.
 pub(super) struct Pass<'a> {
-    /// The elements to be reduced, for each reduction, or scanned.
+    /// The elements that each reduction reduces, or that are scanned.
     pub operands: Chunks<'a>,
     pub purpose: Purpose,
     pub axes: Axes,
     /// The division of the results.
     pub kept: Cuts,
-    /// The division of the reduced axes, for each part of the results.
+    /// The division of the reduced axes, which is the same for each part of the results.
     pub reduced: Cuts,
-    /// For each reduction, an array of its shape that replaces it until it is computed; for a scan one of its totals.
+    /// For each reduction, an array of its shape that replaces it until it is computed; for a scan, an array that replaces its
+    /// totals.
     pub stand_ins: Vec<Array<'a>>,
-    /// The approximate time of reading, in bytes.
+    /// The approximate cost of reading all inputs, in bytes.
     pub reading: f64,
 }
 
-/// The possible divisions of a pass, and their memory.
+/// The constraints on the division of a pass into chunks.
 struct Ways<'w, 'a> {
     operands: &'w Chunks<'a>,
     axes: Axes,
     kept: Vec<usize>,
     reduced: Vec<usize>,
-    /// Bytes of the partial results of one result.
+    /// Bytes of the partial reductions of one result.
     partial: usize,
-    /// The limit of a chunk in bytes.
+    /// The maximum size of a chunk in bytes.
     limit: usize,
-    /// The reduced axes are divided at multiples of this many indices.
+    /// The number of reduced indices in a chunk is a multiple of this.
     multiple: usize,
 }
 
-/// The pass of a node, and whether it is possible.
+/// The pass of a node, and whether its chunks fit memory; `None` for a node without a pass.
 type Found<'a> = Option<(Pass<'a>, bool)>;
 
-/// A function that makes the array that replaces what a pass computes, of a dtype and a shape.
+/// A function that makes the array of this dtype and shape that replaces a result of a pass until it is computed.
 pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
 
 impl<'a> Pass<'a> {
-    /// A pass for these reductions, which have one shape and axes, in chunks of at most this many bytes if possible; and whether it
-    /// is possible. `stand_in` makes the array that replaces a reduction until it is computed.
+    /// The pass for these reductions, which have one shape and the same axes, and whether chunks of at most `limit` bytes are
+    /// possible. `stand_in` makes the array that replaces a reduction until it is computed.
     pub fn new(
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -93,7 +94,7 @@ impl<'a> Pass<'a> {
         let (kept, reduced) = (extents(false), extents(true));
         let results: usize = kept.iter().product();
         let item: usize = operands.iter().map(|operand| operand.dtype().size()).sum();
-        // Sixteen lanes for each doubling of the number of elements.
+        // A partial reduction has 16 lanes for each doubling of the number of elements.
         let nodes = (reduced.iter().product::<usize>() / 16).max(1).ilog2() as usize + 2;
         let partial = 16 * item * nodes + 512 * operands.len();
         let of_results = reductions.iter().map(|array| array.dtype().size()).sum::<usize>();
@@ -119,9 +120,10 @@ impl<'a> Pass<'a> {
         Ok(Some((pass, fits)))
     }
 
-    /// The pass for the totals of a scan, in chunks of at most this many bytes if possible; and whether it is possible.
+    /// The pass for the totals of a scan, and whether chunks of at most `limit` bytes are possible.
     ///
-    /// The chunks of results begin at blocks, so these are short, but not so short that their totals take much of the limit.
+    /// Chunks of the results begin at blocks, so that blocks have to be short, but not so short that their totals take much of
+    /// the limit.
     pub fn of_scan(
         array: &Array<'a>,
         inputs: &[&Array<'a>],
@@ -133,11 +135,11 @@ impl<'a> Pass<'a> {
         let extents = arg.shape();
         let (extent, item) = (extents[axis], arg.dtype().size());
         let row = arg.len() / extent.max(1) * item;
-        // The totals of all blocks before the last element.
+        // The number of complete blocks before the last element, which have totals.
         let blocks = |level: u32| extent.saturating_sub(1) >> level;
         let longest = extent.max(1).ilog2();
         let within = |bytes: usize| (0..longest).find(|&level| blocks(level).saturating_mul(row) <= bytes);
-        // Long rows leave room for few of them.
+        // The totals may take an eighth of the limit if a block then takes at most a quarter of it, and otherwise a third.
         let is_short = |level: &u32| row.saturating_mul(1 << level) <= limit / 4;
         let level = within(limit / 8).filter(is_short).or_else(|| within(limit / 3));
         let (level, is_small) = (level.unwrap_or(longest), level.is_some());
@@ -152,7 +154,7 @@ impl<'a> Pass<'a> {
             kept,
             reduced: vec![extent],
             partial: 0,
-            // What is scanned is in memory as well.
+            // Half of the memory is for the elements in the buffer in which they are scanned.
             limit: limit.saturating_sub(held) / 2,
             multiple: 1 << level,
         };
@@ -167,7 +169,7 @@ impl<'a> Pass<'a> {
         Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
     }
 
-    /// The replacements of the nodes that the pass is for: stand-ins of reductions, or a scan whose totals are known.
+    /// The arrays that replace the nodes that the pass computes: the stand-ins of reductions, or a scan with known totals.
     pub fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
@@ -179,7 +181,7 @@ impl<'a> Pass<'a> {
         of.iter().zip(&self.stand_ins).map(known).collect()
     }
 
-    /// Whether reading all chunks takes hardly longer than reading everything at once.
+    /// Whether reading the inputs chunk by chunk costs at most twice as much as reading them at once.
     pub fn reads_in_order(&self) -> Result<bool> {
         let nodes = &self.operands.nodes;
         let whole: Vec<Window> = nodes.results().map(|operand| Window::whole(operand.shape())).collect();
@@ -192,19 +194,20 @@ impl<'a> Pass<'a> {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
-    /// The number of bytes of this many elements of each operand.
+    /// The total bytes of this many elements of each operand.
     pub fn bytes(&self, elements: usize) -> usize {
         let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
         elements.saturating_mul(item)
     }
 
-    /// The elements of a chunk: a part of the results, and a range of the reduced indices.
+    /// The elements of a chunk as a window of the operands, given by the index of the part of the results and that of the part of
+    /// the reduced axes.
     pub fn window(&self, kept: usize, reduced: usize) -> Window {
         window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
     }
 }
 
-/// A box of kept indices and one of reduced indices, as a window of the reductions' operand.
+/// The window of the operands with box `i` of the kept axes and box `j` of the reduced axes.
 fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): (&Cuts, usize)) -> Window {
     let (mut kept, mut reduced) = (kept.get(i).into_iter(), reduced.get(j).into_iter());
     let rank = of.nodes.results().next().map_or(0, Array::rank);
@@ -218,7 +221,7 @@ fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): 
 }
 
 impl Ways<'_, '_> {
-    /// The divisions of the results and of the reduced axes that take the least time to read, and that time; `None` if no chunk
+    /// The divisions of the results and of the reduced axes with the lowest cost of reading, and this cost; `None` if no chunk
     /// fits.
     fn best(&self) -> Result<Option<(Cuts, Cuts, f64)>> {
         let whole = Cuts::none(&self.reduced);
@@ -228,7 +231,8 @@ impl Ways<'_, '_> {
         };
         let mut of_results = vec![Cuts::none(&self.kept)];
         for axis in (0..self.kept.len()).filter(|&axis| self.kept[axis] > 1) {
-            // All elements of as many results as possible; as many results as possible; one result.
+            // Three candidates: as many results as fit with all of their elements, as many as fit with the fewest elements, and
+            // one result.
             of_results.extend(Cuts::along(&self.kept, axis, |kept| self.fit(kept, &whole))?);
             of_results.extend(Cuts::along(&self.kept, axis, |kept| self.fit(kept, &smallest))?);
             of_results.push(Cuts::at(&self.kept, axis, 1));
@@ -246,10 +250,10 @@ impl Ways<'_, '_> {
         Ok(best)
     }
 
-    /// Whether chunks are within the limit, judged by the first, the last, and one in the middle.
+    /// Whether chunks are within the limit. The first, the last and one in the middle are tested.
     fn fit(&self, kept: &Cuts, reduced: &Cuts) -> Result<bool> {
         let results: usize = kept.get(0).iter().map(ExactSizeIterator::len).product();
-        // Those so far, and those of the chunk.
+        // Partial reductions of all previous chunks, and of the current one.
         let partials = results.saturating_mul(2 * self.partial);
         let partials = if partials > UNCOUNTED { partials } else { 0 };
         let (i, j) = (kept.count() - 1, reduced.count() - 1);
@@ -262,7 +266,7 @@ impl Ways<'_, '_> {
         Ok(true)
     }
 
-    /// The time of reading all chunks, if each takes as long as the one in the middle.
+    /// The cost of reading all chunks, if each costs as much as the one in the middle.
     fn reading(&self, kept: &Cuts, reduced: &Cuts) -> Result<f64> {
         let (n, m) = (kept.count(), reduced.count());
         let windows = self.windows((kept, n / 2), (reduced, m / 2))?;

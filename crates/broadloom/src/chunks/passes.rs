@@ -17,24 +17,27 @@ use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
 use crate::expr;
 use crate::storage::Storage;
 
-/// Passes over inputs larger than memory, which compute reductions and scans chunk by chunk, with the same bits as all at once.
+/// Passes over inputs larger than memory, which compute reductions and scans chunk by chunk, with the same bits as if they were
+/// computed at once.
 ///
-/// [`Chunks`] need all elements of a reduction in one chunk. If that exceeds [`Options::max_bytes`], or if chunks of the results
-/// would compute the reduction repeatedly, or read inputs in short pieces, the reduction is computed beforehand: a sum in one pass,
-/// a variance in two. Independent reductions of one shape along the same axes share a pass. The remaining results, in which the
-/// reductions are arrays in memory, are then computed in [`Chunks`], as any others.
+/// [`Chunks`] need all elements of a reduction in one chunk. If these exceed [`Options::max_bytes`], or if chunks of the results
+/// would compute the reduction repeatedly or read inputs in short pieces, passes compute the reduction beforehand: one pass for a
+/// sum, two for a variance. Independent reductions of one shape along the same axes share a pass. The results, in which these
+/// reductions are then arrays in memory, are computed in [`Chunks`] afterwards.
 ///
-/// A scan whose axis exceeds the limit has a pass that keeps the totals of blocks of 2^k elements, in at most a third of the limit.
-/// Each chunk of the results then needs its own elements, from the beginning of a block on. Inputs are read twice.
+/// A scan along an axis that exceeds the limit has a pass that keeps the totals of blocks of 2^k elements, in at most a third of
+/// the limit. A chunk of the results then needs only its own elements, and those before them in its first block. Inputs are read
+/// twice.
 ///
-/// Inputs are read in the order of their memory, row by row, if possible: if rows or columns of a matrix are summed, or all of it.
-/// Partial results count as memory: 16 elements and some more for each result and each doubling of the elements.
+/// Inputs are read in the order of their memory, row by row, if possible. It is possible for sums of a matrix's rows, of its
+/// columns and of all its elements. Partial results count as memory: somewhat more than 16 elements for each result and each
+/// doubling of the number of elements.
 ///
 /// ```
 /// use broadloom::prelude::*;
 /// use broadloom::{Chunks, Options, Passes};
 ///
-/// // What a file holds, and how much of it is read at a time.
+/// // The contents of a file, which is read in parts.
 /// let file: Vec<f64> = (0..1000).map(|i| f64::from(i).sqrt()).collect();
 /// let read = |part: &broadloom::InputPart| Array::from_slice(&file[part.ranges[0].clone()]);
 /// let x = Array::input("x", DType::Float64, &[1000.into()])?;
@@ -60,7 +63,7 @@ use crate::storage::Storage;
 pub struct Passes<'a> {
     inputs: Vec<Array<'a>>,
     options: Options,
-    /// The results, followed by the expressions evaluated only for their errors.
+    /// The results, followed by expressions that are evaluated only for their errors.
     groups: Vec<Group<'a>>,
     /// The remaining passes, the one in progress first.
     passes: VecDeque<Pass<'a>>,
@@ -70,11 +73,11 @@ pub struct Passes<'a> {
 
 /// The progress of a pass.
 struct Running {
-    /// The next part of the results, and the next range of their elements.
+    /// The index of the next part of the results, and of the next part of their reduced axes.
     kept: usize,
     reduced: usize,
     folding: Folding,
-    /// The results of each reduction, and the number of bytes written.
+    /// The memory of the results of each reduction, and the number of bytes written so far.
     results: Vec<(Buffer, usize)>,
 }
 
@@ -83,7 +86,7 @@ impl Running {
         Running { kept: 0, reduced: 0, folding: Folding::new(), results: Vec::new() }
     }
 
-    /// Goes on to the next chunk; returns whether the one that is done was the last of its results.
+    /// Advances to the next chunk. Returns whether the finished chunk was the last one of its part of the results.
     fn advance(&mut self, pass: &Pass<'_>) -> bool {
         self.reduced += 1;
         let is_last = self.reduced == pass.reduced.count();
@@ -95,10 +98,11 @@ impl Running {
 }
 
 impl<'a> Passes<'a> {
-    /// The passes that results over inputs need before [`Chunks::new`]; empty for results without reductions.
+    /// The passes that results over inputs need before [`Chunks::new`]; none for results without reductions and scans.
     ///
     /// # Errors
-    /// The errors of [`Chunks::new`]; for results with reductions or scans, also of the expressions computed after the passes.
+    /// The errors of [`Chunks::new`]; for results with reductions or scans, these may also concern the expressions that are
+    /// computed after the passes.
     pub fn new(results: &[&Array<'a>], inputs: &[&Array<'a>], options: &Options) -> Result<Passes<'a>> {
         let of_results = match options.contract {
             true => contracted(results)?,
@@ -122,9 +126,9 @@ impl<'a> Passes<'a> {
         Ok(all)
     }
 
-    /// The smallest [`Options::max_bytes`], to within a hundredth, under which results can be computed in passes and chunks: a
-    /// suggestion to make if [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a while for
-    /// expressions of many nodes.
+    /// The smallest [`Options::max_bytes`], to within 1 %, with which the results can be computed in passes and chunks. An
+    /// application can suggest it if [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a
+    /// while for expressions of many nodes.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -175,12 +179,13 @@ impl<'a> Passes<'a> {
         self.passes.is_empty()
     }
 
-    /// The number of bytes of all elements that passes reduce, as if they were stored: the sum of [`PassChunk::bytes`].
+    /// The number of bytes that all elements of the passes would take if they were stored: the sum of [`PassChunk::bytes`].
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The next chunk, to be [folded](PassChunk::fold); until then the same chunk is returned again. `None` after the last.
+    /// The next chunk, to be [folded](PassChunk::fold). The same chunk is returned until it is folded; after the last one,
+    /// `None`.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if memory is refused.
@@ -203,7 +208,7 @@ impl<'a> Passes<'a> {
         Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
     }
 
-    /// Replaces the reductions of a pass by their computed values.
+    /// Ends a pass: replaces its stand-ins by the computed values.
     fn finish(&mut self) -> Result<()> {
         let running = std::mem::replace(&mut self.running, Running::new());
         let Some(done) = self.passes.pop_front() else { return Ok(()) };
@@ -234,7 +239,7 @@ impl<'a> Passes<'a> {
         }
     }
 
-    /// The results with arrays of arbitrary values in place of the passes' reductions, for explanations.
+    /// The results, for explanations: while passes remain, arrays of arbitrary values replace the values that these compute.
     pub fn planned(&self) -> &[Array<'a>] {
         self.groups.first().map_or(&[], |group| group)
     }
@@ -242,7 +247,7 @@ impl<'a> Passes<'a> {
     /// The chunks of [`Chunks::unread`] for the results, including elements that only the passes' reductions would read.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] if passes remain; and those of [`Chunks::new`].
+    /// [`ErrorKind::Memory`] if passes remain; and the errors of [`Chunks::new`].
     pub fn unread(&self) -> Result<Vec<Chunks<'a>>> {
         self.results()?;
         let unread =
@@ -262,7 +267,7 @@ impl std::fmt::Debug for Passes<'_> {
     }
 }
 
-/// The reductions of a pass, or its scan, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+/// Formats the reductions or the scan of a pass, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
 impl std::fmt::Display for Pass<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.purpose {
@@ -281,15 +286,16 @@ impl std::fmt::Display for Pass<'_> {
     }
 }
 
-/// The place of the totals of a chunk among those of all elements of a scan.
+/// The position of a chunk's totals in the memory of all totals of a scan. A *run* has the elements along the scanned axis, for
+/// one index of the axes before it.
 struct PlaceOfTotals {
     axis: usize,
-    /// The number of bytes of a row of all totals, and of the chunk.
+    /// Bytes of a row (one index of the axes up to the scanned one) of all totals, and of the chunk's part of it.
     row: usize,
     of_chunk: usize,
-    /// The number of blocks of a run.
+    /// The number of blocks of a run that have totals.
     blocks: usize,
-    /// The chunk's first run, its first block, and the first byte of its rows.
+    /// The index of the chunk's first run, that of its first block, and the offset of its part in a row, in bytes.
     run: usize,
     block: usize,
     byte: usize,
@@ -302,7 +308,7 @@ impl PlaceOfTotals {
             Some(totals) => (totals.shape(), totals.dtype().size()),
             None => (&[][..], 0),
         };
-        // A chunk has adjacent runs, or adjacent columns of one.
+        // A chunk has adjacent complete runs, or adjacent columns of one run.
         let first = |axes: Range<usize>| axes.fold(0, |at, axis| at * shape[axis] + window.0[axis].start);
         let columns = axis + 1..shape.len();
         PlaceOfTotals {
@@ -316,7 +322,8 @@ impl PlaceOfTotals {
         }
     }
 
-    /// The bytes of the total of a block of a run of the chunk; `None` for a last block, which is before no element.
+    /// The range of bytes for the total of a block, by the indices of run and block in the chunk. `None` for the last block of
+    /// the axis, whose total no element needs.
     fn of(&self, run: usize, block: usize) -> Option<Range<usize>> {
         let block = self.block + block;
         let start = ((self.run + run) * self.blocks + block) * self.row + self.byte;
@@ -334,12 +341,12 @@ pub struct PassChunk<'p, 'a> {
 }
 
 impl<'p, 'a> PassChunk<'p, 'a> {
-    /// The parts of inputs that the chunk is computed from; see [`Chunk::parts`].
+    /// The parts of inputs from which the chunk is computed; see [`Chunk::parts`].
     pub fn parts(&self) -> &[InputPart] {
         self.chunk.parts()
     }
 
-    /// The number of bytes of its elements, as if they were stored; see [`Passes::bytes`].
+    /// The number of bytes that the chunk's elements would take if they were stored; see [`Passes::bytes`].
     pub fn bytes(&self) -> usize {
         self.pass.bytes(self.elements)
     }
@@ -349,8 +356,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk alone, or the elements that are scanned, from an array for each of the
-    /// [parts](PassChunk::parts); they are lazy.
+    /// The reductions of this chunk's elements alone, or the elements to be scanned, as lazy arrays. They are computed from one
+    /// array for each of the [parts](PassChunk::parts).
     ///
     /// # Errors
     /// The errors of [`Chunk::results`].
@@ -366,8 +373,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
             .collect()
     }
 
-    /// Reduces or scans the elements of this chunk together with the previous ones, from an array for each of the [parts](PassChunk::parts),
-    /// in their order.
+    /// Adds the elements of this chunk to the partial reductions of the previous ones, or computes their totals for a scan.
+    /// `parts` has one array for each of the [parts](PassChunk::parts), in the same order.
     ///
     /// # Errors
     /// The errors of [`Chunk::results`] and [`Array::eval_with`]; the chunk then remains the next one.
@@ -378,7 +385,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.fold_watched(parts, &Control::default())
     }
 
-    /// [`PassChunk::fold`] with a control: it can be cancelled, and reports its progress.
+    /// [`PassChunk::fold`] with a [`Control`], through which the call can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`PassChunk::fold`]; [`ErrorKind::Cancelled`] once the control's flag is set.
@@ -388,7 +395,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     {
         let reductions = self.results(parts)?;
         let PassChunk { pass, running, elements, options, .. } = self;
-        // The limit has already determined the size of the chunk.
+        // The limit was respected when the size of the chunk was chosen.
         let options = Options { max_bytes: usize::MAX, ..options.clone() };
         if let Purpose::Totals { scan, level } = pass.purpose {
             let internal = || Error::new(ErrorKind::Internal, "a scan without memory for totals");

@@ -1,7 +1,7 @@
 //! Windows of reshapes.
 //!
-//! A window of a reshape is a range of the flat order of its elements, or is contained in one. Extended to whole rows of the
-//! operand, that range is a window of the operand; views select the wanted window from it.
+//! The elements of a window of a reshape lie in a range of the flat (row-major) order. Extended to complete rows of the operand,
+//! this range is a window of the operand; views select the requested window from it.
 
 use std::ops::Range;
 
@@ -11,18 +11,19 @@ use smallvec::SmallVec;
 
 use super::window::{Window, indices, span};
 
-/// A way to make a window of a reshape.
+/// The steps that make a window of a reshape from its operand.
 pub(super) struct Reshaped {
-    /// The window of the operand that it is made from.
+    /// The window of the operand that is needed.
     pub operand: Window,
-    /// The views to be applied to that, in order.
+    /// The views to be applied to the operand's window, in order.
     pub views: SmallVec<[View; 4]>,
 }
 
-/// Finds how a window of the reshape of `old` to `new` is made; the window has elements.
+/// Determines how a nonempty window of the reshape from shape `old` to shape `new` is made.
 pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
     let mut operand = SmallVec::new();
-    // For each group of axes, the number of the operand's elements in flat order, and which of them are wanted.
+    // For each group of axes: the number of elements of the operand's window, and the slice of them, in flat order, that is
+    // requested.
     let (mut flat, mut wanted) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     let (mut rows, mut of_rows) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     for (olds, news) in groups(old, new) {
@@ -34,7 +35,8 @@ pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<
         of_rows.extend(cover.of_rows);
     }
     let mut views = SmallVec::new();
-    // A single reshape merges no more axes than the original does.
+    // If the operand's windows have no other elements, a single reshape suffices, which merges no more axes than the original
+    // one.
     if flat.iter().zip(&wanted).any(|(&len, wanted)| wanted.len != len) {
         views.push(View::Reshape(Shape::new(&flat)?));
         views.push(View::Slice(wanted));
@@ -44,7 +46,7 @@ pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<
     Ok(Reshaped { operand: Window(operand), views })
 }
 
-/// The smallest groups of adjacent axes that have as many elements in both shapes, neither of which is empty.
+/// Divides the axes of two nonempty shapes into the smallest groups of adjacent axes that have equally many elements in both.
 fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut groups = Vec::new();
     let (mut i, mut j) = (0, 0);
@@ -60,7 +62,8 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
             j += 1;
         }
         while olds != news {
-            // The remaining axes of both shapes have as many elements, so the shape with fewer so far is extended.
+            // The remaining axes of both shapes have equally many elements, so the group is extended in the shape that has fewer
+            // so far.
             if olds < news {
                 olds *= old[i];
                 i += 1;
@@ -74,13 +77,14 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     groups
 }
 
-/// The range of the flat order that contains a window, as whole rows of the window's first axis of several indices.
+/// The range of the flat order that contains a window: complete rows of the first axis along which the window has several
+/// indices.
 struct Cover {
     start: usize,
     len: usize,
-    /// The shape of the range under the window's axes.
+    /// The extents of the range along the window's axes.
     rows: SmallVec<[usize; 4]>,
-    /// The window in it.
+    /// The slices that select the window from the range.
     of_rows: SmallVec<[Slice; 4]>,
 }
 
@@ -105,8 +109,8 @@ impl Cover {
     }
 }
 
-/// Appends the smallest window of consecutive elements that contains the `len` elements from `start` on; returns its start in flat
-/// order, and its number of elements.
+/// Appends to `window` the smallest window of consecutive elements that contains the `len` elements from `start` on. Returns the
+/// index of its first element in flat order, and its number of elements.
 fn unravel(extents: &[usize], start: usize, len: usize, window: &mut SmallVec<[Slice; 4]>) -> (usize, usize) {
     let mut inner: usize = extents.iter().product();
     let (mut low, mut high) = (start, start + len - 1);
@@ -160,7 +164,7 @@ mod tests {
         all
     }
 
-    /// Every small window of reshapes that split axes, merge them, do both, and have axes of one index.
+    /// Tests every small window of reshapes that split axes, merge axes, do both, or have axes of extent 1.
     #[test]
     fn a_window_of_a_reshape_is_that_of_the_whole() -> Result<()> {
         for (old, new) in [

@@ -1,25 +1,25 @@
-//! Windows of a scan of which the totals of blocks of 2^level elements are known.
+//! Windows of a scan for which the totals of blocks of 2^level elements are known.
 //!
-//! A window begins at a block, so that it needs its own elements and the totals of the blocks before. With the initial element,
-//! result i is the scan of the elements before element i.
+//! A window begins at the beginning of a block, so that it needs only its own elements and the totals of the blocks before. If a
+//! scan includes its initial value, result i is the scan of the elements before element i, so that result indices are one higher.
 
 use broadloom_core::node::Before;
 
 use super::window::{Window, indices, span};
 
-/// Extends a window, which has elements, down to the beginning of a block.
+/// Extends a nonempty window down to the beginning of its first block.
 pub(super) fn widen(window: &mut Window, axis: usize, initial: bool, level: u8) {
     let wanted = window.0[axis];
     let front = usize::from(initial);
     let start = match wanted.start.checked_sub(front) {
         Some(element) => (element >> level << level) + front,
-        // From the initial element on.
+        // The window includes the initial element.
         None => 0,
     };
     window.0[axis] = indices(start, 1, wanted.start + span(wanted) - start);
 }
 
-/// The window of an operand that a window of the scan needs: the elements are operand 0, the totals operand 1.
+/// The window of operand `i` that a window of the scan needs. Operand 0 has the elements, operand 1 the totals of blocks.
 pub(super) fn operand(window: &Window, axis: usize, initial: bool, level: u8, i: usize) -> Window {
     let wanted = window.0[axis];
     let front = usize::from(initial);
@@ -32,8 +32,8 @@ pub(super) fn operand(window: &Window, axis: usize, initial: bool, level: u8, i:
     needed
 }
 
-/// Makes the scan of a window from that of all elements: blocks are before it, and it has the initial element only if the window
-/// does.
+/// Adjusts the fields of a scan of all elements to a window of it: sets the number of blocks before the window, and keeps the
+/// initial element only if the window has it.
 pub(super) fn begin<A>(window: &Window, axis: usize, initial: &mut bool, before: &mut Option<Before<A>>) {
     let Some(before) = before else { return };
     let start = window.0[axis].start;

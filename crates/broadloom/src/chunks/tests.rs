@@ -15,7 +15,7 @@ fn limited(max_bytes: usize) -> Options {
     Options { max_bytes, ..Options::default() }
 }
 
-/// Every whole chunk except those at the ends has the structure of the previous one, and so its plan.
+/// Most chunks have the structure of the previous chunk, and so share its plan; the last one is not compared.
 #[test]
 fn whole_chunks_have_one_structure() -> Result<()> {
     let x = Array::input("x", DType::Float32, &[10_000.into(), 6.into()])?;
@@ -41,7 +41,8 @@ fn whole_chunks_have_one_structure() -> Result<()> {
             }
             let whole = &structures[..structures.len() - 1];
             let changes = whole.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            // A reversal and its other operand meet in the middle; the rows of a transpose have ends.
+            // The structure changes where the windows of a reversal and of its other operand meet, and at the ends of a
+            // transpose's rows.
             assert!(changes * 4 <= whole.len(), "{changes} of {}", whole.len());
         }
     }

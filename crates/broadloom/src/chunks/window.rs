@@ -1,7 +1,7 @@
-//! Windows of index spaces: the indices wanted along each axis.
+//! Windows of index spaces: the requested indices along each axis.
 //!
-//! Along an axis a window has the indices `start`, `start + step`, … with a positive step. A single index has the step 1, and an
-//! empty set is 0:0:1, so that equal windows have one form.
+//! Along an axis a window has the indices `start`, `start + step`, … with a positive step. A single index has step 1, and an
+//! empty set of indices is start 0, length 0, step 1, so that equal windows have equal representations.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use broadloom_core::layout::Slice;
 use broadloom_core::{Result, Shape};
 use smallvec::SmallVec;
 
-/// The wanted indices of each axis.
+/// The requested indices along each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window(pub SmallVec<[Slice; 4]>);
 
-/// The windows that are wanted of one node.
+/// The requested windows of one node.
 pub(crate) type WindowList = SmallVec<[Window; 1]>;
 
-/// The maximum number of windows of a node; beyond it, the pairs are merged that add the fewest elements.
+/// The maximum number of windows of a node. Beyond it, the two windows are merged whose union has the fewest additional elements.
 const MAX_WINDOWS: usize = 64;
 
-/// The canonical form of these indices of an axis.
+/// The canonical representation of these indices of an axis.
 pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     match len {
         0 => Slice { start: 0, step: 1, len },
@@ -28,7 +28,7 @@ pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     }
 }
 
-/// The number of indices from the first to the last, including those between the steps.
+/// The number of indices from the first to the last, including the ones that the steps skip.
 pub(super) fn span(slice: Slice) -> usize {
     if slice.len == 0 { 0 } else { (slice.len - 1) * slice.step.unsigned_abs() + 1 }
 }
@@ -59,31 +59,33 @@ impl Window {
         if self.is_empty() { 0 } else { self.0.iter().map(|slice| slice.len).product() }
     }
 
-    /// The shape of its elements.
+    /// The shape of an array of the window's elements.
     pub fn shape(&self) -> Result<Shape> {
         Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
     }
 
-    /// The window with all indices between the first and the last.
+    /// The window of all indices between the first and the last along each axis.
     pub fn without_steps(&self) -> Window {
         Window(self.0.iter().map(|&slice| indices(slice.start, 1, span(slice))).collect())
     }
 
-    /// Along each axis, the range from its first index to its last.
+    /// The range from the first index to the last, along each axis.
     pub fn ranges(&self) -> Vec<Range<usize>> {
         self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
     }
 
-    /// The number of contiguous pieces of its elements, in a row-major array of these extents; the window has no steps.
+    /// The number of contiguous pieces that the window's elements form in a row-major array of this shape. The window must have
+    /// step 1 along each axis.
     pub fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
-        // The axis before the complete ones is divided, and has contiguous indices.
+        // A piece also spans the window's indices of the axis before the complete ones, which are contiguous.
         let outer = self.0.len().saturating_sub(whole + 1);
         self.0[..outer].iter().map(|slice| slice.len).product()
     }
 
-    /// The windows of one index each along the first axis that has several; empty for a window of one element.
+    /// Splits the window along the first axis that has several indices, into windows of one index. Empty for a window of one
+    /// element.
     pub fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];
@@ -95,7 +97,7 @@ impl Window {
         (0..slice.len).map(at).collect()
     }
 
-    /// The slices that select this window from another; `None` if that lacks an element.
+    /// The slices that select this window from an array of the window `outer`; `None` if `outer` lacks one of its elements.
     pub fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
@@ -127,8 +129,8 @@ fn cover(a: Slice, b: Slice) -> Slice {
     indices(start, 1, (a.start + span(a)).max(b.start + span(b)) - start)
 }
 
-/// Merges windows. Two become one if that has no more elements than both together, like the windows of a stencil; others stay
-/// separate.
+/// Merges windows. Two windows become one if it has no more elements than both together, as the overlapping windows of a stencil;
+/// others stay separate.
 pub(super) fn merged(windows: WindowList) -> WindowList {
     if windows.len() < 2 {
         return windows;
@@ -147,7 +149,7 @@ pub(super) fn merged(windows: WindowList) -> WindowList {
     out
 }
 
-/// Merges the two windows whose union has the fewest elements that neither has.
+/// Merges the two windows whose smallest common window has the fewest additional elements.
 fn merge_cheapest(windows: &mut WindowList) {
     let waste = |&(i, j): &(usize, usize)| {
         let (a, b): (&Window, &Window) = (&windows[i], &windows[j]);
@@ -168,7 +170,7 @@ mod tests {
         Window(slices.iter().map(|&(start, step, len)| indices(start, step, len)).collect())
     }
 
-    /// The indices, one by one.
+    /// The list of the indices of a slice.
     fn each(slice: Slice) -> Vec<usize> {
         (0..slice.len).map(|i| slice.start + i * slice.step as usize).collect()
     }

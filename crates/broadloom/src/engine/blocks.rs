@@ -1,7 +1,9 @@
-//! Divides the leading axes of stages into blocks: the axes that stages of a row block share, or those of a scan.
+//! Divides the leading axes of stages into blocks: the axes that the stages of a row block share, or the axes of a scan up to the
+//! scanned one.
 //!
-//! A block is one index of each shared axis but the last, and some indices of that. Blocks are consecutive in row-major order, so
-//! that the rows of a contiguous array are divided into ranges of its memory.
+//! A *row* is one index of all of these axes. A block is a range of indices of the last of them, at one index of each of the
+//! others. Blocks are consecutive in row-major order, so that the rows of a contiguous array are divided into ranges of its
+//! memory.
 
 use broadloom_ir::tuning::blocks::{BLOCKS, LEAST};
 use std::sync::Arc;
@@ -10,16 +12,16 @@ use broadloom_core::fuse::{InputView, Stage};
 use broadloom_core::{DType, Result, Shape};
 use smallvec::SmallVec;
 
-/// A division of the shared axes.
+/// A division of the shared axes into blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The extents of the shared axes: at least one, none of which is 0.
     pub extents: SmallVec<[usize; 4]>,
-    /// The number of indices of the last axis in a block.
+    /// The number of rows in a block, along the last shared axis.
     pub rows: usize,
 }
 
-/// A block: its position, and its number of indices of the last axis.
+/// A block: the index of its first row, and its number of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     pub start: SmallVec<[usize; 4]>,
@@ -27,7 +29,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// The offset of the block in an input of a stage over all rows: in bytes from the input's start.
+    /// The distance from the first row of an input to the block's first row in memory, in bytes. The input is that of a stage
+    /// over all rows.
     pub fn offset(&self, input: &InputView, dtype: DType) -> isize {
         let steps = self.start.iter().zip(&input.layout.strides);
         steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
@@ -35,7 +38,7 @@ impl Block {
 }
 
 impl Cut {
-    /// Blocks of at most `most` rows, all of about one size. A row has `bytes_of_row` bytes.
+    /// Divides axes into blocks of about equal size, of at most `most` rows each. A row has `bytes_of_row` bytes.
     pub fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
         let mut cut = Cut { extents: extents.into(), rows: 1 };
         let (last, count) = (cut.last(), cut.count());
@@ -45,7 +48,7 @@ impl Cut {
         cut
     }
 
-    /// The number of rows: indices of all shared axes.
+    /// The total number of rows.
     pub fn count(&self) -> usize {
         self.extents.iter().product()
     }
@@ -54,7 +57,7 @@ impl Cut {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    /// The number of blocks for each index of the axes before the last.
+    /// The number of blocks along the last axis.
     pub fn per_index(&self) -> usize {
         self.last().div_ceil(self.rows)
     }
@@ -64,7 +67,7 @@ impl Cut {
         self.count() / self.last() * self.per_index()
     }
 
-    /// The rows of the last block along the last axis.
+    /// The number of rows in the last block along the last axis.
     pub fn rows_of_last(&self) -> usize {
         self.last() - (self.per_index() - 1) * self.rows
     }
@@ -75,14 +78,14 @@ impl Cut {
         (0..=outer).map(move |axis| if axis == outer { rows } else { 1 })
     }
 
-    /// A stage over one index of all shared axes but the last, and `rows` of that. Its layouts begin with the first row.
+    /// The stage restricted to a block of `rows` rows. Its layouts are those of the first block.
     ///
     /// Errors: the extents are not a valid shape.
     pub fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
-        // What a scan begins with is not among the elements.
+        // The last input of a scan that continues totals is these totals, not elements; it is dropped.
         part.inputs.truncate(part.kernel.inputs.len());
         for input in &mut part.inputs {
             Arc::make_mut(&mut input.layout).shape = part.shape.clone();
@@ -90,7 +93,7 @@ impl Cut {
         Ok(part)
     }
 
-    /// A block by its number, which must exist.
+    /// The block with this number, which must be less than the number of blocks.
     pub fn block(&self, number: usize) -> Block {
         let (mut outer, at) = (number / self.per_index(), number % self.per_index());
         let mut start: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.extents.len());

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::engine::lock::ForkMutex;
 
-/// Values by key; the least recently used are evicted first.
+/// A map from keys to values, which evicts the least recently used ones.
 pub struct Cache<K, V> {
     inner: ForkMutex<Inner<K, V>>,
     max_count: usize,
@@ -35,12 +35,13 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
-    /// Whether a value of this weight may be kept: one that would evict everything else may not.
+    /// Whether a value of this weight may be kept. A value heavier than half of the limit may not, since it would evict
+    /// everything else.
     pub fn takes(&self, weight: usize) -> bool {
         weight <= self.max_weight / 2
     }
 
-    /// The value of this key.
+    /// The value of this key, if it is kept.
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         let mut inner = self.inner.lock()?;
         inner.clock += 1;
@@ -89,7 +90,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
 }
 
 impl<K: Hash + Eq, V> Inner<K, V> {
-    /// Evicts the older half of what the limits permit, so that evictions are rare.
+    /// Evicts the least recently used values until the rest takes at most half of the limits, so that evictions are rare.
     fn evict(&mut self, max_count: usize, max_weight: usize, dropped: &mut Vec<V>) {
         let mut ages: Vec<(u64, usize)> = self.map.values().map(|e| (e.used, e.weight)).collect();
         ages.sort_unstable_by_key(|&(used, _)| std::cmp::Reverse(used));

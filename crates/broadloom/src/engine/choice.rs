@@ -16,10 +16,10 @@
 //!   InterpreterOnly ◀─────┘                          └──────────────▶ Compiled
 //! ```
 //!
-//! Each stage has a [`State`] for each vector width and thread mode, since times are comparable only within one of them; the
-//! [`Ledger`] is common to all. A run begins with [`State::next`], the only place where states change, which depends only on the
-//! costs of the [model](super::cost). The executor that the caller requests, and reasons why nothing can be compiled, are handled
-//! before it ([`choose`]) and change no state. The choice affects speed, never bits.
+//! Each stage has a [`State`] for each vector width and thread mode, since only times of one width and mode are comparable; the
+//! [`Ledger`] is common to all of them. A run begins with [`State::next`], the only place where states change, which depends only
+//! on the costs of the [model](super::cost). The executor that the caller requests, and reasons why nothing can be compiled, are
+//! handled before that step ([`choose`]) and change no state. The choice affects speed, never bits.
 
 use std::fmt;
 
@@ -27,11 +27,11 @@ use crate::engine::cost::RunCost;
 use crate::engine::options::Executor;
 use crate::engine::trial::{Measured, Trial};
 
-/// The compile budget: the fraction of the time spent interpreting that compiling may cost if only a trial can tell whether it
-/// pays.
+/// The compile budget: if only a trial can tell whether machine code pays, compiling may take this fraction of the time spent
+/// interpreting.
 const COMPILE_BUDGET: f64 = 0.05;
 
-/// The decision for a stage so far.
+/// The state of the executor choice of a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum State {
     /// There is no machine code. The cost of runs is added to the ledger.
@@ -41,9 +41,9 @@ pub enum State {
     Compiling(Reason),
     /// There is machine code, and runs of both executors are timed alternately.
     Trial(Trial),
-    /// Machine code runs while it is kept: it was measured to be faster, or is estimated to be.
+    /// Machine code runs as long as it is kept: it was measured to be faster, or is estimated to be faster.
     Compiled(Option<Measured>),
-    /// The interpreter runs: it was measured to be faster, or is estimated to be.
+    /// The interpreter runs: it was measured to be faster, or is estimated to be faster.
     InterpreterOnly(Option<Measured>),
 }
 
@@ -56,7 +56,8 @@ pub enum Reason {
     Trial,
 }
 
-/// The cost of interpreting a stage so far, in nanoseconds: the total time, and the regret in it.
+/// The accumulated cost of interpreting a stage, in nanoseconds: the time of all runs, and the part of it that machine code would
+/// have saved (the regret).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
     pub spent: f64,
@@ -128,7 +129,7 @@ impl State {
     pub const TRIAL: u8 = 1;
     pub const COMPILED: u8 = 2;
 
-    /// The state with a tag, without what was measured in it.
+    /// The state of a tag, without measurements.
     pub fn of_tag(tag: u8) -> State {
         match tag {
             State::TRIAL => State::Trial(Trial::default()),
@@ -142,11 +143,11 @@ impl State {
 /// The chosen executor, with the reason.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
-    /// Whether it is machine code, and not the interpreter.
+    /// True for machine code, false for the interpreter.
     pub jit: bool,
     pub why: Why<'a>,
     pub cost: RunCost,
-    /// The state of this run.
+    /// The stage's state in this run.
     pub state: State,
 }
 
@@ -157,7 +158,8 @@ impl Choice<'_> {
     }
 }
 
-/// Chooses the executor: the one that the caller requests, else the one that is possible, else the one that is faster.
+/// Chooses the executor. The interpreter runs if the caller requests it or an obstacle excludes machine code; otherwise the
+/// caller's request decides, and under `Auto` the next state.
 pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, facts: &Facts) -> Choice<'a> {
     let cost = facts.cost;
     let (jit, why, state) = match (asked, obstacle) {
@@ -179,7 +181,7 @@ pub enum Why<'a> {
     Asked,
     /// There is no compiler.
     NoCompiler(&'a str),
-    /// The kernel has more instructions than the compiler accepts.
+    /// The kernel has more vector instructions (`cost`) than the options allow to be compiled (`limit`).
     TooLong { cost: usize, limit: usize },
     /// Machine code exists.
     Compiled,
@@ -189,7 +191,7 @@ pub enum Why<'a> {
     Pays { compile: f64, regret: f64 },
     /// The regret does not exceed the cost of compiling; both in nanoseconds.
     DoesNotPay { compile: f64, regret: f64 },
-    /// Both executors were measured.
+    /// Both executors were measured, and the faster one runs.
     Measured(Measured),
     /// Both executors are being measured.
     Trying,
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A run of 1000 elements whose executors take these numbers of nanoseconds per element.
+    /// The facts of a run of 1000 elements, for executors that take these numbers of nanoseconds per element.
     fn facts(compiled: f64, interpreted: f64) -> Facts {
         let cost = RunCost { interpreted: 1e3 * interpreted, compiled: 1e3 * compiled, compile: 100_000.0 };
         Facts { cost, ledger: Ledger::default(), has_code: false }
@@ -279,7 +281,7 @@ mod tests {
         assert_eq!(auto(State::default(), &close(2_100_000.0)), (true, Why::Trying.to_string()));
     }
 
-    /// The ledger alone leads to machine code, after exactly as many runs as pay for compiling.
+    /// The accumulated regret alone leads to machine code, as soon as it exceeds the time to compile.
     #[test]
     fn regret_adds_up_to_compiling() {
         let (mut state, mut facts, mut runs) = (State::default(), facts(1.0, 21.0), 0);
@@ -296,7 +298,7 @@ mod tests {
         facts.has_code = true;
         state = state.next(&facts);
         assert!(matches!(state, State::Compiled(None)));
-        // When the code is evicted it is compiled again at once, since it has paid.
+        // Evicted code is compiled again at once, since the regret still exceeds the time to compile.
         facts.has_code = false;
         assert!(matches!(state.next(&facts), State::Compiling(Reason::Pays)));
     }
@@ -325,7 +327,7 @@ mod tests {
         }
     }
 
-    /// The tag that another thread reads leads to the same executor.
+    /// A state that another thread restores from the tag chooses the same executor.
     #[test]
     fn tags_tell_the_executor() {
         let times = Measured { interpreted: 1.0, compiled: 2.0 };

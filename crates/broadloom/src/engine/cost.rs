@@ -1,9 +1,9 @@
 //! The cost model: estimates the time of a run of a stage by the interpreter and by machine code.
 //!
-//! It consists of pure functions of the kernel, the vector width, the number of elements and the bytes that are moved. It affects
-//! speed, never bits. Its constants are in `broadloom_ir::tuning`. The *regret* of a run on the interpreter is
-//! the time that it takes longer than machine code would have taken, and never negative: once the total regret of all runs exceeds
-//! the time of compiling, compiling would have paid.
+//! It consists of pure functions of the kernel, the vector width, the number of elements and the bytes of memory traffic. It
+//! affects speed, never bits. Its constants are in `broadloom_ir::tuning`. The *regret* of a run on the interpreter is the time
+//! that it takes longer than machine code would have taken, and never negative: once the total regret of all runs exceeds the
+//! time of compiling, compiling would have paid.
 
 use broadloom_core::kernel::{Code, Kernel};
 use broadloom_core::{DType, Op};
@@ -17,17 +17,17 @@ use broadloom_ir::tuning::threads::{BYTES_AWAKE, LOOP_AWAKE, MOST_AWAKE, PARALLE
 use broadloom_ir::{CodePlan, VectorWidth};
 use broadloom_mem::{Caches, Stores};
 
-/// The bytes of a stage's operands.
+/// The memory traffic of a stage, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
     pub read: usize,
     pub written: usize,
-    /// Whether the outputs stay in cache: to be reduced, or read by the next stage of a row block.
+    /// Whether the outputs stay in cache, where they are reduced or the next stage of a row block reads them.
     pub stays: bool,
 }
 
 impl Traffic {
-    /// The traffic of a plan: an element that is used at several indices is moved once.
+    /// The traffic of a loop plan. An element that is used at several indices counts once.
     pub fn of(loops: &LoopPlan) -> Traffic {
         let sum = |operands: std::ops::Range<usize>| {
             operands.fold(0usize, |sum, operand| sum.saturating_add(loops.distinct_bytes(operand)))
@@ -36,7 +36,7 @@ impl Traffic {
         Traffic { read: sum(0..inputs), written: sum(inputs..all), stays: false }
     }
 
-    /// The kind of stores in machine code of this width: regular ones at 128 bits.
+    /// The kind of stores in machine code of this vector width: always cached ones at 128 bits.
     pub fn stores_of(self, width: VectorWidth) -> Stores {
         if width > VectorWidth::W128 { self.stores() } else { Stores::Cached }
     }
@@ -46,7 +46,7 @@ impl Traffic {
         self.stores_beside(Caches::of_target().last, VectorWidth::target())
     }
 
-    /// The kind of stores with a last-level cache of `cache` bytes, on a target with these vectors.
+    /// The kind of stores on a CPU with a last-level cache of `cache` bytes, whose widest vectors are `target`.
     fn stores_beside(self, cache: usize, target: VectorWidth) -> Stores {
         let fits = self.read.saturating_add(self.written) < cache.saturating_mul(LARGE);
         let is_narrow = target < VectorWidth::W512 && self.written < self.read / NARROW;
@@ -56,8 +56,8 @@ impl Traffic {
         }
     }
 
-    /// The minimum nanoseconds for memory traffic, of machine code and of the interpreter. Non-temporal stores do not read the
-    /// lines that they write.
+    /// The minimum nanoseconds that memory traffic takes, for machine code and for the interpreter. Cached stores count twice,
+    /// since they read each cache line before they write it; non-temporal stores do not.
     fn floor(self, width: VectorWidth) -> (f64, f64) {
         if self.stores() == Stores::Cached {
             return (0.0, 0.0);
@@ -71,9 +71,9 @@ impl Traffic {
 /// The estimated cost of a kernel, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    /// Per tile of the interpreter.
+    /// The interpreter's dispatch overhead per tile.
     dispatch: f64,
-    /// The costs on vectors of each [`VectorWidth`].
+    /// The costs by [`VectorWidth`].
     at: [AtWidth; 3],
 }
 
@@ -91,17 +91,19 @@ struct AtWidth {
 impl Estimate {
     /// Estimates the cost from a kernel's instructions.
     pub fn of(kernel: &Kernel) -> Estimate {
-        // Each load and store is an instruction.
+        // Each load and each store counts as an instruction.
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
-        // For the interpreter: passes over tiles, and instructions of its loops.
+        // For the interpreter: nanoseconds per element for passes over tiles, and instructions in its loops.
         let (mut passes, mut looped) = (moved * MOVE, 0.0);
-        // For machine code: instructions, operations of float16, and costs that are the same at every width.
+        // For machine code: instructions, float16 operations, and nanoseconds per element that are the same at every vector
+        // width.
         let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
         let converts = broadloom_mem::converts_halves();
         for inst in &kernel.body {
             if let Code::Host(callee) = inst.code {
-                // The function itself takes the same time in either executor; machine code calls it once per few elements.
+                // A host function itself takes the same time in either executor. Machine code calls it once for every
+                // `HOST_LANES` elements.
                 let time = f64::from(callee.signature.cost()) * MOVE;
                 others += time + CALL / f64::from(HOST_LANES);
                 passes += time + PASS;
@@ -116,7 +118,7 @@ impl Estimate {
             };
             let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
             let lean = (cost - CONVERSIONS).max(1.0);
-            // float16 is converted, and computed as a wider type.
+            // A float16 operation converts its operands and computes in a wider type.
             let (pass, shown) = match half {
                 false => (PASS * scale, cost),
                 true if converts => (CONVERTED_HALF, lean),
@@ -124,8 +126,8 @@ impl Estimate {
             };
             instructions += if half { lean } else { cost } * scale;
             halves += if half { 1.0 } else { 0.0 };
-            // The loops compute an op on wider vectors, but each op is also a pass over tiles. The canonical NaN is not a pass:
-            // loops apply it to their own results.
+            // The interpreter's loops are vectorised, but each op is a separate pass over a tile. `CanonicalNan` is not: the loop
+            // of the previous op applies it to its results.
             let pass = if is_in_a_loop(inst.code) { 0.0 } else { pass };
             passes += pass;
             looped += shown * scale;
@@ -144,7 +146,7 @@ impl Estimate {
     }
 }
 
-/// Whether it is computed by the interpreter's loop of the previous instruction.
+/// Whether the interpreter computes this instruction in the loop of the previous one.
 fn is_in_a_loop(code: Code) -> bool {
     matches!(code, Code::Apply(Op::CanonicalNan, _))
 }
@@ -153,9 +155,9 @@ fn is_in_a_loop(code: Code) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct RunCost {
     pub interpreted: f64,
-    /// The time as machine code.
+    /// The time of a run of machine code.
     pub compiled: f64,
-    /// The time to compile it first.
+    /// The time to compile the machine code first.
     pub compile: f64,
 }
 
@@ -180,7 +182,7 @@ impl RunCost {
         (self.interpreted - self.compiled).max(0.0)
     }
 
-    /// Whether the two are too close for the estimates to tell which is faster.
+    /// Whether the two times are too close for the estimates to tell which executor is faster.
     pub fn is_close(&self) -> bool {
         self.compiled < self.interpreted * CLOSE && self.interpreted < self.compiled * CLOSE
     }
@@ -188,16 +190,16 @@ impl RunCost {
 
 /// Nanoseconds per element of an operand if each element is loaded from memory separately.
 const MISS: f64 = 10.0;
-/// Maximum nanoseconds per element of an instruction with and without a slow path; functions of at least this many vector
-/// instructions may have one.
+/// Maximum nanoseconds per element of an instruction with a slow path (`SLOW_PATH`) and without one (`FAST`). Functions of at
+/// least `FUNCTION` vector instructions may have a slow path.
 const SLOW_PATH: f64 = 300.0;
 const FAST: f64 = 1.0;
 const FUNCTION: u32 = 8;
-/// The cost assumed for a host function, since the declared cost is only the application's guess.
+/// Nanoseconds per element assumed for a host function, since its declared cost is only the application's guess.
 const HOST: f64 = 10_000.0;
-/// Maximum nanoseconds between two checks for cancellation in the slowest case; the usual one is a hundred times as fast.
+/// Maximum nanoseconds between two checks for cancellation in the slowest case. The usual time is a hundredth of it.
 const PAUSE: f64 = 50e6;
-/// Minimum and maximum number of elements between two such checks. The maximum takes some 20 µs with a cheap body.
+/// Minimum and maximum number of elements between two checks for cancellation. The maximum takes some 20 µs with a cheap body.
 const PAUSES: (f64, f64) = (256.0, (1 << 17) as f64);
 
 /// The number of elements that a thread computes between two checks for cancellation.
@@ -226,23 +228,24 @@ pub fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traf
     cost.interpreted.max(cost.compiled).max(elements as f64 * operands * READ)
 }
 
-/// The nanoseconds that machine code computes so many elements in, on one thread.
+/// The estimated nanoseconds of machine code for this many elements on one thread.
 pub fn fused(estimate: &Estimate, width: VectorWidth, elements: usize) -> u64 {
     (elements as f64 * estimate.at[width as usize].fused) as u64
 }
 
-/// How many threads share work of so many nanoseconds, if all but the caller's may have to be woken.
+/// The number of threads that share work of this many nanoseconds, if all but the caller may have to be woken.
 pub fn threads(time: u64) -> usize {
     (time / (PARALLEL / 2)).max(1) as usize
 }
 
-/// Whether a loop of this many nanoseconds is done before a second thread would help.
+/// Whether a loop of this many nanoseconds is too short for a second thread to help.
 #[inline]
 pub fn is_short(time: u64) -> bool {
     time < 2 * LOOP_AWAKE
 }
 
-/// The number of threads that share a loop of this many nanoseconds if they are awake; none if they would not be.
+/// The number of threads, all of them awake, that share a short loop of this many nanoseconds. `None` for a loop that is long
+/// enough for sleeping threads to be woken, or moves too many bytes for the estimate.
 pub fn threads_awake(time: u64, traffic: Traffic) -> Option<usize> {
     let is_short = time <= MOST_AWAKE && traffic.read.saturating_add(traffic.written) <= BYTES_AWAKE;
     is_short.then_some((time / LOOP_AWAKE).max(1) as usize)
@@ -257,13 +260,13 @@ mod tests {
         const CACHE: usize = 8 << 20;
         let stores =
             |read, written, stays| Traffic { read, written, stays }.stores_beside(CACHE, VectorWidth::W256);
-        // Sums and copies of more than twice the cache, for any cache size.
+        // Sums and copies whose operands take more than twice the size of the cache.
         assert_eq!(stores(12 << 20, 6 << 20, false), Stores::Streaming);
         assert_eq!(stores(8 << 20, 8 << 20, false), Stores::Streaming);
         assert_eq!(stores(0, 16 << 20, false), Stores::Streaming);
         assert_eq!(stores(8 << 20, 4 << 20, false), Stores::Cached);
         assert_eq!(stores(12 << 20, 6 << 20, true), Stores::Cached, "the next stage reads it");
-        // Outputs of bytes with inputs of floats: bools of a comparison.
+        // A comparison reads floats and writes bools, so that it writes few bytes.
         assert_eq!(stores(80 << 20, 10 << 20, false), Stores::Cached);
         assert_eq!(stores(160 << 20, 10 << 20, false), Stores::Cached);
         let wide = Traffic { read: 160 << 20, written: 10 << 20, stays: false };

@@ -1,10 +1,10 @@
 //! Runs one stage: binds memory, chooses an executor, and shares the work among threads.
 //!
 //! [`PreparedStage::run`] has two fast paths: a reduction of a few elements, and machine code on this thread, which for a linear
-//! stage takes no lock, no nest and no memory. All other runs are a [`StageRun`]: an executor that is chosen once and runs loops
-//! over memory on some threads. A step of several stages makes one for each stage and runs it over the rows of each block. Each
-//! thread computes under the default floating-point environment and restores its own afterwards. The bits, and the error that names
-//! the op whose divisor was zero, are the same for any number of threads.
+//! stage needs no lock, no nest and no allocation. Every other run is a [`StageRun`]: its executor is chosen once, and runs loops
+//! over memory on one or more threads. A step of several stages begins a `StageRun` for each of them, and runs it on the rows of
+//! each block. Each thread computes under the default floating-point environment and restores its own afterwards. The bits, and
+//! the error that names the op whose divisor was zero, are the same for any number of threads.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -29,16 +29,16 @@ use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
-/// The error that memory does not match its plan.
+/// The error for memory that does not match its plan.
 pub(super) fn memory(e: &dyn std::error::Error) -> Error {
     Error::new(ErrorKind::Memory, e.to_string())
 }
 
 impl PreparedStage {
-    /// Runs the stage over memory of its layouts.
+    /// Runs the stage on operands that have the stage's layouts.
     ///
-    /// PERF: the usual short call. Nothing is planned, nor allocated with up to six operands, and no lock is taken if machine code
-    /// is known to run a linear stage.
+    /// PERF: most short calls take this path. It plans nothing, allocates nothing for up to six operands, and takes no lock if a
+    /// linear stage runs as machine code.
     #[inline]
     pub fn run(
         &self,
@@ -57,7 +57,7 @@ impl PreparedStage {
                         operands.with_all(plan, |block| code.run(block, run)).map_err(|e| memory(&e))?
                     });
                 }
-                // PERF: moving a nest costs as much as a short call's work.
+                // PERF: the nest is bound in place, since moving it would take as long as a short call's work.
                 return match &mut Nest::bind(plan, operands) {
                     Ok(nest) => self.walk_direct(request, nest, &**code, params),
                     Err(e) => Err(memory(e)),
@@ -67,7 +67,7 @@ impl PreparedStage {
         self.run_chosen(request, operands, params, watch)
     }
 
-    /// Runs the stage by its machine code over bound memory, on this thread.
+    /// Runs the stage's machine code over a nest, on this thread.
     fn walk_direct(
         &self,
         request: &Request<'_>,
@@ -83,7 +83,8 @@ impl PreparedStage {
         })
     }
 
-    /// Runs machine code of the stage, as `code` calls it.
+    /// Calls `code`, which runs the stage's machine code, in the default floating-point environment. Then records the time of a
+    /// trial, and checks for divisions by zero.
     #[inline]
     fn run_direct(
         &self,
@@ -142,7 +143,8 @@ impl PreparedStage {
         run.end()
     }
 
-    /// Chooses the executor of a run with these accesses of inputs; a reduction of elements in memory needs none.
+    /// Begins a run: chooses its executor for these accesses of inputs. Without accesses none is chosen, as for a reduction that
+    /// reads memory in place.
     pub fn begin<'r>(
         &'r self,
         request: &Request<'r>,
@@ -163,7 +165,7 @@ impl PreparedStage {
         Ok(StageRun { prepared: self, request: *request, params, chosen, others, outcome, time, took })
     }
 
-    /// The error of the first fault site that met a division by zero, in the order of the sites.
+    /// Returns an error if there was a division by zero. It names the op of the first such fault site, in the kernel's order.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
@@ -181,14 +183,14 @@ pub struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
     pub params: &'r [u64],
-    /// The executor's kernel and its accesses; `None` if elements are reduced as they are in memory.
+    /// The prepared kernel and its accesses; `None` if no executor was chosen.
     chosen: Option<(Executable, Accesses)>,
-    /// Programs of the interpreter for other accesses of inputs, for which nothing is compiled.
+    /// Interpreter programs for other accesses of inputs, prepared when they are needed. Nothing is compiled for those.
     others: Mutex<Vec<(Executable, Accesses)>>,
     pub outcome: Outcome<'r>,
     /// Estimated nanoseconds of the whole stage on one thread.
     pub time: f64,
-    /// Nanoseconds that the loops have taken, for a run of a trial.
+    /// The measured nanoseconds of the loops, if the run belongs to a trial.
     took: Option<AtomicU64>,
 }
 
@@ -207,7 +209,7 @@ impl StageRun<'_> {
         done
     }
 
-    /// Records what the run has shown: the time of a trial, and divisions by zero.
+    /// Ends the run: records its time if it belongs to a trial, and checks for divisions by zero.
     ///
     /// Errors: a division by zero, if that is an error.
     pub fn end(&self) -> Result<()> {
@@ -232,7 +234,7 @@ impl StageRun<'_> {
         Ok(program)
     }
 
-    /// Computes the kernel and stores its outputs.
+    /// Runs the kernel over the loops and stores its outputs.
     pub(super) fn store(&self, plan: &LoopPlan, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let mut nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
         let access: Accesses = nest.stepped_accesses().collect();
@@ -307,14 +309,14 @@ pub(super) fn walk(
 }
 
 thread_local! {
-    /// Working memory, kept between runs: some hundred kilobytes at most.
+    /// The thread's working memory, kept between runs. It takes at most some hundred kilobytes.
     static WORKSPACE: Cell<Option<Box<(Scratch, WorkingMemory)>>> = const { Cell::new(None) };
 }
 
-/// Calls `work` with this thread's working memory, or with new memory if that is in use by a caller on this thread, or the thread
-/// is ending.
+/// Calls `work` with this thread's working memory, or with new memory if a caller up the stack is using it or the thread is
+/// ending.
 ///
-/// PERF: it is boxed, since moving it would take as long as a short call's work.
+/// PERF: the memory is boxed, since moving it would take as long as a short call's work.
 pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut WorkingMemory) -> R) -> R {
     let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let (scratch, memory) = &mut *workspace;

@@ -1,9 +1,9 @@
 //! An execution plan: the prepared stages of an expression, and the buffers between them.
 //!
-//! A plan is made once for an expression and run over any memory of the same layouts. Its steps run in order: a stage, or several
-//! stages [block by block](crate::engine::row_blocks) of their rows. Results whose memory is not contiguous, or overlaps an input
-//! other than element for element, are written by a [variant](ExecutionPlan::variant) of the plan, which computes them into
-//! temporaries where necessary and copies these by additional stages.
+//! A plan is built once for an expression and runs on any memory of the same layouts. It is a sequence of steps: a step is one
+//! stage, or several stages that run [block by block](crate::engine::row_blocks) of their rows. If the memory of a result is not
+//! contiguous, or overlaps an input in any way but element for element, a [variant](ExecutionPlan::variant) of the plan writes
+//! it: it computes the result into a temporary where necessary, and copies that by an additional stage.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ pub(crate) struct ExecutionPlan {
     pub(super) roots: Vec<(DType, Shape)>,
     /// The steps in run order.
     pub(super) steps: Vec<Step>,
-    /// The reason why stages that might run block by block do not.
+    /// The reason why stages that might run block by block run one after another.
     pub(super) apart: Option<Apart>,
     /// The last step that reads each temporary.
     last_read: Vec<usize>,
-    /// Bytes of roots and temporaries.
+    /// The total size of roots and temporaries, in bytes.
     bytes: usize,
     work: Work,
     variants: Cache<Variant, Arc<ExecutionPlan>>,
@@ -47,7 +47,7 @@ pub(crate) struct ExecutionPlan {
 pub(crate) struct Variant {
     /// The layout of each root in its memory; `None` for a contiguous one. If empty, all roots are contiguous.
     pub layouts: Vec<Option<Layout>>,
-    /// Whether roots are copied after all inputs have been read.
+    /// Whether all roots are computed into temporaries, and copied once all inputs have been read.
     pub aside: bool,
 }
 
@@ -66,7 +66,7 @@ impl ExecutionPlan {
         ExecutionPlan::with_copies(plan, functions, count, &Variant::default())
     }
 
-    /// A plan whose first stages compute an expression and whose other stages copy temporaries to roots.
+    /// Prepares a plan whose first `count` stages compute an expression and whose other stages copy temporaries to roots.
     fn with_copies(
         plan: fuse::Plan,
         functions: &[HostFunction],
@@ -116,7 +116,7 @@ impl ExecutionPlan {
         })
     }
 
-    /// The plan that writes roots in this way; this plan must have the stages of an expression only.
+    /// Returns the variant of this plan that writes the roots in the given way. This plan must not be a variant itself.
     pub(crate) fn variant(&self, variant: Variant) -> Result<Arc<ExecutionPlan>> {
         if let Some(known) = self.variants.get(&variant) {
             return Ok(known);
@@ -166,8 +166,8 @@ impl ExecutionPlan {
         Ok(made)
     }
 
-    /// Whether a root of this shape is stored by a stage over the same indices that is a step of its own, so that it may have any
-    /// layout.
+    /// Whether a root can be stored in any layout without a copy: a stage over the root's shape stores it, and is a step of its
+    /// own.
     fn stores_directly(&self, target: Target, shape: &Shape) -> bool {
         let writes =
             |stage: &Stage| stage.outputs.contains(&target) && stage.stores() && stage.shape == *shape;
@@ -175,7 +175,7 @@ impl ExecutionPlan {
         { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
 
-    /// The stage of a plan that has only one and whose outputs are the roots, in order.
+    /// The stage of a plan that consists of one stage without temporaries, whose outputs are the roots in order.
     pub(crate) fn single_stage(&self) -> Option<&PreparedStage> {
         match &self.stages[..] {
             [prepared] if self.temps.is_empty() => {
@@ -186,7 +186,7 @@ impl ExecutionPlan {
         }
     }
 
-    /// Bytes of results and temporaries.
+    /// The total size of results and temporaries, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -196,32 +196,32 @@ impl ExecutionPlan {
         &self.roots
     }
 
-    /// The executor that would be chosen for each stage now.
+    /// The executor that each stage would use now.
     pub(crate) fn executors(&self, request: &Request<'_>) -> Vec<Executor> {
         // Estimates are computed with floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.executor(request)).collect()
     }
 
-    /// The vector width of the machine code that would be chosen for each stage now; `None` for the interpreter.
+    /// The vector width of the machine code that each stage would use now; `None` for the interpreter.
     pub(crate) fn vector_widths(&self, request: &Request<'_>) -> Vec<Option<VectorWidth>> {
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.vector_width(request)).collect()
     }
 
-    /// The work of all loops, with a high estimate of its time.
+    /// The total work of all stages. Its time is estimated on the high side.
     pub(crate) fn work(&self) -> Work {
         self.work
     }
 
-    /// Compiles every loop whose inputs are linear, if machine code is wanted and available.
+    /// Compiles every stage that is a single loop over memory, unless the options or the target exclude machine code.
     pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let _ieee = FloatEnv::ieee();
         self.stages.iter().try_for_each(|prepared| prepared.compile(request))
     }
 
-    /// For each root, the stage that reduces elements to it and the number of the output; `None` if a root is made in another way,
-    /// or by a stage with other outputs as well.
+    /// For each root, the stage that reduces elements to it and the index of the output there; `None` if a root is computed in
+    /// any other way, or by a stage that also writes temporaries.
     fn folds(&self) -> Option<Vec<(usize, usize)>> {
         let place = |root| {
             self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
@@ -233,8 +233,9 @@ impl ExecutionPlan {
         (0..self.roots.len() as u32).map(place).collect()
     }
 
-    /// Reduces elements to each root, continuing the partial results `so_far` from one of its reductions on. Returns `None`,
-    /// without running anything, if a root is not made by a stage that only reduces.
+    /// Reduces elements to partial results of each root, which continue those of `so_far` from reduction number `first` on.
+    /// Returns `None` without running anything if a root is not an output of a stage that only reduces, or if `so_far` has blocks
+    /// of different widths for the outputs of one stage.
     pub(super) fn fold(
         &self,
         run: &PlanRun<'_>,
@@ -269,7 +270,8 @@ impl ExecutionPlan {
         Ok(made.into_iter().collect())
     }
 
-    /// Runs the plan over the memory of the slots and of the roots with these layouts; without layouts, all roots are contiguous.
+    /// Runs the plan on the memory of its slots and roots. `layouts` has the layouts of the roots; if it is empty, all are
+    /// contiguous.
     pub(super) fn run(
         &self,
         run: &PlanRun<'_>,
@@ -304,8 +306,8 @@ impl ExecutionPlan {
         Ok(())
     }
 
-    /// Whether a run over this memory, in which outputs may overlap other operands, would overwrite elements that it reads later,
-    /// so that the roots have to be copied from temporaries.
+    /// Whether a run on this memory, in which outputs may overlap other operands, would overwrite elements that it reads later.
+    /// The roots then have to be copied from temporaries.
     fn overwrites(&self, run: &PlanRun<'_>, operands: &mut Operands<'_>) -> Result<bool> {
         let [Step::Stage(stage)] = &self.steps[..] else { return Ok(true) };
         let prepared = &self.stages[*stage];

@@ -1,4 +1,4 @@
-//! The executors of an explanation's kernels, as values.
+//! The executors and vector widths that an explanation reports, as values instead of text.
 
 use broadloom_ir::VectorWidth;
 
@@ -7,7 +7,7 @@ use crate::explain::{Explanation, Run};
 
 impl Explanation {
     /// The executor of each kernel, in order; `None` for a kernel that is not run: one without elements, or whose elements are
-    /// reduced where they are in memory.
+    /// reduced in place, from memory.
     pub fn executors(&self) -> impl ExactSizeIterator<Item = Option<Executor>> {
         let executor = |run: &Run| if run.jit { Executor::Jit } else { Executor::Interp };
         self.stages.iter().map(move |stage| stage.run.as_ref().filter(|run| !run.folds).map(executor))

@@ -24,7 +24,7 @@ use crate::engine::workers;
 use crate::explain::{self, Explanation, Run};
 use crate::lower::Expression;
 
-/// The amount of detail.
+/// The amount of detail of an explanation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// The plan.
@@ -34,10 +34,10 @@ pub(crate) enum Detail {
     Code,
 }
 
-/// The subject of an explanation.
+/// The expression to explain.
 pub(crate) struct Asked<'s> {
     pub expression: Expression<'s>,
-    /// The kept plan of the expression, if there is one: the measurements of its runs decide which executor is chosen.
+    /// The cached plan of the expression, if there is one. Its states and measurements decide which executor is chosen.
     pub plan: Option<&'s ExecutionPlan>,
 }
 
@@ -143,7 +143,8 @@ fn step(
         compile: cost.compile,
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
-    // Machine code on wide vectors reads steps in place, unless the stage reduces elements in tiles.
+    // Machine code on wide vectors reads every second element and reversed rows in place, unless the stage reduces elements in
+    // tiles.
     let reads_steps = run.jit && width > VectorWidth::W128 && !stage.reduces();
     let as_run = |class| match class {
         AccessClass::Stepped(_) if !reads_steps => AccessClass::Packed,
@@ -153,7 +154,7 @@ fn step(
     Ok(explain::Step { stage, nodes, access, read, written, combining, run: Some(run), code })
 }
 
-/// The ways in which a stage reduces its elements, one line each.
+/// Describes how a stage reduces or scans its elements, in a line for each aspect.
 fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
     match prepared.space() {
@@ -183,7 +184,7 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     }
 }
 
-/// The order in which elements are reduced.
+/// Describes the order in which elements are reduced.
 fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     let (mut canonical, mut free, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for (reduction, dtype) in reductions {
@@ -209,7 +210,7 @@ fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     parts.join("; ")
 }
 
-/// The units in which elements are computed and reduced, and the threads that do so.
+/// Describes the units in which elements are computed and reduced, and how threads share them.
 fn walk(space: &Space, threads: usize) -> String {
     let results = match space.form {
         Form::Along => "result by result".to_owned(),

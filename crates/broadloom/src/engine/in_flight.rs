@@ -1,8 +1,7 @@
-//! Values that are being made: threads that want the same value at the same time make it once.
+//! Values under construction: several threads that need the same value at the same time build it once.
 //!
-//! The first thread that asks makes the value; the others wait or continue without it. If the attempt ends by an error or a panic,
-//! or its thread was left behind in the process that this one was forked from, another thread takes it over, so that waiting always
-//! ends.
+//! The first thread builds the value; the others wait or continue without it. If the attempt ends by an error or a panic, or its
+//! thread exists only in the process that this one was forked from, another thread takes it over, so that waiting always ends.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +20,7 @@ pub struct InFlight<K, V> {
     attempts: ForkMutex<HashMap<K, Arc<Attempt<V>>, FxBuildHasher>>,
 }
 
-/// The choice of a thread while another thread makes the value.
+/// The behaviour of a thread while another thread builds the value.
 #[derive(Clone, Copy)]
 pub enum Meanwhile<'w> {
     /// It continues without the value.
@@ -33,7 +32,7 @@ pub enum Meanwhile<'w> {
 /// One thread's attempt to make a value.
 struct Attempt<V> {
     process: u32,
-    /// Whether there is an outcome; read before the lock is taken.
+    /// Whether there is an outcome; read without the mutex.
     over: AtomicBool,
     outcome: Mutex<Option<Outcome<V>>>,
     ended: Condvar,
@@ -48,7 +47,7 @@ enum Outcome<V> {
 
 /// The number of times that a waiting thread yields before it sleeps: a plan is often made within that time.
 const YIELDS: usize = 50;
-/// The maximum time that a thread which may be cancelled sleeps at once.
+/// The maximum time between two checks for cancellation by a waiting thread.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
@@ -56,11 +55,11 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
         InFlight { attempts: ForkMutex::new(HashMap::with_hasher(FxBuildHasher)) }
     }
 
-    /// The value of a key: the one that another thread is making for an equal key, or the result of `make` for the owned key, after
-    /// `known` has confirmed that the value is not kept yet. `None` if another thread is making it and `meanwhile` is to continue
-    /// without it.
+    /// Returns the value of a key: the one that another thread builds for an equal key, the one that `known` finds in a cache, or
+    /// the result of `make` for the owned key. `None` if another thread is building it and `meanwhile` is [`Meanwhile::Leave`].
     ///
-    /// Errors: those of `make`, which each thread encounters in an attempt of its own; and cancellation of the run while waiting.
+    /// Errors: those of `make`, and cancellation of the run while waiting. After an error of another thread, a waiting thread
+    /// calls its own `make`.
     pub fn once<Q: Hash + Equivalent<K>>(
         &self,
         key: &Q,
@@ -90,7 +89,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
         }
     }
 
-    /// Forgets an attempt.
+    /// Removes an attempt from the map.
     fn remove(&self, attempt: &Arc<Attempt<V>>) {
         if let Some(mut attempts) = self.attempts.lock() {
             attempts.retain(|_, other| !Arc::ptr_eq(other, attempt));
@@ -108,7 +107,7 @@ impl<V: Clone> Attempt<V> {
         }
     }
 
-    /// Whether a thread of this process is working on it.
+    /// Whether a thread of this process is still working on the attempt.
     fn is_going_on(&self) -> bool {
         !self.over.load(Ordering::Acquire) && self.process == std::process::id()
     }
@@ -144,7 +143,8 @@ impl<V: Clone> Attempt<V> {
     }
 }
 
-/// This thread's attempt, which ends when the guard drops: waiting threads continue, and later ones find no attempt.
+/// A guard for this thread's attempt. When it is dropped, the attempt ends: waiting threads continue, and later ones begin a new
+/// attempt.
 struct Own<'i, K: Hash + Eq + Clone, V: Clone> {
     in_flight: &'i InFlight<K, V>,
     attempt: Arc<Attempt<V>>,
@@ -180,7 +180,7 @@ mod tests {
         values.once(&7u32, || 7, meanwhile, || None, |_| make())
     }
 
-    /// One thread makes a value, after `others` have begun to wait for it or have continued.
+    /// Lets one thread build a value by `first`, while three other threads run `others`.
     fn with_others(first: impl FnOnce() -> Result<u32> + Send, others: impl Fn(&InFlight<u32, u32>) + Sync) {
         let (values, begun) = (InFlight::new(), Barrier::new(4));
         std::thread::scope(|scope| {

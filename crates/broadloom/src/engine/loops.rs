@@ -1,4 +1,4 @@
-//! The loops over the elements of a stage, or of its part in a row block: they are stored, reduced or scanned.
+//! The loops over the elements of a stage, or of its part in a row block. The elements are stored, reduced or scanned.
 
 use broadloom_core::Layout;
 use broadloom_core::fuse::Stage;
@@ -30,7 +30,7 @@ impl Loops {
         })
     }
 
-    /// The plan of the loops that store elements.
+    /// The plan of the loops over all elements; of a reduction, that of a complete unit.
     pub fn plan(&self) -> Option<&LoopPlan> {
         match self {
             Loops::Store(plan) => Some(plan),
@@ -39,7 +39,7 @@ impl Loops {
         }
     }
 
-    /// The space of a reduction.
+    /// The index space, if the elements are reduced.
     pub fn space(&self) -> Option<&Space> {
         match self {
             Loops::Reduce(space) => Some(space),

@@ -26,7 +26,7 @@ pub(super) fn written(buffer: &mut Buffer) -> Result<RegionMut<'_>> {
 }
 
 impl<'p> Temporaries<'p> {
-    /// Space for `count` temporaries, none of which is written yet.
+    /// Slots for `count` temporaries, none of which is written yet.
     pub fn new(pool: &'p Pool, count: usize) -> Temporaries<'p> {
         Temporaries { pool, buffers: std::iter::repeat_with(|| None).take(count).collect() }
     }
@@ -69,7 +69,7 @@ impl Drop for Temporaries<'_> {
     }
 }
 
-/// The memory of a view, and its layout there unless it is contiguous in row-major order.
+/// The memory of a view, and the view's layout in it; `None` for a view that is contiguous in row-major order.
 pub(crate) fn output<'v>(view: &'v mut ViewMut<'_>) -> Result<(RegionMut<'v>, Option<Layout>)> {
     let layout = match view.is_row_major() {
         true => None,

@@ -1,7 +1,8 @@
 //! The engine: computes the values of arrays.
 //!
-//! An evaluation looks up the [execution plan](execution_plan) of its expression, or makes one, and runs it over the arrays'
-//! memory. Only results are kept alive, caches are bounded, and the engine never waits for a lock that can't become free.
+//! An evaluation looks up the [execution plan](execution_plan) of its expression, or builds one, and runs it on the arrays'
+//! memory. Temporaries are freed after their last use, caches are bounded, and the engine never blocks on a lock whose holder no
+//! longer exists, as in the child of a fork.
 
 mod blocks;
 mod cache;
@@ -65,11 +66,11 @@ pub(crate) use watch::{Watch, is_long};
 
 /// Evaluates expressions, with caches of plans and compiled kernels, a pool of result buffers, and limits for all of them.
 ///
-/// Every array's `eval` uses [`Engine::global`]. Engines are `Send + Sync` and can be used from any number of
-/// threads; arrays belong to none.
+/// Every array's `eval` uses [`Engine::global`]. Engines are `Send + Sync` and can be used from any number of threads. Arrays do
+/// not belong to an engine.
 pub struct Engine {
     plans: Cache<PlanKey, Arc<ExecutionPlan>>,
-    /// The plans being made, by key with literals.
+    /// The plans that threads are building now, by a key that includes the values of literals.
     planning: InFlight<WithLiterals<PlanKey, Box<[Scalar]>>, Arc<ExecutionPlan>>,
     planned: AtomicU64,
     runtime: Runtime,
@@ -86,7 +87,7 @@ struct PlanKey {
     mode: (Semantics, Rules),
 }
 
-/// A [`PlanKey`] to look up, by reference. It has the same hash.
+/// A borrowed [`PlanKey`], for look-ups that copy nothing. It has the same hash as the owned key.
 #[derive(Hash)]
 struct PlanLookup<'k> {
     structure: Structure<'k>,
@@ -109,7 +110,8 @@ impl Equivalent<PlanKey> for PlanLookup<'_> {
     }
 }
 
-/// A [`PlanKey`] or [`PlanLookup`] with the values of the literals, for plans that depend on them.
+/// A [`PlanKey`] or [`PlanLookup`] with the values of the literals: whether a plan depends on them is known only once it is
+/// built.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct WithLiterals<K, L> {
     key: K,
@@ -126,7 +128,7 @@ impl Equivalent<WithLiterals<PlanKey, Box<[Scalar]>>> for WithLiterals<PlanLooku
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// The number of execution plans made: the kernels of an expression, and their memory.
+    /// The number of execution plans built. A plan has the kernels of an expression and the layouts of their memory.
     pub plans: u64,
     /// The number of kernels compiled to machine code.
     pub compilations: u64,
@@ -168,30 +170,31 @@ impl Engine {
         self.runtime.profiling
     }
 
-    /// The number of threads of an evaluation without a limit of its own: that of the environment variable `BROADLOOM_NUM_THREADS`, or
-    /// else `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, or the number of processors. Read once per process.
+    /// The number of threads used by an evaluation that sets no limit: the value of the environment variable
+    /// `BROADLOOM_NUM_THREADS`, or else `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, or the number of processors. Read once per
+    /// process.
     pub fn default_threads() -> usize {
         workers::default_threads()
     }
 
-    /// The widest vectors of its machine code: those of the CPU.
+    /// The widest vectors that the engine's machine code can use: the widest of the CPU.
     pub fn vector_width(&self) -> VectorWidth {
         self.runtime.request(&Options::default()).width
     }
 
-    /// The reason why it makes no machine code, if it doesn't: the build has no compiler, the compiler does not support the CPU, or
-    /// executable memory is refused. The interpreter then runs everything.
+    /// The reason why the engine generates no machine code, or `None` if it does: the build has no compiler, the compiler does
+    /// not support the CPU, or the system refuses executable memory. The interpreter then runs everything.
     pub fn no_compiler(&self) -> Option<&str> {
         self.runtime.probe()
     }
 
-    /// The engine of this process, made on first use.
+    /// The process-wide engine, created on first use.
     pub fn global() -> &'static Engine {
         static GLOBAL: OnceLock<Engine> = OnceLock::new();
         GLOBAL.get_or_init(|| Engine::new(Limits::default()))
     }
 
-    /// The values of arrays, computed together: roots of one shape share one loop.
+    /// Computes the values of several arrays together, so that roots of equal shape share one loop.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if memory exceeds the options' limit or the machine's; [`ErrorKind::TimeLimit`] beyond the options'
@@ -200,7 +203,7 @@ impl Engine {
         self.eval_many_controlled(roots, options, None)
     }
 
-    /// [`Engine::eval_many`] with a control: it can be cancelled, and reports its progress.
+    /// [`Engine::eval_many`] with a [`Control`], through which the call can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll returns false.
@@ -251,12 +254,12 @@ impl Engine {
         self.pool.clear();
     }
 
-    /// The number of compiled kernels that are kept.
+    /// The number of compiled kernels in the cache.
     pub fn compiled_kernels(&self) -> usize {
         self.runtime.kernels.len()
     }
 
-    /// The number of plans and compilations so far, including those that are no longer kept.
+    /// The number of plans and compilations so far, including those that the caches have evicted since.
     ///
     /// Threads that evaluate the same new expression at the same time share one plan, and one of them compiles it.
     ///
@@ -278,14 +281,14 @@ impl Engine {
         }
     }
 
-    /// A buffer for this many elements, with unspecified contents, which returns to the pool.
+    /// A buffer for this many elements, with unspecified contents. It returns to the pool when it is dropped.
     pub(crate) fn buffer(&self, dtype: DType, elements: usize) -> Result<Storage<'static>> {
         let bytes = elements.checked_mul(dtype.size());
         let bytes = bytes.ok_or_else(|| Error::new(ErrorKind::Limit, "more bytes than can be addressed"))?;
         Ok(Storage::from_pool(dtype, memory::buffer(&self.pool, bytes)?, &self.pool))
     }
 
-    /// Writes an array's values into memory with this layout, or without one into contiguous memory in row-major order.
+    /// Evaluates an array into `out`, which has the given layout; without one it is contiguous in row-major order.
     pub(crate) fn eval_into(
         &self,
         root: &Array<'_>,
@@ -302,8 +305,8 @@ impl Engine {
         })
     }
 
-    /// The plan of expressions: an earlier one of the same structure if the literals' values don't matter, or the one that another
-    /// thread is making.
+    /// Returns the plan of an expression: from the cache, from another thread that is building it now, or newly built. The cache
+    /// has one plan for all expressions of equal structure, unless the plan depends on the values of literals.
     pub(crate) fn execution_plan(
         &self,
         expression: Expression<'_>,
@@ -314,7 +317,8 @@ impl Engine {
         if let Some(plan) = self.plans.get(&lookup) {
             return Ok(plan);
         }
-        // A plan that is too large to be kept is not shared either, since copying a very long structure takes memory.
+        // A plan that is too large for the cache is not shared with other threads either, since its key would copy the whole
+        // structure.
         let weight = WORDS_PER_NODE * expression.structure.nodes.len();
         if !self.plans.takes(weight) {
             return self.make_plan(expression, options).map(|(plan, _)| plan);
@@ -333,7 +337,7 @@ impl Engine {
         plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan that was waited for is not there"))
     }
 
-    /// Plans expressions; also returns whether the plan is valid for these values of the literals only.
+    /// Builds the plan of an expression. Also returns whether the plan is valid only for these values of the literals.
     fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<(Arc<ExecutionPlan>, bool)> {
         // Building and rewriting fold constants, and costs are estimated, in the default floating-point environment.
         let _ieee = FloatEnv::ieee();
@@ -343,7 +347,7 @@ impl Engine {
         Ok((plan, graph.depends_on_values()))
     }
 
-    /// Plans expressions, and calls `run` with the plan.
+    /// Gets the plan of an expression, and calls `run` with it.
     fn with_plan<R>(
         &self,
         lowered: &Lowered<'_, '_>,
@@ -358,8 +362,8 @@ impl Engine {
         run(&plan, &PlanRun { request, pool: &self.pool, literals, watch: watch.as_ref() })
     }
 
-    /// Reduces elements for reductions, which are the roots, continuing the partial results `so_far`. After an error these are
-    /// unchanged.
+    /// Evaluates the roots, each of which is a reduction, over `count` more elements, and appends their partial results to
+    /// `so_far`. After an error `so_far` is unchanged.
     pub(crate) fn fold(
         &self,
         roots: &[&Array<'_>],
@@ -393,7 +397,7 @@ impl Engine {
         })
     }
 
-    /// Runs a plan over the memory of its slots, and of the roots, which have these layouts.
+    /// Runs a plan. The operands are the memory of its slots and roots; `layouts` has the layouts of the roots.
     pub(crate) fn run(
         &self,
         plan: &ExecutionPlan,
@@ -432,20 +436,21 @@ impl Engine {
         explain::explain(&self.runtime, asked, options, detail)
     }
 
-    /// The request of the options, for this engine's target.
+    /// The request of a run with these options on this engine's target.
     #[inline]
     pub(crate) fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         self.runtime.request(options)
     }
 }
 
-/// A graph after rewriting, and its kernels.
+/// An expression's graph after rewriting, and its division into kernels.
 struct Planned {
     graph: Graph,
     plan: fuse::Plan,
 }
 
-/// Plans the kernels of expressions. Constants are folded, in the default floating-point environment.
+/// Builds the graph of an expression, rewrites it, and fuses it into kernels. The caller sets the default floating-point
+/// environment, in which constants are folded.
 fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     let (graph, roots) = expression.graph(options.semantics())?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
@@ -453,7 +458,7 @@ fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     Ok(Planned { graph, plan })
 }
 
-/// Writes an array's values by a leaf's layout; no other handle holds the leaf's memory.
+/// Evaluates an array into the memory of a leaf, in the leaf's layout. It is an error if another handle holds the memory.
 pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
     leaf: &mut Data<'static>,
@@ -464,7 +469,7 @@ pub(crate) fn evaluate_into_leaf(
     let dtype = leaf.storage.dtype();
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
-    // All elements of the layout are inside of the memory, and no index reaches the same element as another.
+    // Checks that the layout stays inside of the memory, and that no two indices address the same element.
     view_mut(bytes, dtype, &layout)?;
     let len = layout.shape.elements() * dtype.size();
     let (bytes, layout) = match layout.is_contiguous() && layout.offset == 0 {

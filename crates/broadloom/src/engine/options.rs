@@ -1,6 +1,6 @@
 //! The options of an evaluation ([`Options`]), and the limits of an engine ([`Limits`]).
 //!
-//! No choice changes the bits of a result, except those that are part of the semantics ([`Semantics`]).
+//! Only the options that are part of the semantics ([`Semantics`]) change the bits of a result.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use broadloom_ir::VectorWidth;
 
 use crate::lower::SizeLimits;
 
-/// The executor of a kernel. The bits are the same.
+/// The executor of a kernel. All executors compute the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Executor {
     /// The executor that is estimated to finish first.
@@ -35,7 +35,7 @@ impl Executor {
     }
 }
 
-/// Choices for one evaluation.
+/// The options of one evaluation.
 ///
 /// Exceeding one of the limits, except `max_compiled_cost`, is an error of kind [`Limit`](broadloom_core::ErrorKind::Limit), found
 /// before anything is computed; `docs/reliability.md` lists all limits.
@@ -55,13 +55,14 @@ pub struct Options {
     /// The maximum vector width; `None` for the widest of the CPU.
     ///
     /// Machine code has vectors of each width. The interpreter has loops of 256 and of 512 bits on x86-64; it uses those of 256
-    /// bits for narrower widths as well, and converts float16 on the widest vectors, as reductions merge partial results. If the
-    /// CPU lacks vectors of this width, or the compiler can't compile a kernel for them, the widest possible ones are used instead.
-    /// [`explanation`](crate::Array::explanation) shows which are used, and why not wider ones.
+    /// bits for narrower widths as well. Its conversions of float16, and the merging of partial results in reductions, use the
+    /// widest vectors whatever this option is. If the CPU lacks vectors of this width, or the compiler can't compile a kernel for
+    /// them, the widest possible ones are used instead. [`explanation`](crate::Array::explanation) shows which are used, and why
+    /// not wider ones.
     pub vector_width: Option<VectorWidth>,
-    /// The maximum number of threads, including the calling one. `None` for the size of the rayon pool that the caller is a thread
-    /// of; outside of any, the environment variable `BROADLOOM_NUM_THREADS`, or else
-    /// `RAYON_NUM_THREADS`, `OMP_NUM_THREADS`, or the number of processors. Never more than 256.
+    /// The maximum number of threads, including the calling one. `None` for the size of the rayon pool that the caller is a
+    /// thread of. A caller outside of such pools gets the value of the environment variable `BROADLOOM_NUM_THREADS`,
+    /// `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, the first that is set, or the number of processors. Never more than 256.
     ///
     /// The others are threads of broadloom's own (`broadloom-1` and so on), which sleep between evaluations. The calling thread
     /// computes as well, and waits only for threads that have begun a part of its evaluation. While it waits it runs no other work,
@@ -69,9 +70,9 @@ pub struct Options {
     pub threads: Option<usize>,
     /// The effect of an integer division by zero.
     pub int_division: IntDivision,
-    /// The float32 result of functions that are not exact.
+    /// The accuracy of float32 functions that are not exact arithmetic.
     pub accuracy: Accuracy,
-    /// Whether a product that is added is contracted: rounded once, together with the sum.
+    /// Whether a product that is added to something is contracted to a fused multiply-add, which rounds once.
     pub contract: bool,
     /// The promotion of different kinds of dtypes in the text of a kernel ([`Kernel::parse`](crate::Kernel::parse)); arrays were
     /// typed when they were built ([`with_promotion`](crate::with_promotion)).
@@ -85,8 +86,8 @@ pub struct Options {
     /// The maximum number of nodes of all roots together: operations, conversions, views, arrays and literals, each counted once
     /// however often it is used. 2^28 by default, and never more.
     pub max_nodes: usize,
-    /// The maximum number of operations, conversions and views on the longest path from a root to an input. It bounds nothing that
-    /// `max_nodes` does not, since nothing recurses along an expression, and is the same by default.
+    /// The maximum number of operations, conversions and views on the longest path from a root to an input. By default it equals
+    /// the default of `max_nodes`, and bounds nothing further: no algorithm recurses along an expression.
     pub max_depth: usize,
     /// The maximum rank of any root, input or view; 64 by default, and never more.
     pub max_rank: usize,
@@ -94,7 +95,7 @@ pub struct Options {
     /// addition is one, a power about 140); a longer one runs on the interpreter, with the same bits. 131072 by default, which
     /// takes some tenths of a second to compile; 0 compiles nothing.
     pub max_compiled_cost: usize,
-    /// Whether rewrite rules apply: for differential tests.
+    /// Whether rewrite rules apply. Differential tests switch them off.
     #[doc(hidden)]
     pub rules: Rules,
 }
@@ -140,19 +141,19 @@ impl Options {
     }
 }
 
-/// The limits on what an [`Engine`](crate::Engine) keeps.
+/// The limits on the caches and the pool of an [`Engine`](crate::Engine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Number of plans of expressions.
+    /// Maximum number of plans of expressions.
     pub plans: usize,
-    /// Total size of the structures of planned expressions, in words of 8 bytes (about four per operation): very long expressions
-    /// are planned again each time.
+    /// Maximum total size of the structures of planned expressions, in words of 8 bytes (about four words per operation). An
+    /// expression that exceeds half of it is planned again each time.
     pub plan_words: usize,
-    /// Number of compiled kernels.
+    /// Maximum number of compiled kernels.
     pub kernels: usize,
-    /// Bytes of machine code of compiled kernels.
+    /// Maximum bytes of machine code of compiled kernels.
     pub code_bytes: usize,
-    /// Bytes of free result buffers kept for new results.
+    /// Maximum bytes of free result buffers kept for new results.
     pub pool_bytes: usize,
 }
 
@@ -168,10 +169,10 @@ impl Default for Limits {
 /// well, and by its first operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profiling {
-    /// Linux' perf, by a line for each kernel in `perf-PID.map`, at the path where perf looks, whatever the environment is. Lines
-    /// are never removed, and the file stays when the process ends.
+    /// Whether perf on Linux is informed, by a line for each kernel in the file `perf-PID.map`, at the fixed path where perf
+    /// looks for it. Lines are never removed, and the file remains after the process has ended.
     pub perf_map: bool,
-    /// GDB and LLDB, while a kernel is kept. Without the feature `gdb` it has no effect.
+    /// Whether GDB and LLDB are informed of each kernel for as long as it is kept. Without the feature `gdb` it has no effect.
     pub gdb: bool,
 }
 

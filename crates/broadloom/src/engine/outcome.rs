@@ -1,6 +1,6 @@
 //! The shared outcome of the threads that work on a stage: the first failure, a panic, divisions by zero.
 //!
-//! Once one of them has failed, no further part is begun. A panic of the application's progress function is resumed on the caller's
+//! Once a thread has failed, no further part is begun. A panic of the application's progress function is resumed on the caller's
 //! thread, after all threads have stopped.
 
 use std::any::Any;
@@ -17,26 +17,26 @@ use crate::engine::workers;
 
 /// The outcome of a stage's work, written by all threads and read by the caller.
 pub struct Outcome<'o> {
-    /// One byte for each checked division.
+    /// One byte for each checked division, which is 1 once it met a zero divisor.
     faults: SmallVec<[AtomicU8; 8]>,
-    /// Whether no further part is begun, since one was not completed.
+    /// Whether a part has failed, so that no further part is begun.
     stopped: AtomicBool,
     /// The failure that stopped the work.
     failure: OnceLock<Error>,
     /// The first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     watch: Option<&'o Watch<'o>>,
-    /// Whether the watch counts finished elements.
+    /// Whether finished elements are reported to the watch.
     counts: bool,
     /// Whether a host function may fail.
     can_fail: bool,
 }
 
-/// The progress of a thread, which checks whether to continue each time it has passed this many elements.
+/// Counts the elements that a thread has processed, and checks after every `every` elements whether to continue.
 pub struct Pace<'p> {
     outcome: &'p Outcome<'p>,
     every: usize,
-    /// Elements since the last check, and those of them that count as progress.
+    /// The number of elements since the last check, and the number of those that count as progress.
     since: usize,
     done: usize,
 }
@@ -60,12 +60,13 @@ impl<'o> Outcome<'o> {
         Outcome { counts: false, ..self }
     }
 
-    /// Runs work, which takes parts until none remain, on this thread and on up to `threads` - 1 others.
+    /// Runs `work`, which takes parts until none remain, on this thread and on up to `threads` - 1 others.
     ///
     /// Errors: the first failure.
     pub fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
         if threads > 1 {
-            // Only the caller's thread can detect cancellation by polling.
+            // While the calling thread waits, it checks for cancellation, since only this thread may call the application's poll
+            // function.
             let look = || self.beside_others(&|| self.go_on().unwrap_or_else(|error| self.fail(error)));
             let meanwhile = self.watch.map(|_| &look as &dyn Fn());
             workers::share(threads, &|| self.beside_others(work), meanwhile)?;
@@ -78,7 +79,7 @@ impl<'o> Outcome<'o> {
         self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Works on one of several threads. A panic is kept for the caller's thread, and stops the work of all.
+    /// Runs `work` as one of several threads. A panic stops all of them, and is kept to be resumed on the calling thread.
     fn beside_others(&self, work: &(dyn Fn() + Sync)) {
         let _ieee = FloatEnv::ieee();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -131,9 +132,9 @@ impl<'o> Outcome<'o> {
         watch.check()
     }
 
-    /// Counts finished elements, if they are counted here.
+    /// Reports finished elements to the watch, if this outcome counts them.
     pub fn count(&self, elements: usize) {
-        // Not after another thread's panic, of which the application is to be informed once.
+        // After a panic of the application's progress function on another thread, it is not called again.
         if let Some(watch) = self.watch
             && self.counts
             && !self.has_stopped()
@@ -151,7 +152,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// For each checked division, whether it met a zero divisor.
+    /// Whether each checked division met a zero divisor, in the order of the divisions.
     pub fn faults(&self) -> impl Iterator<Item = bool> {
         self.faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)
     }
@@ -163,7 +164,7 @@ impl<'o> Outcome<'o> {
 }
 
 impl<'p> Pace<'p> {
-    /// Checks whether to continue after each `every` elements.
+    /// A counter that checks after every `every` elements whether to continue.
     pub fn new(outcome: &'p Outcome<'p>, every: usize) -> Pace<'p> {
         Pace { outcome, every, since: 0, done: 0 }
     }
@@ -175,7 +176,7 @@ impl<'p> Pace<'p> {
         self.again(elements)
     }
 
-    /// [`Pace::pass`] for additional work on elements that are counted once.
+    /// [`Pace::pass`] for further work on elements that are already counted as finished.
     #[inline]
     pub fn again(&mut self, elements: usize) -> Result<()> {
         self.since += elements;
@@ -186,14 +187,14 @@ impl<'p> Pace<'p> {
         self.outcome.go_on()
     }
 
-    /// Counts the elements passed since the last check.
+    /// Reports the elements finished since the last check.
     pub fn end(&mut self) {
         self.since = 0;
         self.outcome.count(std::mem::take(&mut self.done));
     }
 }
 
-/// Runs code that calls host functions that can fail; the first failure is the error.
+/// Runs code whose host functions can fail. Returns the first failure of one as the error.
 pub(super) fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
     let (done, failure) = catch_failure(run);
     failure.map_or(done, Err)

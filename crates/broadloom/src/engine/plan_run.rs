@@ -12,7 +12,7 @@ use crate::engine::watch::Watch;
 /// The values of a stage's run-time scalars, as bits.
 pub type Params = SmallVec<[u64; 8]>;
 
-/// A run of a plan, without its memory.
+/// The state that all stages of a run share, except for its memory.
 pub struct PlanRun<'r> {
     pub request: Request<'r>,
     pub pool: &'r Pool,
@@ -27,7 +27,7 @@ impl PlanRun<'_> {
     }
 }
 
-/// The memory of an input of a stage, from the slots and temporaries; empty for generated numbers.
+/// The memory of a stage's input: a slot or a temporary, or an empty region for generated numbers.
 pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
         Source::Slot(slot) => slots[slot as usize],
@@ -36,7 +36,7 @@ pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'
     }
 }
 
-/// The run-time scalars of a stage, some of which are these literals.
+/// The run-time scalars of a stage, from its constants and these literals.
 pub(crate) fn params(stage: &Stage, literals: &[Scalar]) -> Params {
     let bits = |source: &ParamSource| match *source {
         ParamSource::Slot(slot) => literals[slot as usize].bits,

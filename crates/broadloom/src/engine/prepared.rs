@@ -1,8 +1,9 @@
-//! A prepared stage: a stage with the plan of its loops, programs and machine code, and the states of the executor choice.
+//! A prepared stage: a stage with its loop plan, its interpreter programs and machine code, and the states of the executor
+//! choice.
 //!
-//! The lock guards everything that runs change. A short call reads what it needs (machine code of a stage that stores, and the tags
-//! of states) without the lock; these are written under the lock only, so that a forked child never waits for them. If the lock is
-//! held, the thread builds a program of its own instead of waiting.
+//! A mutex guards everything that runs modify. A short call reads the machine code and the tags of the states without the mutex;
+//! both are written only while it is held, so that a forked child never waits for a write that another thread began. If the mutex
+//! is held, a thread builds an interpreter program of its own instead of waiting.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -27,33 +28,33 @@ use crate::engine::stored::stored;
 use crate::engine::watch::{Watch, Work};
 use crate::engine::workers;
 
-/// A stage with everything that is kept for its runs.
+/// A stage with everything that is kept between its runs.
 pub struct PreparedStage {
     pub stage: Stage,
-    /// The host functions that its kernel calls.
+    /// The host functions that the kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
-    /// The loops over its elements, for inputs in memory with the stage's layouts.
+    /// The loops over the stage's elements, for inputs with the stage's layouts.
     pub loops: std::result::Result<Loops, LoopPlanError>,
-    /// Whether it reduces long contiguous ranges of elements.
+    /// Whether the stage reduces long contiguous ranges of elements.
     has_long_runs: bool,
     /// The reductions of the stage, if each reduces a few contiguous elements of an input.
     pub short_reductions: Option<SmallVec<[ShortReduction; 1]>>,
     estimate: Estimate,
-    /// The approximate number of its kernel's vector instructions per element.
+    /// The approximate number of the kernel's vector instructions per element.
     cost: usize,
-    /// The memory traffic of its operands.
+    /// The memory traffic of the stage's operands.
     pub traffic: Traffic,
     /// The number of elements that a thread computes between two checks for cancellation.
     pub pause: usize,
-    /// The number of its checked divisions.
+    /// The number of divisions that the kernel checks for a zero divisor.
     pub sites: usize,
-    /// Whether a host function that it calls can fail.
+    /// Whether a host function that the kernel calls can fail.
     pub can_fail: bool,
-    /// The nanoseconds that machine code takes on one thread, by [`VectorWidth`]. They are integers, since a run begins in the
-    /// application's floating-point environment.
+    /// The estimated nanoseconds of machine code on one thread, by [`VectorWidth`]. They are integers, since they are compared in
+    /// the application's floating-point environment.
     fused: [u64; 3],
     kept: Mutex<Kept>,
-    /// The machine code of a stage that stores, once it exists, by [`VectorWidth`].
+    /// The machine code of a stage that stores, by [`VectorWidth`], which short calls read without the mutex.
     direct: [OnceLock<Executable>; 3],
     /// The [tags](State::tag) of the states, by vector width and thread mode.
     tags: ByRequest<AtomicU8>,
@@ -77,12 +78,13 @@ struct Kept {
 #[derive(Default)]
 struct KeptCode {
     compiled: Option<Executable>,
-    /// Whether the compiler has refused the kernel, so that it is not asked again.
+    /// Whether the compiler has refused the kernel; compilation is then not tried again.
     refused: bool,
 }
 
 impl Kept {
-    /// Drops the programs and code for other accesses; the costs of previous runs are kept.
+    /// Switches to these accesses: drops programs, code and states for other ones. The costs of previous runs and the compiler's
+    /// refusals are kept.
     fn turn_to(&mut self, access: &[Access]) {
         if self.access[..] != *access {
             let code = self.code.each_ref().map(|code| KeptCode { compiled: None, refused: code.refused });
@@ -92,7 +94,7 @@ impl Kept {
 }
 
 impl PreparedStage {
-    /// Prepares a stage, whose host functions are among `functions`, and whose outputs, if it stores them, have these layouts.
+    /// Prepares a stage. Its host functions are among `functions`, and the outputs that it stores have the layouts `outputs`.
     pub fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
@@ -127,19 +129,20 @@ impl PreparedStage {
         self.loops.as_ref().ok()?.space()
     }
 
-    /// The access class of each input; contiguous if the layouts have no plan.
+    /// The access class of each input; contiguous if there is no loop plan for the layouts.
     pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
         let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
         (0..self.stage.kernel.inputs.len()).map(class)
     }
 
-    /// Whether the stage stores, and its loops are a single loop over memory.
+    /// Whether the stage stores its elements in a single loop over memory.
     fn is_linear(&self) -> bool {
         matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
-    /// The access of each input; a reduction reads tiles.
+    /// The access of each input. A reduction packs reversed rows and every second element into tiles; other stages may read them
+    /// in place.
     pub fn access(&self) -> Accesses {
         match self.space() {
             Some(_) => self.classes().map(AccessClass::access).collect(),
@@ -147,8 +150,9 @@ impl PreparedStage {
         }
     }
 
-    /// The accesses of inputs in other loops of the stage; `None` if elements are reduced as they are in memory, and if machine
-    /// code that may reduce elements before it writes them was made for another form.
+    /// The accesses of the inputs in these loops of the stage. `None` if elements are reduced directly from memory, and if these
+    /// loops reduce in another [`Form`] than the stage's own: the stage's machine code may reduce elements before it writes them,
+    /// so that the interpreter runs instead.
     pub fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
@@ -162,9 +166,9 @@ impl PreparedStage {
         })
     }
 
-    /// The choice that would be made now for a run with these accesses of inputs.
+    /// The executor choice that a run with these accesses of inputs would make now.
     pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
-        // An explanation probes the compiler, though nothing may have been compiled yet.
+        // Probes the compiler, since an explanation may come before the first compilation.
         if request.options.executor != Executor::Interp {
             let _ = request.runtime.probe();
         }
@@ -180,7 +184,7 @@ impl PreparedStage {
         )
     }
 
-    /// The work of a run, with a high estimate of its time.
+    /// The number of elements of a run, with a high estimate of its time.
     pub fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
@@ -191,14 +195,14 @@ impl PreparedStage {
         RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
     }
 
-    /// The machine code for these accesses, if it is kept by the stage or the engine.
+    /// The machine code for these accesses, if the stage or the engine's cache has it.
     fn code(&self, request: &Request<'_>, access: &[Access], kept: &Kept) -> Option<Executable> {
         let own = kept.code[request.width as usize].compiled.as_ref().filter(|_| kept.access[..] == *access);
         own.cloned().or_else(|| request.runtime.kernels.get(&self.key(request, access)))
     }
 
-    /// The vector width that machine code has or, before it exists, would have if the compiler can use it; and why it is not the
-    /// requested one.
+    /// The vector width of the machine code, and the reason if it is not the requested one. Before the code exists, the compiler
+    /// is assumed to support the width.
     pub fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
         let kept = self.kept.try_lock();
         let alone = Kept::default();
@@ -223,7 +227,7 @@ impl PreparedStage {
         }
     }
 
-    /// The executor that would be chosen now for a run with the stage's own layouts.
+    /// The executor that a run with the stage's own layouts would use now.
     pub fn executor(&self, request: &Request<'_>) -> Executor {
         match self.would_choose(request, &self.access()).jit {
             true => Executor::Jit,
@@ -231,7 +235,7 @@ impl PreparedStage {
         }
     }
 
-    /// The vector width of that run's machine code; `None` if the interpreter runs it.
+    /// The vector width of the machine code that a run with the stage's own layouts would use now; `None` for the interpreter.
     pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
         let access = self.access();
         self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
@@ -245,7 +249,7 @@ impl PreparedStage {
         state: State,
     ) -> Choice<'e> {
         let Request { runtime, options, .. } = *request;
-        // Only existing code shows whether the compiler could use the width.
+        // Whether the compiler could use the requested width is known only once code exists.
         let width = code.map_or(request.width, |code| code.width());
         let cost = RunCost::of(&self.estimate, width, self.stage.shape.elements(), self.traffic);
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
@@ -259,7 +263,7 @@ impl PreparedStage {
                 &facts,
             )
         };
-        // The compiler is probed only when it is needed, not to interpret.
+        // The compiler is created only if the choice is machine code that does not exist yet.
         let refused = kept.code[request.width as usize].refused.then_some("the compiler refuses this kernel");
         let choice = choose(runtime.known_no_compiler().or(refused));
         match choice.jit && code.is_none() && runtime.no_compiler().is_some() {
@@ -268,8 +272,8 @@ impl PreparedStage {
         }
     }
 
-    /// The chosen executor of a run with these accesses of inputs, prepared. While another thread compiles the kernel, a run with a
-    /// free choice is interpreted.
+    /// Chooses the executor of a run with these accesses of inputs, and returns its prepared kernel. Under [`Executor::Auto`],
+    /// the run is interpreted while another thread compiles the kernel.
     pub fn runner<'e>(
         &'e self,
         request: &Request<'e>,
@@ -277,7 +281,7 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<(Executable, Choice<'e>)> {
         let (width, threads) = (request.width as usize, request.threads as usize);
-        // The lock is held by another thread (or, in a forked child, by none); that thread's decisions are in the tags.
+        // If another thread holds the mutex (in a forked child, a thread of the parent held it), the state is read from its tag.
         let mut alone = Kept::default();
         let mut guard = self.kept.try_lock();
         let held = guard.is_ok();
@@ -302,7 +306,8 @@ impl PreparedStage {
         if choice.jit && self.make_code(request, access, kept, meanwhile)? {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
-                // It is set under the lock: a forked child must not wait for one that is being set.
+                // The cell is set while the mutex is held, since a forked child would wait forever for a cell that another thread
+                // was setting.
                 if held && matches!(self.loops, Ok(Loops::Store(_))) && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
@@ -326,8 +331,8 @@ impl PreparedStage {
         Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
     }
 
-    /// Makes sure that machine code exists; false if the compiler has refused the kernel, which is remembered, or if another thread
-    /// is making it and the run does not wait.
+    /// Compiles the kernel unless its code exists. Returns false if the compiler refuses the kernel, which is remembered, or if
+    /// another thread is compiling it and the run does not wait.
     fn make_code(
         &self,
         request: &Request<'_>,
@@ -346,14 +351,14 @@ impl PreparedStage {
         Ok(code.compiled.is_some())
     }
 
-    /// Compiles the stage, if all of its inputs are linear.
+    /// Compiles the stage if it is a single loop over memory, unless the options exclude machine code.
     pub fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
         if !self.is_linear() || !wanted {
             return Ok(());
         }
-        // If another thread has the lock, the engine keeps the code.
+        // If another thread holds the mutex, only the engine's cache keeps the code.
         let mut alone = Kept::default();
         let mut guard = self.kept.try_lock();
         let kept = guard.as_deref_mut().unwrap_or(&mut alone);
@@ -367,14 +372,14 @@ impl PreparedStage {
         self.tags[request.width as usize][request.threads as usize].load(Ordering::Relaxed)
     }
 
-    /// The start time of a run that may belong to a trial.
+    /// The current time, if the run that begins may belong to a trial and is timed.
     #[inline]
     pub fn clock(&self, request: &Request<'_>) -> Option<Instant> {
         let is_trial = request.options.executor == Executor::Auto && self.tag(request) == State::TRIAL;
         is_trial.then(Instant::now)
     }
 
-    /// Records the time of a trial's run.
+    /// Records the time of a run, if it belongs to a trial.
     pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
         // Times are compared as floats, in the default environment.
         let _ieee = FloatEnv::ieee();
@@ -385,7 +390,7 @@ impl PreparedStage {
         }
     }
 
-    /// The machine code of a stage that stores, if it is to run now, on this thread alone, with the accesses of its loop plan.
+    /// The machine code of a stage that stores, for the accesses of its loop plan, if the next run uses it on this thread alone.
     #[inline]
     pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
@@ -404,7 +409,7 @@ impl PreparedStage {
         runs.then_some(compiled)
     }
 
-    /// Whether the next run of a trial is that of machine code.
+    /// Whether the next run of a trial uses machine code.
     #[cold]
     fn is_turn(&self, request: &Request<'_>, compiled: &Executable) -> bool {
         let (width, threads) = (request.width as usize, request.threads as usize);

@@ -1,8 +1,8 @@
 //! The state that all runs of an engine share: compiled kernels, the compiler, the target, and the requests of runs.
 //!
-//! The requested vector width is clamped here, once, to that of the target ([`Runtime::request`]): costs, states and cache keys use
-//! the clamped one only. If executable memory is refused, or the compiler can't be made, it is not tried again. A kernel that
-//! several threads want at the same time is compiled by one of them.
+//! The requested vector width is clamped here, once, to that of the target ([`Runtime::request`]): costs, states and cache keys
+//! only see the clamped width. If the compiler can't be created, or the system refuses executable memory, the engine does not try
+//! again. A kernel that several threads need at the same time is compiled by one of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ pub type Executable = Arc<dyn ExecutableKernel>;
 /// The accesses of a kernel's inputs.
 pub type Accesses = SmallVec<[Access; 8]>;
 
-/// The compiler, the cache of compiled kernels, and the pool of an engine.
+/// The compiler, the cache of compiled kernels, and the target of an engine.
 pub struct Runtime {
     pub kernels: Cache<KernelKey, Executable>,
     compiler: OnceLock<std::result::Result<Box<dyn KernelExecutor>, String>>,
@@ -38,7 +38,7 @@ pub struct Runtime {
 }
 
 /// The identity of a compiled kernel: its content, the accesses of its inputs, the vector width that it was compiled for, and the
-/// purpose of its outputs. The target is the same for all.
+/// purpose of its outputs. The target CPU is the same for all kernels.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KernelKey {
     pub kernel: Arc<Kernel>,
@@ -98,8 +98,8 @@ impl Runtime {
         self.refused.get().or_else(compiler).map(String::as_str)
     }
 
-    /// The reason why nothing can be compiled, if there is one, determined before the first compilation by executing some code: a
-    /// compiler may exist although its code may not be executed.
+    /// The reason why nothing can be compiled, if there is one. Before the first compilation, executes some generated code to
+    /// find out: the system may refuse to execute it although a compiler exists.
     pub fn probe(&self) -> Option<&str> {
         if self.refused.get().is_none()
             && self.kernels.len() == 0
@@ -123,7 +123,8 @@ impl Runtime {
         self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
     }
 
-    /// A kernel's machine code: the one that is kept, or that another thread is making if this one waits; else it is compiled here.
+    /// Returns a kernel's machine code: from the cache, from another thread that is compiling it if this one waits, or compiled
+    /// now.
     pub fn compile(
         &self,
         key: KernelKey,
@@ -145,8 +146,8 @@ impl Runtime {
         })
     }
 
-    /// Compiles a kernel. `None` if executable memory is refused, now and from then on, and for a kernel that is too large for the
-    /// compiler.
+    /// Compiles a kernel. Returns `None` for a kernel that is too large for the compiler, and if executable memory is refused,
+    /// after which nothing else is compiled.
     fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Executable>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
         match compiler.prepare(&key.kernel, functions, &key.access, key.width, key.purpose) {
@@ -161,7 +162,7 @@ impl Runtime {
                 let _ = self.refused.set(e.to_string());
                 Ok(None)
             }
-            // This kernel is too large for the compiler; others may not be.
+            // The kernel is too large for the compiler, which may still compile others.
             Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
             Err(e) => Err(e),
         }
@@ -173,6 +174,6 @@ pub enum Compilation {
     Code(Executable),
     /// The compiler does not accept the kernel, or there is none.
     Refused,
-    /// Another thread is compiling it, and this one does not wait.
+    /// Another thread is compiling the kernel, and this one does not wait.
     Elsewhere,
 }

@@ -1,8 +1,9 @@
 //! The loops of a stage that scans: each element along an axis is accumulated with the previous ones.
 //!
-//! Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in cache: some complete
-//! runs along the axis, or the next rows of a long run. A run is scanned by one thread. If there are fewer runs than threads, or
-//! tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
+//! A *run* is all elements with one index of the axes before the scanned one; a *row* is all elements of a run with one index of
+//! the scanned axis. Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in
+//! cache. A tile is several complete runs, or the next rows of a long run. A run is scanned by one thread. If there are fewer
+//! runs than threads, or tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
 
 use broadloom_ir::tuning::executors::SCAN;
 use broadloom_ir::tuning::reductions::SCANNED_BYTES;
@@ -19,52 +20,55 @@ use crate::engine::blocks::Cut;
 use crate::engine::outcome::Pace;
 use crate::engine::stored::stored;
 
-/// Bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
+/// Bytes that are scanned between two checks for cancellation. Rows of more bytes are scanned in strips of columns.
 pub const STRETCH: usize = 1 << 20;
 
 /// The loops of a stage that scans.
 pub struct Scanned {
-    /// The loops that store all elements, after the initial ones.
+    /// The loops that store all elements, in each run after its initial ones.
     pub plan: LoopPlan,
-    /// `None` if a row is too long for tiles, if an input is packed, and if there are no elements.
+    /// The tiles in which elements are stored; `None` if a row is too long for a tile, if an input is packed, or if there are no
+    /// elements.
     pub tiles: Option<Tiles>,
     scan: Scan,
     dtype: DType,
-    /// The number of elements in a row: they are scanned independently.
+    /// The number of elements in a row, which are scanned independently of each other.
     width: usize,
     /// The number of runs.
     pub count: usize,
-    /// Bytes of the initial elements of a run, and of the whole run.
+    /// Bytes of the initial elements of a run, and of the whole run including them.
     front: usize,
     bytes: usize,
-    /// The blocks before the elements of a run, if it continues another one.
+    /// The blocks of elements before each run, if the scan continues an earlier one.
     before: Option<Blocks>,
 }
 
-/// The blocks of 2^level elements before those of a run.
+/// The blocks of 2^level elements that precede a run, whose totals are inputs of the scan.
 #[derive(Clone, Copy)]
 struct Blocks {
     level: u8,
     count: usize,
-    /// The number of blocks of a run that have totals.
+    /// The number of blocks per run in the memory of totals, of which the first `count` precede the run.
     known: usize,
 }
 
-/// A function that stores the elements of a block in this memory.
+/// A function that computes the elements of a block, given by its number, and stores them in this memory.
 pub type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
 
-/// The unit that a thread takes: runs, with the memory of their results. Its number is that of its block, if it is one.
+/// The unit that a thread takes: some runs, with the memory of their results. If a unit is a block of the tiles, `number` is that
+/// of the block.
 pub struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
     pub memory: &'m mut [u8],
-    /// The totals of the blocks before each run of the stage; empty for runs from their beginning.
+    /// The totals of the blocks before each run of the stage; empty if the scan continues no earlier one.
     pub totals: &'m [u8],
 }
 
 /// The tiles of a scan.
 pub struct Tiles {
-    /// The division of the axes before the scanned one into blocks of complete runs, or of each run into blocks of its rows.
+    /// The division into blocks, each of which is a tile: blocks of complete runs or, if `is_along`, blocks of the rows of each
+    /// run.
     pub cut: Cut,
     is_along: bool,
     /// The loops of a block, and of the last block along the last divided axis.
@@ -72,13 +76,13 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a stage whose outputs have this layout; `plan` is that of the loops over all elements.
+    /// The tiles of a stage whose output has the layout `outputs`; `plan` has the loops over all elements.
     fn new(stage: &Stage, axis: usize, outputs: &Layout, plan: &LoopPlan) -> Option<Tiles> {
         let shape = &stage.shape;
         let item = stage.kernel.output_dtypes().next()?.size();
         let row = shape[axis + 1..].iter().product::<usize>() * item;
         let run = row * shape[axis];
-        // Packed inputs are read in squares of many rows.
+        // Packing reads squares of many rows, for which tiles of few rows are unsuitable.
         let is_packed =
             |operand: &LoopOperand| operand.class() == AccessClass::Packed && !operand.is_generated();
         if shape.elements() == 0 || row > STRETCH || plan.operands().iter().any(is_packed) {
@@ -90,7 +94,7 @@ impl Tiles {
         let cut = Cut::new(extents, (SCANNED_BYTES / bytes).max(1), bytes);
         let plan = |rows: usize| {
             let part = cut.part(stage, rows).ok()?;
-            // The rows of a long run are given without the initial elements.
+            // The memory of a tile of rows begins after the initial elements of the run.
             let offset = if is_along { 0 } else { outputs.offset };
             let output = Layout { shape: part.shape.clone(), offset, ..outputs.clone() };
             stored(&part, &[output]).ok()
@@ -108,7 +112,7 @@ impl Scanned {
         let width: usize = shape[axis + 1..].iter().product();
         let initial = usize::from(stage.beginning == Beginning::Initial);
         let front = initial * width;
-        // The layout of the results, beginning after the initial elements of the first run.
+        // The layout of the elements within the results; it begins after the initial elements of the first run.
         let (_, shape_of_results) = stage.results().next()?;
         let results = Layout::contiguous(shape_of_results);
         let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
@@ -136,7 +140,7 @@ impl Scanned {
         self.before.map_or(0, |before| self.count * before.known * self.width * self.dtype.size())
     }
 
-    /// Begins a run with the columns from this byte of its rows on.
+    /// Begins a run, restricted to the columns in this range of a row's bytes, with the totals of the blocks before it.
     fn begin(&self, state: &mut ScanState, totals: &[u8], run: usize, columns: Range<usize>) {
         state.reset();
         let Some(Blocks { level, count, known }) = self.before else { return };
@@ -156,13 +160,14 @@ impl Scanned {
         SCAN * self.plan.elements() as f64
     }
 
-    /// Writes the initial elements.
+    /// Fills memory with the initial value of the scan.
     pub fn fill(&self, out: &mut [u8]) {
         let (item, first) = (self.dtype.size(), self.scan.initial(self.dtype).bits.to_le_bytes());
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
-    /// The units that threads take: a block of complete runs, or a run; if the elements are stored already, several runs.
+    /// Divides the results into units for threads: a unit is a block of complete runs or a long run; if the elements are stored
+    /// already, it is several runs.
     pub fn shares<'m>(
         &self,
         mut out: &'m mut [u8],
@@ -187,7 +192,7 @@ impl Scanned {
         shares
     }
 
-    /// Scans runs, after `store` has stored their elements, unless these are stored already.
+    /// Scans the runs of a unit. `store` first stores their elements; it is `None` if they are stored already.
     ///
     /// Errors: those of `store`, and cancellation of the run.
     pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
@@ -214,7 +219,7 @@ impl Scanned {
                 if let Some((store, tiles)) = tiles.filter(|(_, tiles)| tiles.is_along) {
                     store(tiles, number * tiles.cut.per_index() + i, stretch)?;
                 }
-                // The elements were already counted when they were stored.
+                // The elements were already counted as progress when they were stored.
                 pace.again(stretch.len())?;
                 state.push_in_place(stretch);
             }
@@ -222,7 +227,7 @@ impl Scanned {
         Ok(())
     }
 
-    /// Scans a run of long rows in place: some columns of all rows, and then the next columns.
+    /// Scans a run of long rows in place, one strip of columns after another.
     fn scan_strips(
         &self,
         elements: &mut [u8],

@@ -1,9 +1,9 @@
-//! The index space of a reduction: the kept and reduced dimensions, the order in which they are visited, and the units that threads
-//! share.
+//! The index space of a reduction: the dimensions of the results (*kept*) and those that are reduced, the order in which they are
+//! visited, and the units that threads share.
 //!
-//! The elements of one result are numbered in C order of the reduced axes, whatever the order in memory. A unit is a range of
-//! results, or a range of the numbers of some results. It is visited as boxes, by loop plans in order, whose linear index is that
-//! of the unit's elements.
+//! The elements of one result are numbered in C order of the reduced axes, whatever their order in memory. A unit is a range of
+//! results with all of their elements, or a range of element numbers of some results. It is visited as boxes (rectangular ranges
+//! of indices), each by a loop plan in order: linear indices in the loops are consecutive for consecutive elements of the unit.
 
 use broadloom_ir::tuning::reductions::{ACROSS_BYTES, ACROSS_COMPUTED, PART, SHORT, TILE_BYTES};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::engine::cost;
 
-/// A dimension: its extent, and the distance of consecutive elements for each input, in elements.
+/// A dimension: its extent, and its stride in each input, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Dim {
     extent: usize,
@@ -27,12 +27,12 @@ struct Dim {
 
 type Dims = SmallVec<[Dim; 4]>;
 
-/// The order of a reduction's elements.
+/// The order in which a reduction visits its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The elements of one result are consecutive.
     Along,
-    /// For each number, the elements of `width` adjacent results are consecutive.
+    /// The elements of equal number of `width` adjacent results are consecutive.
     Across { width: usize },
 }
 
@@ -55,13 +55,13 @@ pub struct Unit {
     pub numbers: Range<usize>,
 }
 
-/// A box of a unit.
+/// A box of a unit: a rectangular range of its indices.
 pub struct Cells {
-    /// The offset of the box in each input, in elements.
+    /// The offset of the box's first element in each input, in elements.
     starts: SmallVec<[isize; 4]>,
-    /// The extents of the last dimensions that are visited, outermost first.
+    /// The extents of the box in the last visited dimensions, outermost first. In all dimensions before these its extent is 1.
     pub extents: SmallVec<[usize; 6]>,
-    /// The linear index of its first element among the unit's results, counting all elements of each result.
+    /// The linear index of the box's first element, counted from element 0 of the unit's first result.
     pub first: usize,
 }
 
@@ -74,7 +74,7 @@ pub struct Space {
     reduced: Dims,
     /// The offset of the first element in each input, in elements.
     offsets: SmallVec<[isize; 4]>,
-    /// Bytes of an element of each input, and whether it is generated.
+    /// For each input, the bytes of an element, and whether the input is generated instead of read from memory.
     inputs: SmallVec<[(usize, bool); 4]>,
     /// The number of results.
     pub results: usize,
@@ -83,14 +83,14 @@ pub struct Space {
     /// The approximate number of elements that are computed at a time.
     pub tile: usize,
     pub form: Form,
-    /// The loops of a unit of all results, or across as many as are reduced together.
+    /// The loops of a complete unit: along, all results; across, as many results as are reduced together.
     whole: std::result::Result<LoopPlan, LoopPlanError>,
     /// Whether the kernel only loads its inputs.
     pub is_bare: bool,
 }
 
 impl Space {
-    /// The space with `width` results reduced together, or each result by itself.
+    /// The space in another form: `width` results are reduced together, or each by itself if `width` is 1.
     pub fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
         space.form = if width == 1 { Form::Along } else { Form::Across { width } };
@@ -105,7 +105,7 @@ impl Space {
             extent: stage.shape[axis],
             strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
         };
-        // Elements that are stored are visited in their order.
+        // If an output is stored, its elements are visited in their order.
         let stores = stage.reductions().any(|reduction| reduction.is_none());
         let is_free_of = |(reduction, dtype): (Option<Reduction>, DType)| {
             reduction.is_some_and(|reduction| reduction.is_free(dtype))
@@ -115,7 +115,7 @@ impl Space {
             let dims = (0..stage.shape.rank()).filter(|&axis| axes.contains(axis) == reduced).map(dim);
             let mut dims: Dims = dims.filter(|dim| dim.extent != 1).collect();
             if reduced && is_free {
-                // In the order of the first input's memory.
+                // The order does not affect the bits, so it is that of the first input's memory.
                 dims.sort_by_key(|dim| {
                     std::cmp::Reverse(dim.strides.first().map_or(0, |s| s.unsigned_abs()))
                 });
@@ -134,7 +134,7 @@ impl Space {
             reduced,
             offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
             inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source == Source::Index)).collect(),
-            // A run can be cancelled between two tiles.
+            // Cancellation is checked between two tiles, so that these must not be too large.
             tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
             form: Form::Along,
             whole: Err(LoopPlanError::TooLarge),
@@ -148,7 +148,7 @@ impl Space {
     }
 
     fn inner(&self) -> (&Dim, &Dim) {
-        // There is at least one of each.
+        // There is at least one kept and one reduced dimension.
         (&self.kept[self.kept.len() - 1], &self.reduced[self.reduced.len() - 1])
     }
 
@@ -172,8 +172,8 @@ impl Space {
         }
     }
 
-    /// The dimensions that a unit visits: including those of the results, or, across rows, the reduced ones and some adjacent
-    /// results.
+    /// The dimensions that a unit visits, outermost first. Along: the kept and then the reduced ones. Across: the reduced ones
+    /// and then the last kept one.
     fn walked(&self) -> SmallVec<[&Dim; 6]> {
         let (outer, inner) = match self.form {
             Form::Along => (&self.kept[..], &[][..]),
@@ -182,7 +182,7 @@ impl Space {
         outer.iter().chain(&self.reduced).chain(inner).collect()
     }
 
-    /// The extents of a complete unit.
+    /// The extents of a complete unit in the visited dimensions.
     fn extents(&self) -> SmallVec<[usize; 6]> {
         let mut extents: SmallVec<[usize; 6]> = self.walked().iter().map(|dim| dim.extent).collect();
         if let (Form::Across { width }, Some(last)) = (self.form, extents.last_mut()) {
@@ -191,7 +191,7 @@ impl Space {
         extents
     }
 
-    /// The loops over a box with these extents of the last dimensions, relative to its first element.
+    /// The loops over a box with these extents in the last visited dimensions. Offsets are relative to the box's first element.
     pub fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
         let walked = self.walked();
         let walked = &walked[walked.len() - extents.len()..];
@@ -205,19 +205,19 @@ impl Space {
             .zip(&strides)
             .map(|(&(item, is_generated), strides)| OperandLayout { item, offset: 0, strides, is_generated });
         let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
-        // Across rows, a block has all of the results that are reduced together.
+        // Across, each row of a block must have all of the results that are reduced together.
         match (self.form, plan.mode()) {
             (Form::Across { .. }, LoopMode::Tiled) => LoopPlan::in_rows(extents, layouts, LoopPlan::MIN_ROW),
             _ => Ok(plan),
         }
     }
 
-    /// The loops of a unit of all results, or across as many as are reduced together.
+    /// The loops of a complete unit: along, all results; across, as many results as are reduced together.
     pub fn whole(&self) -> Result<&LoopPlan> {
         self.whole.as_ref().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
     }
 
-    /// The loops over a box, if they are those of a complete unit.
+    /// The loops over a box that is a complete unit; `None` for other boxes.
     pub fn whole_of(&self, cells: &Cells) -> Option<&LoopPlan> {
         self.whole.as_ref().ok().filter(|_| cells.extents == self.extents())
     }
@@ -234,7 +234,8 @@ impl Space {
         self.is_bare && self.whole.as_ref().is_ok_and(is_each)
     }
 
-    /// The range of an input that consists of all elements of all results in order, if they are contiguous.
+    /// The range of an input's elements that are reduced, if they are contiguous in the order of the results and of each result's
+    /// elements.
     pub fn neighbours(&self, input: usize) -> Option<Range<usize>> {
         let plan = self.whole.as_ref().ok().filter(|plan| plan.is_linear() && self.form == Form::Along)?;
         let start = usize::try_from(self.offsets[input]).ok()?;
@@ -242,7 +243,7 @@ impl Space {
             .then(|| start..start + self.results * self.count)
     }
 
-    /// Whether there are only a few elements, and they are not computed.
+    /// Whether only a few elements are reduced, which are read from memory and not computed.
     fn is_short(&self) -> bool {
         self.is_bare && (1..=SHORT).contains(&(self.results * self.count))
     }
@@ -259,8 +260,8 @@ impl Space {
                 .is_ok_and(|plan| plan.mode() == LoopMode::Direct && follows(plan) && longest(plan))
     }
 
-    /// The number of pieces that the results are divided into, each with [`width`](Form::width) adjacent results along the last
-    /// kept dimension.
+    /// The number of pieces of the results. A piece is at most [`width`](Form::width) adjacent results along the last kept
+    /// dimension.
     pub fn pieces(&self) -> usize {
         let inner = self.inner().0.extent;
         self.results / inner.max(1) * inner.div_ceil(self.form.width())
@@ -274,7 +275,8 @@ impl Space {
         row * inner + block * width..row * inner + inner.min((block + 1) * width)
     }
 
-    /// Whether this many parts are ranges of the elements of a result; otherwise each part has results of its own.
+    /// Whether to divide the elements of each result into ranges for this many parts, since there are fewer pieces than parts.
+    /// Otherwise each part has results of its own.
     pub fn has_ranges(&self, parts: usize) -> bool {
         self.pieces() < parts && self.count >= 2 * PART
     }
@@ -339,7 +341,7 @@ impl Space {
         })
     }
 
-    /// Advances the offsets to an index of some dimensions, numbered in C order.
+    /// Advances the offsets in all inputs to an index of these dimensions, given by its number in C order.
     fn go_to<'d>(
         &self,
         starts: &mut [isize],
@@ -380,7 +382,7 @@ impl ShortReduction {
 
     /// Runs the short reductions of a stage.
     ///
-    /// PERF: the usual short call, without tiles or threads.
+    /// PERF: most short calls of reductions take this path, without tiles or threads.
     #[inline]
     pub fn run(all: &[ShortReduction], operands: &mut Operands<'_>) -> Result<()> {
         let _ieee = FloatEnv::ieee();
@@ -394,7 +396,8 @@ impl ShortReduction {
     }
 }
 
-/// The dimensions, joined wherever the step of every input from row to row continues its step within a row; at least one.
+/// Merges adjacent dimensions wherever in every input the outer stride is the inner stride times the inner extent. Returns at
+/// least one dimension.
 fn collapsed(dims: Dims, inputs: usize) -> Dims {
     let mut out = Dims::new();
     for dim in dims {

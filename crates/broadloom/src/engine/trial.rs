@@ -1,6 +1,6 @@
 //! A trial run of both executors, used when the estimates are too close.
 //!
-//! It times a few runs of each, alternately, and compares the shortest. It affects speed, never bits.
+//! It times a few runs of each executor, alternately, and compares the shortest. It affects speed, never bits.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     runs: [u8; 2],
-    /// The shortest run of each, in nanoseconds.
+    /// The shortest run of each executor, in nanoseconds.
     best: [f64; 2],
 }
 
@@ -34,7 +34,7 @@ impl Trial {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }
 
-    /// The shortest run of each, once both have had all their runs.
+    /// The shortest run of each executor; `None` until the trial is over.
     pub fn result(&self) -> Option<Measured> {
         let [interpreted, compiled] = self.best;
         self.turn().is_none().then_some(Measured { interpreted, compiled })
@@ -64,7 +64,7 @@ mod tests {
         while let Some(jit) = trial.turn() {
             turns.push(jit);
             assert_eq!(trial.result(), None);
-            // The second run of each is the shortest, except for the first.
+            // The first run of each executor is the shortest, but does not count; of the others it is the second.
             let time = [1, 20, 30, 40][turns.iter().filter(|t| **t == jit).count() - 1];
             trial.note(jit, Duration::from_nanos(if jit { time } else { 2 * time }));
         }

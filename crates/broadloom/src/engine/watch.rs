@@ -1,8 +1,8 @@
 //! Progress, cancellation and time limits of a run.
 //!
 //! Everything that can run long calls [`Watch::check`] at intervals of bounded time: between the parts of a stage, between tiles
-//! and stretches of a reduction, and while it waits for another thread. A time limit is a cancellation with another cause. No lock
-//! or borrow is held while a function of the caller's runs.
+//! and stretches of a reduction, and while it waits for another thread. An exceeded time limit ends a run as a cancellation does.
+//! No lock or borrow is held while a function of the application runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::ThreadId;
@@ -35,17 +35,17 @@ use crate::engine::options::Options;
 #[derive(Clone, Copy, Default)]
 pub struct Control<'c> {
     /// Once it is true, the run ends with an error of kind [`Cancelled`](ErrorKind::Cancelled). It is checked before anything is
-    /// planned, while another thread compiles a kernel that this one waits for, and before each chunk: of at most 131 072 elements,
-    /// and of fewer (down to 256) if functions are computed. A run without `progress` and without host functions that is estimated
-    /// to take less than 10 ms on one thread is one chunk. Any thread may set it, and so may a signal handler.
+    /// planned, while this thread waits for another one to compile a kernel, and before each chunk of a loop. A chunk has at most
+    /// 131 072 elements, and fewer (down to 256) if functions are computed. A run without `progress` and without host functions
+    /// that is estimated to take less than 10 ms on one thread is one chunk. Any thread may set it, and so may a signal handler.
     pub cancel: Option<&'c AtomicBool>,
-    /// Called after each chunk, on the thread that computed it: on several threads at once, and in any order. The floating-point
-    /// environment is the IEEE default. A panic in it ends the run, as soon as the chunks that have begun are done, and is resumed
-    /// on the calling thread.
+    /// Called after each chunk, on the thread that computed it; calls on several threads may overlap and come in any order. The
+    /// floating-point environment is the IEEE default. A panic in the function ends the run as soon as the chunks that have begun
+    /// are done, and is resumed on the calling thread.
     pub progress: Option<&'c (dyn Fn(Progress) + Sync)>,
     /// Returns whether to continue. It is called where `cancel` is checked, but only on the calling thread, and at most every 50
-    /// ms. Once it returns false, the run ends as by `cancel`. It is for applications that have to poll, such as the interpreter of
-    /// a language for its signals.
+    /// ms. Once it returns false, the run ends as if `cancel` were set. It serves applications that have to poll, such as the
+    /// interpreter of a language that checks for signals.
     pub poll: Option<&'c (dyn Fn() -> bool + Sync)>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// The sum of both.
+    /// The sum of the work of two plans.
     pub fn and(self, other: Work) -> Work {
         Work { elements: self.elements.saturating_add(other.elements), time: self.time + other.time }
     }
@@ -98,7 +98,7 @@ impl Work {
 
 /// Runs of at least this many estimated nanoseconds are watched.
 const LONG: f64 = 10e6;
-/// A run is also watched if its estimate is at least its time limit divided by this.
+/// A run is also watched if its estimated time is at least the time limit divided by this.
 const MARGIN: f64 = 16.0;
 /// The minimum time between two calls of [`Control::poll`].
 const POLL: Duration = Duration::from_millis(50);
@@ -120,7 +120,7 @@ pub(crate) struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// The watch of a call that begins now; `None` without a control and a time limit.
+    /// The watch of a call that begins now; `None` if there is neither a control nor a time limit.
     ///
     /// Errors: the call was already cancelled.
     pub fn begin(control: Option<&Control<'w>>, options: &Options) -> Result<Option<Watch<'w>>> {
@@ -140,7 +140,7 @@ impl<'w> Watch<'w> {
         watch.check().map(|()| Some(watch))
     }
 
-    /// The watch of a call, once its work is known; `None` if the call ends before it could be stopped.
+    /// Adds the work to a watch, once it is known. Returns `None` for a call that is too short to be worth watching.
     ///
     /// Errors: those of [`Watch::check`].
     pub fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
@@ -177,7 +177,8 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Polls, if this is the calling thread and the last poll is long enough ago.
+    /// Calls the application's poll function, if this is the calling thread and the last call was long enough ago. Returns
+    /// whether to continue.
     fn poll(&self, poll: &(dyn Fn() -> bool + Sync), now: Duration) -> bool {
         let now = now.as_nanos() as u64;
         let is_due = now.saturating_sub(self.polled.load(Ordering::Relaxed)) >= POLL.as_nanos() as u64;

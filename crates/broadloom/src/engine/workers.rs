@@ -1,11 +1,11 @@
 //! The threads that share the work of a stage with the calling thread.
 //!
-//! They are the process's own, started when work is first worth sharing. After a job they look for another one for some
-//! microseconds, and then sleep. Waking a thread takes longer than a short run, so that short runs are shared with threads that are
-//! awake only, and a series of them wakes one for the runs that follow. The caller works too, and waits for those alone that have
-//! begun a chunk of its evaluation; meanwhile it runs nothing else: no job of a rayon pool, nor a chunk of another evaluation,
-//! since its stack may hold a lock that such a job asks for. Where threads are refused, or stayed behind in the process that this
-//! one was forked from, the caller works alone.
+//! Workers belong to the process, and are started when work is first worth sharing. After a job, a worker looks for another one
+//! for some microseconds and then sleeps. Waking a thread takes longer than a short run: short runs are shared only with workers
+//! that are awake, and a series of short runs wakes one worker for those to come. The calling thread computes as well, and waits
+//! only for workers that have begun a part of its evaluation. While it waits it runs no other work, neither a job of a rayon pool
+//! nor a part of another evaluation, since its stack may hold a lock that such work would take. If the system refuses threads, or
+//! in a forked child, which has none of its parent's threads, the caller works alone.
 
 use broadloom_ir::tuning::threads::{AWAKE, LOOKS, WAKES, WORTH_WAKING};
 use std::collections::VecDeque;
@@ -22,31 +22,31 @@ use broadloom_mem::{SharedJob, lend};
 use crate::engine::cost::{self, Traffic};
 use crate::engine::options::Options;
 
-/// Maximum number of threads of an evaluation, including the caller's.
+/// Maximum number of threads of an evaluation, including the calling one.
 const MOST: usize = 256;
-/// Bytes of address space that must be available when a thread is started. It takes 2 MiB for its stack and, with glibc, 64 MiB for
-/// a heap of its own. If nothing remained, an allocation that can't fail would end the process, such as that of the signal stack
-/// with which std begins each thread.
+/// Bytes of address space that must be available when a thread is started. A thread takes 2 MiB for its stack and, with glibc, 64
+/// MiB for a heap of its own. If nothing remained after that, an allocation that must not fail, such as that of the signal stack
+/// with which std begins each thread, would abort the process.
 const HEADROOM: usize = 96 << 20;
 /// The time after a refusal during which no other thread is started.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// How long the caller waits for the others before it looks for something else.
+/// The time that the caller waits for other threads between two calls of `meanwhile`.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 thread_local! {
-    /// Its address tells threads apart.
+    /// A variable whose address identifies its thread.
     static HERE: u8 = const { 0 };
 }
 
 /// The process's threads for evaluations.
 static WORKERS: Workers = Workers::new();
 
-/// The number of threads that are to share work of this many nanoseconds; missing threads are started.
+/// The number of threads, including the caller, that share work of this many nanoseconds. Starts workers if there are too few.
 pub fn threads(options: &Options, time: f64) -> usize {
     threads_for(options, time as u64)
 }
 
-/// [`threads`] in integers alone: a short call asks for it in the application's floating-point environment, which may trap.
+/// [`threads`] in integer arithmetic only: a short call runs it in the application's floating-point environment, which may trap.
 fn threads_for(options: &Options, time: u64) -> usize {
     let useful = cost::threads(time);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
@@ -55,7 +55,8 @@ fn threads_for(options: &Options, time: u64) -> usize {
     1 + WORKERS.ensure(limit(options).min(useful) - 1)
 }
 
-/// The number of threads that are to share parts of one loop. Short loops are shared with threads that are awake.
+/// The number of threads, including the caller, that share the parts of one loop. A short loop is shared only with workers that
+/// are awake.
 #[inline]
 pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
     if cost::is_short(time) || options.threads.is_some_and(|limit| limit <= 1) {
@@ -68,12 +69,12 @@ pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize 
     }
 }
 
-/// Runs `work` on this thread and concurrently on up to `threads` - 1 others, as far as they are free. While this thread only waits
-/// for the others, it calls `meanwhile` from time to time.
+/// Runs `work` on this thread and concurrently on up to `threads` - 1 workers, as far as these are free. While this thread only
+/// waits for the workers, it calls `meanwhile` at intervals.
 ///
-/// Errors: the process was forked by `work`, after other threads had begun.
+/// Errors: `work` forked the process while a worker was running it, and this is the child.
 pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
-    // In a forked child no thread is looking, whatever the parent's had noted.
+    // A forked child has no workers, whatever the copied counters contain.
     if !WORKERS.are_ours() {
         work();
         return Ok(());
@@ -82,14 +83,14 @@ pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn
         let posted = WORKERS.post(job, threads - 1);
         work();
         drop(posted);
-        // A fork is reported at the end.
+        // `lend` reports a fork as well.
         let _ = meanwhile.map(|meanwhile| job.wait(PATIENCE, meanwhile));
     });
     done.map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }
 
-/// The maximum number of threads that the caller allows: by option, by the rayon pool that it is called in, or the number of
-/// processors.
+/// The maximum number of threads of an evaluation: that of the options, else the size of the rayon pool that the caller is a
+/// thread of, else the default of the process.
 fn limit(options: &Options) -> usize {
     let given = options
         .threads
@@ -97,12 +98,13 @@ fn limit(options: &Options) -> usize {
     given.unwrap_or_else(default_threads).clamp(1, MOST)
 }
 
-/// The environment variables that set the number of threads, the first one that is set to a number.
+/// The environment variables that set the number of threads. The first one that is set to a positive number counts.
 const VARIABLES: [&str; 3] = ["BROADLOOM_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
 
-/// The number of threads of an evaluation without another limit: that of an environment variable, or the number of processors.
+/// The number of threads of an evaluation without another limit: the value of an environment variable, or the number of
+/// processors.
 pub fn default_threads() -> usize {
-    // PERF: a system call takes longer than a short evaluation.
+    // PERF: the number is cached, since a system call takes longer than a short evaluation.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let known = KNOWN.load(Ordering::Relaxed);
     if known > 0 {
@@ -114,35 +116,36 @@ pub fn default_threads() -> usize {
     threads
 }
 
-/// The number of threads that a variable's value says. OpenMP has a list with a number for each level of nesting.
+/// Parses the value of an environment variable. OpenMP permits a list with a number for each level of nested parallelism; the
+/// first one counts.
 fn threads_of(value: &str) -> Option<usize> {
     let first = value.split(',').next()?;
     first.trim().parse().ok().filter(|&threads| threads > 0)
 }
 
-/// The threads of the process with the queue of jobs that they share.
+/// The workers of the process, and their queue of jobs.
 struct Workers {
-    /// The process that the threads belong to; 0 before the first is started.
+    /// The id of the process that the workers belong to; 0 before the first use.
     process: AtomicU32,
-    /// The number of threads.
+    /// The number of workers that were started.
     started: AtomicUsize,
-    /// The time of the last refusal. The lock is held while threads are started.
+    /// The time at which the system last refused a thread. The mutex is held while threads are started.
     refused: Mutex<Option<Instant>>,
     queue: Mutex<Queue>,
-    /// The number of threads that the queue's jobs can still take; read without the lock.
+    /// The number of further threads that the queued jobs can use; read without the queue's mutex.
     wanted: AtomicUsize,
     wake: Condvar,
-    /// How many threads are looking for a job.
+    /// The number of workers that are awake and looking for a job.
     looking: AtomicUsize,
     series: Series,
 }
 
-/// Short runs of one thread that no one was awake for, each of which began while a thread that had shared the one before would
-/// have been looking.
+/// A series of short runs of one calling thread, for which no worker was awake. Each run began so soon after the previous one
+/// that a worker, had it shared that one, would still have been awake.
 struct Series {
-    /// Whose they are, as the address of something that each thread has.
+    /// The calling thread, as the address of its [`HERE`].
     of: AtomicUsize,
-    /// When the last one began, in nanoseconds, and how long all took by estimate.
+    /// The time at which the last run began, and the estimated time of all runs together, in nanoseconds.
     last: AtomicU64,
     taken: AtomicU64,
 }
@@ -153,13 +156,13 @@ struct Queue {
     asleep: usize,
 }
 
-/// A job that can take some more threads.
+/// A job in the queue, and the number of further threads that it can use.
 struct Posted {
     job: Arc<SharedJob>,
     seats: usize,
 }
 
-/// A guard for a job in the queue, which is removed when the caller is done.
+/// A guard that removes a job from the queue when it is dropped.
 struct InQueue<'w> {
     workers: &'w Workers,
     job: &'w Arc<SharedJob>,
@@ -179,14 +182,15 @@ impl Workers {
         }
     }
 
-    /// Whether the threads belong to this process: in a forked child there are none, and a lock may be held forever.
+    /// Whether the workers belong to this process. A forked child has none, and a mutex that was held at the fork stays locked
+    /// there.
     fn are_ours(&self) -> bool {
         let process = std::process::id();
         let first = self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
         first.map_or_else(|owner| owner == process, |_| true)
     }
 
-    /// Starts threads until there are this many, if the system permits; returns how many of the wanted ones there are.
+    /// Starts workers until there are as many as wanted, if the system permits. Returns the number available, at most `wanted`.
     fn ensure(&'static self, wanted: usize) -> usize {
         if !self.are_ours() {
             return 0;
@@ -197,8 +201,8 @@ impl Workers {
         self.started.load(Ordering::Relaxed).min(wanted)
     }
 
-    /// How many threads, `wanted` at most, are awake for a run of so many nanoseconds. Where there is none, and short runs follow
-    /// each other closely, one is woken for those to come.
+    /// The number of workers that are awake, at most `wanted`, for a run of this many nanoseconds. If there is none, and short
+    /// runs come in close succession, wakes one for the runs to come.
     fn awake(&'static self, wanted: usize, time: u64) -> usize {
         let looking = self.looking.load(Ordering::Relaxed);
         if looking == 0 && self.series.is_worth_waking(time) && self.ensure(1) == 1 {
@@ -224,16 +228,16 @@ impl Workers {
         }
     }
 
-    /// The main loop of each thread.
+    /// The main loop of a worker.
     fn serve(&self) {
         loop {
             let job = self.next();
-            // A panic that an evaluation's closure lets through ends neither the thread nor the process.
+            // A panic in a job ends neither the worker nor the process.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
         }
     }
 
-    /// Waits for the next job that can take another thread.
+    /// Waits for a job that can use another thread.
     fn next(&self) -> Arc<SharedJob> {
         let mut since = Instant::now();
         loop {
@@ -243,7 +247,7 @@ impl Workers {
                 self.changed(queue);
                 return job;
             }
-            // Another thread may have taken it.
+            // Another worker may have taken the job.
             if since.elapsed() >= AWAKE {
                 queue.asleep += 1;
                 queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -253,7 +257,7 @@ impl Workers {
         }
     }
 
-    /// Looks for a job until there is one, or the time is over.
+    /// Polls for a job until there is one, or [`AWAKE`] has passed since this time.
     fn look(&self, since: Instant) {
         self.looking.fetch_add(1, Ordering::Relaxed);
         'looking: while since.elapsed() < AWAKE {
@@ -265,11 +269,12 @@ impl Workers {
             }
             thread::yield_now();
         }
-        // Before it looks into the queue once more: a job posted by a thread that counts this one is seen then.
+        // The counter is decremented before the worker checks the queue once more. A thread that posts a job may still count this
+        // worker, and therefore wake no other; the check then finds its job.
         self.looking.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Offers a job to so many threads, as long as the guard lives.
+    /// Offers a job to this many workers, until the guard is dropped.
     fn post<'w>(&'w self, job: &'w Arc<SharedJob>, seats: usize) -> InQueue<'w> {
         let mut queue = self.lock();
         queue.jobs.push_back(Posted { job: job.clone(), seats });
@@ -277,11 +282,11 @@ impl Workers {
         InQueue { workers: self, job }
     }
 
-    /// Wakes some of the sleeping threads, if there is work for them.
+    /// Updates the number of wanted threads, and wakes sleeping workers if those that are awake are too few.
     fn changed(&self, queue: MutexGuard<'_, Queue>) {
         let wanted = queue.seats();
         self.wanted.store(wanted, Ordering::Relaxed);
-        // Those who are looking see it.
+        // Workers that are awake see the new number themselves.
         let looking = self.looking.load(Ordering::Acquire);
         let woken = wanted.saturating_sub(looking).min(queue.asleep).min(WAKES);
         drop(queue);
@@ -294,14 +299,15 @@ impl Workers {
 }
 
 impl Series {
-    /// Adds a run of so many nanoseconds that begins now; whether the next ones are worth waking a thread for.
+    /// Adds a run of this many nanoseconds that begins now. Returns whether a worker is worth waking for the following runs.
     fn is_worth_waking(&self, time: u64) -> bool {
         static BEGINNING: OnceLock<Instant> = OnceLock::new();
         let now = BEGINNING.get_or_init(Instant::now).elapsed().as_nanos() as u64;
         let pause = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
-        // Between the beginnings of two runs; estimates are too short rather than too long.
+        // The pause is measured from the beginning of the previous run. That run may take up to three times its estimate, since
+        // estimates tend to be too short.
         let is_close = pause < 3 * time + AWAKE.as_nanos() as u64;
-        // Runs of several threads at once leave no processor for another thread.
+        // If several threads evaluate short runs at once, there is no free processor for a woken worker.
         let here = HERE.with(|here| &raw const *here as usize);
         let is_own = self.of.swap(here, Ordering::Relaxed) == here;
         let before = if is_close && is_own { self.taken.load(Ordering::Relaxed) } else { 0 };
@@ -317,7 +323,7 @@ impl Queue {
         self.jobs.iter().map(|posted| posted.seats).sum()
     }
 
-    /// Takes a seat of the job that has waited longest.
+    /// Takes a seat of the oldest job, and removes the job with its last seat.
     fn take(&mut self) -> Option<Arc<SharedJob>> {
         let first = self.jobs.front_mut()?;
         first.seats -= 1;
@@ -330,7 +336,7 @@ impl Queue {
 
 impl Drop for InQueue<'_> {
     fn drop(&mut self) {
-        // In a child that was forked in the meantime the lock may be held forever, and no thread serves the queue.
+        // In a child that was forked in the meantime the mutex may stay locked forever, and no worker serves the queue.
         if self.workers.are_ours() {
             let mut queue = self.workers.lock();
             queue.jobs.retain(|posted| !Arc::ptr_eq(&posted.job, self.job));
@@ -353,7 +359,7 @@ mod tests {
         Series { of: AtomicUsize::new(0), last: AtomicU64::new(0), taken: AtomicU64::new(0) }
     }
 
-    /// Whether each of so many runs of 10 µs, one right after the other, is worth waking a thread for.
+    /// For each of `count` runs of 10 µs in immediate succession, whether a worker is worth waking.
     fn runs(series: &Series, count: usize, before_each: impl Fn()) -> Vec<bool> {
         let run = |_| {
             before_each();
@@ -362,7 +368,8 @@ mod tests {
         (0..count).map(run).collect()
     }
 
-    /// The clock is not stopped between two runs, so that a busy machine may begin a series again: one of many attempts is undisturbed.
+    /// The clock runs between two runs, so that a busy machine may interrupt a series. The test passes if one of many attempts is
+    /// not interrupted.
     #[test]
     fn a_series_of_short_runs_wakes_a_thread_once_it_pays() {
         let count = (WORTH_WAKING / 10_000) as usize;

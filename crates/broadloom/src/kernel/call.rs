@@ -1,7 +1,7 @@
 //! A kernel bound to layouts, to be run on memory.
 //!
-//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first store; a run
-//! plans nothing, and a short one allocates nothing.
+//! A [`Call`] runs on memory that has the layouts to which its kernel was bound. All memory is checked before the first store. A
+//! run plans nothing, and a short run allocates nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::kernel::specialisation::{Specialisation, count};
 
 /// A kernel for inputs of known shapes and strides: the result of [`Kernel::bind`], to be run many times.
 ///
-/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. A run costs some tens of
-/// nanoseconds more than its work.
+/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. The overhead of a run is some tens of
+/// nanoseconds.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -45,11 +45,11 @@ pub struct Call {
 }
 
 impl Kernel {
-    /// Binds the extents, with row-major inputs and outputs, so that [`Call::run`] only needs memory.
+    /// Binds the symbols to these extents, for row-major inputs and outputs. [`Call::run`] then only needs memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for one that is missing, or given twice
-    /// with two extents.
+    /// [`ErrorKind::Name`] for a symbol that the kernel does not have; [`ErrorKind::Shape`] for a symbol that is missing, or is
+    /// given with two different extents.
     pub fn bind(&self, extents: &[(&str, usize)]) -> Result<Call> {
         let mut binding = Binding::default();
         for (name, extent) in extents {
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(Call { kernel: self.clone(), bound: self.specialised(layouts)? })
     }
 
-    /// Binds the layouts of these inputs; their memory and values are not used.
+    /// Binds the kernel to the layouts of these inputs. Their memory and values are not used.
     ///
     /// # Errors
     /// The errors of [`Kernel::run`] for the inputs.
@@ -88,17 +88,18 @@ impl Kernel {
 }
 
 impl Call {
-    /// Runs the kernel, with one operand per input and output, each with the dtype and layout that it is bound to.
+    /// Runs the kernel, with one operand per input and output, each with the dtype and layout to which the kernel is bound.
     ///
     /// # Errors
     /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match,
-    /// before anything is written; and those of [`Array::eval`](crate::Array::eval), after which the outputs are unspecified.
+    /// before anything is written; and the errors of [`Array::eval`](crate::Array::eval), after which the outputs are
+    /// unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
         self.bound.run(&self.kernel.0.options, inputs, outputs, None)
     }
 
-    /// [`Call::run`] with a control: it can be cancelled, and reports its progress.
+    /// [`Call::run`] with a [`Control`], through which the run can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`Call::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
@@ -111,10 +112,10 @@ impl Call {
         self.bound.run(&self.kernel.0.options, inputs, outputs, Some(control))
     }
 
-    /// Computes these rows of the outputs (indices of their first axis), on this thread: for an application that divides the work
-    /// among its own threads. Inputs are given completely; outputs are the memory of these rows alone.
+    /// Computes these rows of the outputs (indices of their first axis) on this thread, for an application that divides the work
+    /// among threads of its own. The inputs are complete; the outputs are the memory of these rows only.
     ///
-    /// A number of rows that an earlier run had needs no planning.
+    /// A run with the same number of rows as an earlier one plans nothing.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -159,7 +160,7 @@ impl Call {
             wanted.check(i, given)?;
             let mut layout = wanted.layout.clone();
             let mut region = given.region;
-            // If `...` has no axes, the first axis is the next one.
+            // The first axis is that of the first dim, or of the next one if the first is `...` and represents no axes.
             let first = port.dims.iter().find(|dim| has_rest || **dim != Dim::Rest);
             if layout.shape.rank() == of.rank() && first == Some(&axis) {
                 let step = layout.strides[0];
@@ -168,11 +169,12 @@ impl Call {
                     false => layout.shape[0] - rows.end,
                 };
                 let left_out = layout.shape[0] - rows.len();
-                // The layout is the same for rows from any start, so that one plan serves them all.
+                // The start of the rows is a shift of the region, not of the layout, so that one plan serves all ranges of equal
+                // length.
                 region = region.skip(rows_before * step.unsigned_abs() * given.dtype.size());
                 let mut extents: SmallVec<[usize; 4]> = layout.shape[..].into();
                 extents[0] = rows.len();
-                // Without rows the offset is unspecified.
+                // If there are no rows, any offset is valid.
                 let offset = (layout.offset + left_out as isize * step.min(0)).max(0) as usize;
                 layout = Form { offset, shape: &extents, strides: Some(&layout.strides) }.layout()?;
             }
@@ -191,14 +193,14 @@ impl Call {
         part.run(&kernel.alone, &given, outputs, None)
     }
 
-    /// Compiles the machine code that the first runs would otherwise wait for, whatever it costs.
+    /// Compiles the kernel's machine code now, whatever it costs, so that no run has to wait for it.
     ///
-    /// Machine code is made for the kernel, not for the extents: other calls of the same kernel use it. Operands that are not
-    /// contiguous may need other code, which their first run compiles.
+    /// Machine code depends on the kernel and not on the extents, so that other calls of the same kernel use it. Operands that
+    /// are not contiguous may need other code, which their first run compiles.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the compiler fails. If machine code is not available, or not wanted
-    /// ([`Options::executor`](crate::Options::executor)), nothing is done.
+    /// [`ErrorKind::Internal`] if the compiler fails. If no compiler is available, or the option
+    /// [`executor`](crate::Options::executor) excludes machine code, nothing is done and there is no error.
     pub fn compile(&self) -> Result<()> {
         self.bound.plan().compile(&Engine::global().request(&self.kernel.0.options))
     }
@@ -237,8 +239,8 @@ impl Call {
         self.bound.layouts().map(|layout| &layout.shape[..])
     }
 
-    /// The executor that would run each of the kernel's loops now, in order. Under [`Executor::Auto`] it changes as a kernel is
-    /// run, since machine code has to pay for its compilation.
+    /// The executor that would run each of the kernel's loops now, in order. Under [`Executor::Auto`] it changes between runs: a
+    /// loop is compiled once its runs would have paid for the compilation.
     pub fn executors(&self) -> Vec<Executor> {
         self.bound.executors(&self.kernel.0.options)
     }

@@ -1,7 +1,7 @@
 //! Explains what a run of a kernel would do.
 //!
-//! An [`Explanation`] of a kernel runs nothing and binds nothing permanently: it reads the measurements of previous runs without
-//! changing them.
+//! Making an [`Explanation`] of a kernel runs nothing, and changes neither the kernel nor the measurements of previous runs,
+//! which it shows.
 
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
@@ -14,11 +14,11 @@ use crate::explain::Explanation;
 const EXTENT: usize = 1000;
 
 impl Kernel {
-    /// A description of the kernel's run, as text for people; its form may change in any version. Dynamic dimensions are taken as
-    /// 1000, and dynamic ranks as no axes; [`Call::explanation`] uses actual extents.
+    /// A description of a run of the kernel, as text for people; its form may change in any version. Dynamic dimensions are
+    /// assumed to be 1000, and a dynamic rank (`...`) to have no axes; [`Call::explanation`] uses the actual extents.
     ///
     /// # Errors
-    /// The errors of [`Kernel::bind`]: such extents may exceed the options' limits.
+    /// The errors of [`Kernel::bind`], since the assumed extents may exceed the options' limits.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -51,8 +51,8 @@ impl Kernel {
 }
 
 impl Call {
-    /// A description of a run, which can be shown as text or as a page; `code` adds the CLIF and the disassembly of each of its
-    /// loops.
+    /// A description of a run, which can be shown as text or as an HTML page. With `code` it includes the CLIF and the
+    /// disassembly of each loop.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory is refused.

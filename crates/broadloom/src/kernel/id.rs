@@ -2,7 +2,8 @@
 //!
 //! An id is a hash of the kernel's content, in which expressions are written as the text of their
 //! [`Structure`](broadloom_core::structure::Structure). Equal ids mean equal results for equal inputs, provided that a host
-//! function's name identifies one function. The target, the process and the order of building have no effect on it.
+//! function's name identifies one function. The target, the process, and the order in which expressions are built have no effect
+//! on the id.
 
 use std::fmt;
 
@@ -14,14 +15,14 @@ use crate::lower::Template;
 
 /// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
 ///
-/// It is the same on every machine and in every process of one version of broadloom, and does not depend on the memory that a
-/// kernel is run on: an application may store it, compare it, and use it as a cache key. It contains the name and the dtypes of a
-/// host function: two functions of the same name can't be distinguished by it.
+/// It is the same on every machine and in every process of one version of broadloom, and does not depend on the memory on which a
+/// kernel runs: an application may store it, compare it, and use it as a cache key. Of a host function, only the name and the
+/// dtypes are hashed, so that two functions of the same name and dtypes have the same id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId([u8; 32]);
 
 impl KernelId {
-    /// The hash.
+    /// The bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -1,7 +1,7 @@
-//! The memory that a kernel is run on.
+//! The memory on which a kernel runs.
 //!
-//! [`In`] and [`Out`] are slices, with or without shapes and strides, evaluated arrays, or memory at pointers. Apart from types
-//! nothing is checked here; a run checks everything before its first store.
+//! [`In`] and [`Out`] are slices, with or without shapes and strides, evaluated arrays, or memory at pointers. This module checks
+//! only types; a run checks everything else before its first store.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
@@ -13,8 +13,8 @@ use crate::storage::Element;
 
 /// An input of a run.
 ///
-/// From a slice: its elements in row-major order, with a shape that follows from the kernel's dims if at most one dimension is
-/// dynamic. [`In::shaped`] specifies the shape, [`In::view`] the strides as well.
+/// A slice converts to an input with its elements in row-major order. Its shape follows from the kernel's dims if at most one
+/// dimension is dynamic. [`In::shaped`] specifies the shape, and [`In::view`] the strides as well.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -39,17 +39,18 @@ pub struct In<'a> {
     pub(super) form: Option<Form<'a>>,
 }
 
-/// A shape, and strides in elements unless the order is row-major.
+/// A shape with strides in elements; without strides, the order is row-major.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form<'a> {
-    /// The position of the element at index 0 … 0.
+    /// The offset of the element at index (0, …, 0), in elements.
     pub offset: usize,
     pub shape: &'a [usize],
     pub strides: Option<&'a [isize]>,
 }
 
 impl Form<'_> {
-    /// The form as a layout; strides that have no effect, of extents of 1 or without elements, are those of row-major order.
+    /// The form as a layout. Strides that have no effect (along axes of extent 1, and if there are no elements) are replaced by
+    /// those of row-major order, so that equivalent forms give equal layouts.
     ///
     /// Errors: `Shape` if the rank and the number of strides differ; `Limit` for a shape larger than the address space.
     pub fn layout(&self) -> Result<Layout> {
@@ -74,33 +75,33 @@ impl Form<'_> {
         Ok(layout)
     }
 
-    /// Whether the layout, which was made from a form, is this form's.
+    /// Whether the form has this layout, which was made from a form.
     pub fn is(&self, layout: &Layout) -> bool {
         let Layout { shape, strides, offset } = layout;
         if *self.shape != shape[..] {
             return false;
         }
-        // PERF: no layout is made if the strides are those of the binding.
+        // PERF: if the strides are equal as they are, no layout is made for the comparison.
         self.strides.is_some_and(|own| *own == strides[..]) && isize::try_from(self.offset) == Ok(*offset)
             || self.layout().is_ok_and(|own| own == *layout)
     }
 }
 
-/// The layout of a shape with strides, from an offset on, all in elements.
+/// The layout of a shape with these strides and this offset, both in elements.
 ///
-/// Errors: those of [`Form::layout`]; `Memory` for an offset beyond the address space.
+/// Errors: those of [`Form::layout`]; `Memory` for an offset that exceeds `isize::MAX`.
 pub(crate) fn layout_of(shape: &[usize], strides: &[isize], offset: usize) -> Result<Layout> {
     Form { offset, shape, strides: Some(strides) }.layout()
 }
 
-/// The error that a layout leaves its memory.
+/// The error for a layout that reaches outside of its memory.
 pub(super) fn outside() -> Error {
     Error::new(ErrorKind::Memory, "reaches outside of its memory")
 }
 
 /// An output of a run: the memory for its elements.
 ///
-/// From a slice: in row-major order. [`Out::shaped`] specifies the shape, [`Out::view`] the strides as well.
+/// A slice converts to an output in row-major order. [`Out::shaped`] specifies the shape, and [`Out::view`] the strides as well.
 #[derive(Debug)]
 pub struct Out<'a> {
     pub(super) dtype: DType,
@@ -111,11 +112,11 @@ pub struct Out<'a> {
 pub(super) enum Place<'a> {
     /// All of these bytes, in row-major order.
     Bytes(&'a mut [u8]),
-    /// The bytes that the form reaches.
+    /// The bytes at which the form has its elements.
     Formed(&'a mut [u8], Form<'a>),
     /// Memory that inputs may overlap.
     Raw(Box<ViewMut<'a>>),
-    /// Bools, written as bytes that are made valid bools.
+    /// Bools. They are written as bytes, which become 0 or 1.
     Bools(&'a mut [bool]),
 }
 
@@ -153,7 +154,7 @@ impl<'a> In<'a> {
         In { form: Some(Form { offset: 0, shape, strides: None }), ..In::from(data) }
     }
 
-    /// Elements of a slice: index 0 … 0 at `offset`, strides in elements, of any sign and 0.
+    /// Elements of a slice, with strides in elements, which may be negative or 0. The element at index (0, …, 0) is at `offset`.
     pub fn view<T: Elem>(data: &'a [T], offset: usize, shape: &'a [usize], strides: &'a [isize]) -> In<'a> {
         In { form: Some(Form { offset, shape, strides: Some(strides) }), ..In::from(data) }
     }
@@ -166,8 +167,8 @@ impl<'a> In<'a> {
         Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })
     }
 
-    /// Memory of any kind: index 0 … 0 is at `offset`, and offset and strides are in elements. The region may overlap an output
-    /// that is [`Out::raw`].
+    /// Memory of any kind, with offset and strides in elements. The element at index (0, …, 0) is at `offset`. The region may
+    /// overlap an output that is [`Out::raw`].
     pub fn raw(
         dtype: DType,
         region: Region<'a>,
@@ -233,8 +234,8 @@ impl<'a> Out<'a> {
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
     }
 
-    /// Elements of a slice: index 0 … 0 at `offset`, strides in elements, of any sign. No two indices may lead to one
-    /// element.
+    /// Elements of a slice, with strides in elements, which may be negative. The element at index (0, …, 0) is at `offset`. No
+    /// two indices may address the same element.
     pub fn view<T: Elem<Store = T>>(
         data: &'a mut [T],
         offset: usize,
@@ -245,8 +246,8 @@ impl<'a> Out<'a> {
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
     }
 
-    /// Memory of any kind, which may be that of inputs: if it has exactly the same elements in the same order, they are overwritten
-    /// in place; otherwise the results are computed into temporaries and copied.
+    /// Memory of any kind, which may overlap the inputs. If an input is exactly the same elements in the same order, they are
+    /// overwritten in place; otherwise the results are computed into temporaries and copied.
     pub fn raw(dtype: DType, view: ViewMut<'a>) -> Out<'a> {
         Out { dtype, place: Place::Raw(Box::new(view)) }
     }
@@ -258,13 +259,14 @@ impl<'a> Out<'a> {
 
     /// The memory as a view of this shape.
     ///
-    /// Errors: `Shape` for another shape; `Memory` for a layout that leaves its memory or reaches an element twice.
+    /// Errors: `Shape` for another shape; `Memory` for a layout that reaches outside of its memory, or addresses an element
+    /// twice.
     pub(super) fn view_of(place: Place<'a>, dtype: DType, shape: &Shape) -> Result<Box<ViewMut<'a>>> {
         match place {
             Place::Bytes(bytes) => view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new),
             Place::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
             Place::Raw(view) => Ok(view),
-            // They were converted to bytes before.
+            // Bools were converted to bytes before.
             Place::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
         }
     }

@@ -1,8 +1,8 @@
 //! Kernels: compiled once, run many times on different memory.
 //!
-//! A [`Kernel`] is built from expressions of inputs that have no values yet ([`Array::input`]), or of arrays that represent inputs,
-//! and runs on the caller's memory. It keeps no input alive, its results depend on expressions, options and memory alone, and
-//! everything is checked before the first store.
+//! A [`Kernel`] is built from expressions of inputs that have no values yet ([`Array::input`]), or of arrays that represent
+//! inputs, and runs on the caller's memory. It keeps no input alive, its results depend only on its expressions, its options and
+//! this memory, and all operands are checked before the first store.
 //!
 //! ```text
 //! Kernel ─▶ layouts of the inputs ─▶ Specialisation (cached) ─▶ Call ─▶ run on memory
@@ -36,10 +36,10 @@ pub use port::Port;
 
 use specialisation::{Specialisation, count, named};
 
-/// A compiled expression with named inputs, whose extents are numbers, or symbols bound by each run.
+/// A compiled expression with named inputs. The extents of inputs are numbers, or symbols whose values each run determines.
 ///
-/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It keeps no input alive; literals keep the
-/// values that they had. The options that it is built with are part of it.
+/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It keeps no input alive. The values of
+/// literals and the options are those with which it was built.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -56,7 +56,7 @@ use specialisation::{Specialisation, count, named};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Evaluated arrays may represent inputs as well: they are then memory of the same shape.
+/// Evaluated arrays may represent inputs as well. A run then takes other memory of the same shape in place of each.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -78,9 +78,9 @@ struct Inner {
     inputs: Box<[Port]>,
     outputs: Box<[Port]>,
     options: Options,
-    /// The options of a run on one thread.
+    /// The options with one thread, for [`Call::run_range`].
     alone: Options,
-    /// The only specialisation, if no dimension is dynamic.
+    /// The specialisation for contiguous inputs, if no dimension is dynamic.
     fixed: Option<Arc<Specialisation>>,
     /// The specialisations by layouts of the inputs.
     specialisations: Cache<Box<[Layout]>, Arc<Specialisation>>,
@@ -91,13 +91,13 @@ struct Inner {
 const SPECIALISATIONS: usize = 64;
 
 impl Kernel {
-    /// A kernel of expressions of these inputs, each of which is an [`Array::input`] or an evaluated array; the expressions may use
-    /// no others.
+    /// Builds a kernel from expressions of these inputs. Each input is an [`Array::input`] or an evaluated array; the expressions
+    /// may use no other inputs or arrays in memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] for an input that is not evaluated, an array that is not among the inputs, or two that are
-    /// the same memory; [`ErrorKind::Name`] for two inputs of one name, or one that is not declared;
-    /// [`ErrorKind::Limit`] for expressions beyond the options' limits.
+    /// [`ErrorKind::Memory`] for an input that is not evaluated, for an array in the expressions that is not among the inputs,
+    /// and for two inputs that are the same memory; [`ErrorKind::Name`] for two inputs of one name, and for a named input in the
+    /// expressions that is not among the inputs; [`ErrorKind::Limit`] for expressions beyond the options' limits.
     pub fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], options: &Options) -> Result<Kernel> {
         let names: Vec<String> = (0..roots.len()).map(|i| format!("out{i}")).collect();
         let outputs: Vec<(&str, &Array<'_>)> =
@@ -134,7 +134,8 @@ impl Kernel {
             options: options.clone(),
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
-            // A specialisation's weight is that of its key: the inputs' layouts, whose rank may be dynamic.
+            // The weight of a specialisation is that of its key, the layouts of the inputs. The rank of an input may be dynamic,
+            // and therefore large.
             specialisations: Cache::new(
                 SPECIALISATIONS,
                 SPECIALISATIONS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
@@ -159,7 +160,7 @@ impl Kernel {
         &self.0.outputs
     }
 
-    /// The options that it was built with.
+    /// The options with which the kernel was built.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
@@ -182,15 +183,15 @@ impl Kernel {
         *self.0.id.get_or_init(|| self.0.identify())
     }
 
-    /// Runs the kernel, with one operand per input and output, each of the dtype that it was built for. Symbols take their extents
-    /// from the inputs, which must agree; the shapes of the outputs follow from these.
+    /// Runs the kernel, with one operand per input and output, each of the dtype for which it was built. The extents of symbols
+    /// follow from the inputs, which must agree, and the shapes of the outputs follow from the extents.
     ///
     /// # Errors
     /// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Memory`] for operands that don't match,
-    /// before anything is written; and those of [`Array::eval`], after which the outputs are unspecified.
+    /// before anything is written; and the errors of [`Array::eval`], after which the outputs are unspecified.
     #[inline]
     pub fn run<'o>(&self, inputs: &[In<'_>], outputs: impl IntoIterator<Item = Out<'o>>) -> Result<()> {
-        // PERF: without dynamic dimensions there are no symbols to resolve.
+        // PERF: a kernel without dynamic dimensions has no symbols to resolve.
         if let Some(fixed) = &self.0.fixed
             && inputs.iter().all(|input| input.form.is_none())
         {
@@ -199,7 +200,7 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, None)
     }
 
-    /// [`Kernel::run`] with a control: it can be cancelled, and reports its progress.
+    /// [`Kernel::run`] with a [`Control`], through which the run can be cancelled and reports its progress.
     ///
     /// # Errors
     /// The errors of [`Kernel::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
@@ -212,8 +213,8 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, Some(control))
     }
 
-    /// The executor that would run each of the kernel's loops now, if its extents are fixed; empty if they are dynamic, until the
-    /// kernel is bound ([`Call::executors`]).
+    /// The executor that would run each of the kernel's loops now, in order. Empty if the kernel has dynamic dimensions;
+    /// [`Call::executors`] is for a bound kernel.
     pub fn executors(&self) -> Vec<Executor> {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.executors(&self.0.options))
     }
@@ -261,7 +262,7 @@ impl Kernel {
         Ok(made)
     }
 
-    /// The layouts of inputs, with the extents of their symbols.
+    /// The layouts of these inputs. Determines the extents of symbols, which give slices their shapes.
     ///
     /// Errors: those of [`Kernel::run`].
     fn layouts(&self, inputs: &[In<'_>]) -> Result<Vec<Layout>> {
@@ -295,7 +296,8 @@ impl Kernel {
                 None => None,
             });
         }
-        // Slices determine the symbols that have no extent yet: each round at least one, until none can be determined.
+        // The number of elements of a slice determines a symbol if it is the only one of the slice without an extent. This is
+        // repeated as long as it determines another symbol.
         let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
         loop {
             let before = open.len();
@@ -328,8 +330,8 @@ impl Inner {
         Specialisation::new(&self.template, &self.inputs, &self.options, layouts)
     }
 
-    /// The first dim of all outputs, which have this rank, if element-wise loops can be divided along it; and whether it is `...`,
-    /// which may be no axes.
+    /// The dim of the first axis that all outputs have in common, if the kernel is element-wise, so that its loops can be divided
+    /// along this axis. Also returns whether `...` has at least one axis in outputs of this rank.
     fn common_axis(&self, rank: usize) -> Option<(Dim, bool)> {
         let first = self.outputs.first()?;
         let same = self.outputs.iter().all(|output| output.dims == first.dims);

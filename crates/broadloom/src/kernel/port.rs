@@ -1,4 +1,4 @@
-//! The inputs and outputs of a kernel, as its caller sees them.
+//! The declarations of a kernel's inputs and outputs.
 
 use broadloom_core::{DType, Dims};
 
@@ -8,8 +8,8 @@ use broadloom_core::{DType, Dims};
 pub struct Port {
     /// The name; by default `in0`, `in1` … and `out0`, `out1` ….
     pub name: String,
-    /// The dtype of its elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// Its extents.
+    /// The extents, which may be symbols.
     pub dims: Dims,
 }

@@ -1,6 +1,6 @@
-//! The specialisation of a kernel for given layouts: its plan, and the requirements on memory.
+//! The specialisation of a kernel for given layouts of its inputs: an execution plan, and the requirements on operands.
 //!
-//! All memory is checked before the first store; a run plans nothing, and a short one allocates nothing.
+//! All memory is checked before the first store. A run plans nothing, and a short run allocates nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::kernel::memory::{In, Out, Place, outside};
 use crate::kernel::port::Port;
 use crate::lower::Template;
 
-/// A kernel with a plan for certain layouts.
+/// A kernel with the execution plan for certain layouts of its inputs.
 pub(super) struct Specialisation {
     plan: Arc<ExecutionPlan>,
     pub inputs: Box<[Input]>,
@@ -39,9 +39,9 @@ struct Required {
     bytes: usize,
 }
 
-/// The operands of a plan with a single stage.
+/// The operands of a plan with a single stage, which short runs pass to the stage directly.
 struct Direct {
-    /// For each input of the stage, the caller's input; `None` for a generated one.
+    /// For each input of the stage, the index of the caller's input; `None` for a generated input.
     inputs: SmallVec<[Option<usize>; 4]>,
     params: Params,
 }
@@ -66,7 +66,7 @@ impl Direct {
 }
 
 impl Specialisation {
-    /// The plan for inputs of these layouts.
+    /// Plans the kernel for inputs of these layouts.
     pub fn new(
         template: &Template,
         ports: &[Port],
@@ -125,7 +125,7 @@ impl Specialisation {
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
             wanted.check(i, given)?;
         }
-        // PERF: for the usual outputs only the slices are kept.
+        // PERF: outputs are usually slices, for which only these are kept.
         let mut outputs = outputs.into_iter();
         let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
         for out in &mut outputs {
@@ -161,7 +161,7 @@ impl Specialisation {
         self.run_plan(options, &mut operands, Vec::new(), control)
     }
 
-    /// Runs the plan over memory of any kind.
+    /// Runs the plan on memory of any kind.
     fn run_plan(
         &self,
         options: &Options,
@@ -173,7 +173,7 @@ impl Specialisation {
         Engine::global().run(&self.plan, operands, layouts, &self.literals, options, watch.as_ref())
     }
 
-    /// The watch of a run; `None` if the run ends before it could be stopped.
+    /// The control of a run; `None` if the run is too short to be worth watching.
     ///
     /// Errors: the run was already cancelled.
     fn watched<'c, 'w>(
@@ -185,7 +185,7 @@ impl Specialisation {
         if is_long { Ok(Some(control)) } else { control.check().map(|()| None) }
     }
 
-    /// Runs with outputs that are not all slices of bytes; the inputs have been checked.
+    /// Runs with outputs of which some are not slices of bytes. The inputs have been checked.
     #[inline(never)]
     fn run_over_others<'o>(
         &self,
@@ -235,7 +235,7 @@ impl Specialisation {
         self.run_plan(options, &mut operands, layouts, control)
     }
 
-    /// Runs with outputs of bools as outputs of bytes.
+    /// Runs with outputs of bools, written as outputs of bytes.
     #[cold]
     fn run_over_bools(
         &self,
@@ -320,7 +320,7 @@ impl Input {
             None => shape.elements() == 0,
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
-            // The layout is within the address range, but may still reach a gap.
+            // The layout is within the region's address range, but may have elements in a gap of the region.
             (true, true) if given.region.has_gaps() => {
                 let in_bytes = |&stride: &isize| stride * size as isize;
                 let strides: SmallVec<[isize; 6]> = strides.iter().map(in_bytes).collect();
@@ -335,7 +335,7 @@ impl Input {
     }
 }
 
-/// An error of an operand, prefixed with the operand.
+/// The error, with the operand it concerns in front of the message.
 pub(super) fn named(what: &str, e: Error) -> Error {
     let error = Error::new(e.kind(), format!("kernel: {what} {}", e.message()));
     match e.help() {

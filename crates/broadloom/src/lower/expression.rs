@@ -1,4 +1,5 @@
-//! The input of planning: a structure with the arrays and literals that its numbers refer to, within the size limits.
+//! The input of planning: a [`Structure`] with the literals and host functions to which its slot numbers refer. Also the limits
+//! on the size of an expression.
 
 use broadloom_core::graph::{Graph, Semantics};
 use broadloom_core::node::NodeId;
@@ -17,7 +18,8 @@ pub(crate) struct SizeLimits {
 
 impl SizeLimits {
     pub fn check_depth_and_rank(self, structure: Structure<'_>) -> Result<()> {
-        // The depth is at most the number of nodes, and the rank at most MAX_RANK: they are measured only if the limits are lower.
+        // The depth is at most the number of nodes, and the rank at most `MAX_RANK`. They are measured only if a limit is lower
+        // than that.
         if structure.nodes.len() > self.depth || self.rank < MAX_RANK {
             let (depth, rank) = structure.depth_and_rank();
             exceeds("depth", depth, self.depth, "max_depth")?;
@@ -35,18 +37,18 @@ pub(super) fn exceeds(what: &str, value: usize, limit: usize, option: &str) -> R
     Err(Error::new(ErrorKind::Limit, why).with_help(format!("the option {option} sets the limit")))
 }
 
-/// The input of planning: a structure, with the literals and functions that its numbers refer to.
+/// The input of planning: a [`Structure`], with the literals and host functions to which its slot numbers refer.
 #[derive(Clone, Copy)]
 pub(crate) struct Expression<'x> {
     pub structure: Structure<'x>,
     /// The value of each literal slot.
     pub literals: &'x [Scalar],
-    /// The host functions that it calls.
+    /// The host functions that the expression calls.
     pub functions: &'x [HostFunction],
 }
 
 impl Expression<'_> {
-    /// The graph, with inputs and literals numbered as in the structure; and its roots.
+    /// The graph, with slots of inputs and literals numbered as in the structure; and the graph's roots.
     ///
     /// Errors: those of [`Structure::graph`].
     pub(crate) fn graph(self, semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {

@@ -1,4 +1,4 @@
-//! Finds the leaves of expressions: the memory that they read, and the kernel inputs.
+//! Finds the leaves of expressions: arrays in memory, kernel inputs, generated numbers and literals.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::lower::memo::Memo;
 
 /// Visits the leaves of the roots from left to right. Each node is visited once, and the walk does not recurse.
 pub(crate) fn visit_leaves<'e, 'a>(roots: &[&'e Array<'a>], visit: &mut dyn FnMut(&'e Leaf<'a>)) {
-    // Only nodes with several references can be reached twice.
+    // Only a node with several references, or one of several roots, can be reached twice.
     let mut visited: Memo<usize, ()> = Memo::new();
     let mut pending: SmallVec<[&Array<'_>; 16]> = roots.iter().rev().copied().collect();
     while let Some(array) = pending.pop() {

@@ -1,4 +1,5 @@
-//! A map for the few keys of one expression: a list that is searched while it is short, and a table when it is longer.
+//! A map for the usually few keys of one expression. The first 16 keys are in a list, which is searched linearly and needs no
+//! allocation; further keys are in a hash table.
 
 use std::hash::Hash;
 

@@ -19,22 +19,23 @@ pub(crate) struct Template {
     structure: OwnedStructure,
     literals: Box<[Scalar]>,
     functions: Box<[HostFunction]>,
-    /// For each input, whether its layout is free: the structure then has no view of it.
+    /// For each input, whether its layout is free, that is, whether the expressions use the input without views of its memory.
     free: Box<[bool]>,
     is_elementwise: bool,
 }
 
 impl Template {
-    /// Walks the roots' expressions.
+    /// Lowers the expressions of the roots over these inputs.
     ///
-    /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, or an input that
-    /// is given twice, or is neither a placeholder nor evaluated; `Name` for two inputs of one name.
+    /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, and for an
+    /// input that is given twice, or is neither an [`Array::input`] nor evaluated; `Name` for two inputs of one name, and for a
+    /// named input that is not among the inputs.
     pub(crate) fn new(roots: &[&Array<'_>], inputs: &[&Array<'_>], limits: SizeLimits) -> Result<Template> {
         let mut walker = Walker::new(Some(Declared::new(inputs)?));
         walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
-        // The index of an element is not an element of an input.
+        // Generated numbers are excluded: they depend on the index of an element, which changes if a loop is divided.
         let is_index = |entry: &Entry<'_>| matches!(entry, NodeKind::Leaf(KeyLeaf::Index { .. }));
         let is_elementwise = walker.nodes.iter().all(|entry| entry.is_element_wise() && !is_index(entry));
         Ok(Template {
@@ -46,8 +47,8 @@ impl Template {
         })
     }
 
-    /// The nodes over inputs of these layouts, for [`Template::expression`]. The layouts of inputs that are not
-    /// [`Template::is_free`] are ignored.
+    /// The nodes of the structure with these layouts of the inputs, to be passed to [`Template::expression`]. The layouts of
+    /// inputs that are not [`Template::is_free`] are ignored.
     ///
     /// Errors: a rank above the limit.
     pub(crate) fn bind<'l>(&'l self, layouts: &'l [Layout], limits: SizeLimits) -> Result<Vec<Entry<'l>>> {
@@ -68,7 +69,7 @@ impl Template {
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The structure, with empty layouts.
+    /// The structure, whose dynamic inputs have no layouts.
     pub(crate) fn structure(&self) -> Structure<'_> {
         self.structure.borrow()
     }
@@ -82,7 +83,8 @@ impl Template {
         self.free[input]
     }
 
-    /// Whether element `i` of a result depends only on elements `i` of the inputs: there are no views.
+    /// Whether element `i` of a result depends only on elements `i` of the inputs, so that loops can be divided: there are no
+    /// views, reductions, scans or generated numbers.
     pub(crate) fn is_elementwise(&self) -> bool {
         self.is_elementwise
     }

@@ -1,4 +1,4 @@
-//! The walk over handles, operands first.
+//! Walks the handles of expressions, operands first, and lists their nodes as entries of a structure.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub(crate) struct Lowered<'e, 'a> {
 impl<'e, 'a> Lowered<'e, 'a> {
     /// Walks the expressions of the roots.
     ///
-    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without a dtype to hold
-    /// it; an input of kernels, which has no values.
+    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal whose default dtype
+    /// can't represent its value; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<Lowered<'e, 'a>> {
         let mut walker = Walker::new(None);
         walker.walk(roots, limits)?;
@@ -41,13 +41,13 @@ impl<'e, 'a> Lowered<'e, 'a> {
         })
     }
 
-    /// The input of planning.
+    /// The expression, as the input of planning.
     pub(crate) fn expression(&self) -> Expression<'_> {
         let structure = Structure { nodes: &self.nodes, roots: &self.roots };
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The memory of each input slot: only its storage is used, since layouts are in the structure.
+    /// The memory of each input slot. Only the storage is used, since the structure has the layouts.
     pub(crate) fn slots(&self) -> &[&'e Data<'a>] {
         &self.slots
     }
@@ -63,23 +63,23 @@ impl<'e, 'a> Lowered<'e, 'a> {
     }
 }
 
-/// A walk from roots down, operands first.
+/// The state of a walk over expressions, operands first.
 pub(super) struct Walker<'e, 'a> {
     pub nodes: SmallVec<[Entry<'e>; 16]>,
     pub leaves: Leaves<'e, 'a>,
     pub functions: Functions,
-    /// Whether there may be integer divisions.
+    /// Whether an op that may divide integers has been found.
     divides: bool,
-    /// Nodes with several references.
+    /// The ids of nodes with several references, by address.
     ids: Memo<usize, NodeId>,
-    /// The nodes to be walked, and whether their operands have been.
+    /// The stack of nodes to be visited, each with whether its operands have been visited.
     pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
-    /// Operands whose reader has not been entered yet; at the end, the roots.
+    /// A stack of the nodes whose user has not been listed yet; at the end, the roots.
     pub done: SmallVec<[NodeId; 16]>,
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
-    /// A walker before its first node; the expressions are those of a kernel if its inputs are given.
+    /// A walker before its first node. `declared` has the inputs of a kernel, if the expressions are those of a kernel.
     pub fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
         Walker {
             nodes: SmallVec::new(),
@@ -92,7 +92,7 @@ impl<'e, 'a> Walker<'e, 'a> {
         }
     }
 
-    /// Walks the roots' expressions.
+    /// Walks the expressions of the roots.
     pub fn walk(&mut self, roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<()> {
         let max_nodes = limits.nodes.min(MAX_NODES);
         for root in roots {
@@ -104,8 +104,8 @@ impl<'e, 'a> Walker<'e, 'a> {
         limits.check_depth_and_rank(Structure { nodes: &self.nodes, roots: &self.done })
     }
 
-    /// Marks that there are no integer divisions: literals then need not be distinguished by their reciprocals, so that expressions
-    /// with different ones share a plan and its code.
+    /// Merges the classes of literals that differ only in the length of their reciprocals, which matters only to integer
+    /// divisions. Called if there are none, so that expressions with such literals share a plan and its code.
     fn leaves_reciprocals_aside(&mut self) {
         for entry in &mut self.nodes {
             if let NodeKind::Leaf(KeyLeaf::Literal { class: class @ Class::ShortReciprocal, .. }) = entry {
@@ -117,7 +117,7 @@ impl<'e, 'a> Walker<'e, 'a> {
     fn root(&mut self, root: &'e Array<'a>, of_several: bool, max_nodes: usize) -> Result<()> {
         self.pending.push((root, false));
         while let Some((array, operands_done)) = self.pending.pop() {
-            // A node with a single reference is not met again, unless it is a root given twice.
+            // A node with a single reference is reached only once, unless it is given as a root twice.
             let shared = Arc::strong_count(&array.0) > 1 || of_several && self.pending.is_empty();
             let address = Arc::as_ptr(&array.0) as usize;
             if !operands_done {
@@ -149,7 +149,7 @@ impl<'e, 'a> Walker<'e, 'a> {
         Ok(())
     }
 
-    /// The entry of a node whose operands are the last ones of `done`, which are removed.
+    /// The entry of a node. Its operands are the last nodes of the stack `done`, and are removed from it.
     fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
         let kind = &array.0.kind;
         if let NodeKind::Apply { op, .. } = kind {
@@ -186,13 +186,13 @@ impl Functions {
     }
 }
 
-/// The leaves found so far, numbered.
+/// The leaves found so far, with their slot numbers.
 pub(super) struct Leaves<'e, 'a> {
     slots: SmallVec<[&'e Data<'a>; 8]>,
     pub literals: SmallVec<[Scalar; 8]>,
     slot_of: Memo<Place, u32>,
     literal_of: Memo<Scalar, u32>,
-    /// A kernel's inputs, whose order numbers the slots.
+    /// The inputs of a kernel, if the expressions are those of a kernel; their order then gives the slot numbers.
     pub declared: Option<Declared<'e, 'a>>,
 }
 

@@ -12,8 +12,8 @@ impl<'a> Array<'a> {
     /// The maximum of the elements along axes, as defined by the function `maximum`: NaN propagates, and −0 is less than +0.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum of no elements;
-    /// [`ErrorKind::DType`] for bools, unless promotion is NumPy's.
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and if there are no elements along the
+    /// axes; [`ErrorKind::DType`] for bools, unless promotion is NumPy's.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -36,10 +36,10 @@ impl<'a> Array<'a> {
         extreme("min", Reduction::Min, self, &over.into())
     }
 
-    /// The index, an int64, of the first maximum along an axis, or in row-major order of all elements; −0 and +0 are equal. If
-    /// there are NaNs, it is the index of the first of them.
+    /// The index (int64) of the first maximum along an axis, or among all elements in row-major order. −0 and +0 are equal. If
+    /// there are NaNs, the result is the index of the first NaN.
     ///
-    /// Over several axes it is the index in row-major order of these axes.
+    /// Over several axes, the result is the index in row-major order of these axes.
     ///
     /// # Errors
     /// The errors of [`Array::max`].

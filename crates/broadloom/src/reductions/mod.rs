@@ -1,9 +1,10 @@
 //! Reductions of the elements along axes.
 //!
-//! A reduction is lazy, and fused: the elements of `(&a - &b).square().sum(())` are added as they are computed, and never stored.
-//! Sums and products are computed pairwise, in an order that depends on the number of elements alone: the bits are the same for
-//! every layout, executor and number of threads, and the error grows with the logarithm of that number (`docs/conformance.md`). A
-//! few reductions are nodes of their own; means, variances and norms are expressed by them and ordinary functions.
+//! A reduction is lazy and fused: the elements of `(&a - &b).square().sum(())` are added as they are computed, and never stored.
+//! Sums and products are computed pairwise, in an order that depends only on the number of elements: the bits are the same for
+//! every layout, executor and number of threads, and the error grows with the logarithm of the number of elements
+//! (`docs/conformance.md`). A few reductions are node kinds; means, variances and norms are composed of these and of element-wise
+//! functions.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -43,8 +44,8 @@ impl<'a> Array<'a> {
     /// [`Over::dtype`] elements are converted first. The sum of no elements is 0.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, [`ErrorKind::DType`] for bools, which
-    /// [`Promotion::NumPy`] converts to int64.
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice; [`ErrorKind::DType`] for bools, unless
+    /// promotion is [`Promotion::NumPy`], which converts them to int64.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -59,7 +60,7 @@ impl<'a> Array<'a> {
         self.accumulated("sum", Reduction::Sum, &over.into())
     }
 
-    /// The product of the elements along axes, with the dtypes of [`Array::sum`]. The product of no elements is 1.
+    /// The product of the elements along axes. The dtypes are those of [`Array::sum`]. The product of no elements is 1.
     ///
     /// # Errors
     /// The errors of [`Array::sum`].
@@ -83,7 +84,7 @@ impl<'a> Array<'a> {
         self.of_bools("all", Reduction::All, &over.into())
     }
 
-    /// The number of elements along axes that are not 0, as an int64. A NaN is not 0.
+    /// The number of elements along axes that are not 0, as an int64. NaNs are counted.
     ///
     /// # Errors
     /// The errors of [`Array::any`].
@@ -116,7 +117,7 @@ impl<'a> Array<'a> {
         expr::reduce(reduction, &bools, axes, over.keeps_dims())
     }
 
-    /// A sum or product, in the accumulator's dtype, rounded once.
+    /// A sum or product, computed in the accumulator's dtype and rounded once to the result's dtype.
     fn accumulated(&self, name: &str, reduction: Reduction, over: &Over) -> Result<Array<'a>> {
         let axes = over.resolve(name, self)?;
         let (x, result) = accumulated_from(name, self, over.result_dtype())?;
@@ -125,7 +126,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The elements in the dtype that their sums are computed in, and the dtype of the sums.
+/// The elements converted to the dtype in which their sum is computed, and the dtype of the result.
 fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let refused = |dtype, or: &str| {
@@ -143,13 +144,13 @@ fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Res
             Kind::Bool => return refused(dtype, BY_NUMPY),
         },
     };
-    // Elements are converted to the result's dtype before they are added, and then to a wider one, so that a float16 is rounded
-    // once.
+    // Elements are converted to the requested dtype first, and then to the accumulator's, which is wider for float16, so that
+    // sums of float16 are rounded once.
     let elements = if wanted.is_some() { expr::cast(x, result) } else { x };
     Ok((expr::cast(elements, accumulator(result)), result))
 }
 
-/// The dtype that sums of this dtype are computed in.
+/// The dtype in which sums with results of this dtype are computed.
 fn accumulator(dtype: DType) -> DType {
     match dtype.kind() {
         Kind::Float if dtype == DType::Float64 => DType::Float64,
@@ -159,8 +160,8 @@ fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// The elements of an array of floats in the dtype that its mean is computed in, and the dtype of the mean. Integers are an error,
-/// or become float64 as in NumPy.
+/// The elements of an array of floats, converted to the dtype in which its mean is computed, and the dtype of the mean. Integers
+/// are an error or, if promotion is NumPy's, become float64.
 fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let dtype = x.dtype();
@@ -174,7 +175,7 @@ fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
         .with_help(format!("write astype(x, float64), or {BY_NUMPY}")))
 }
 
-/// The sum of floats in their own dtype.
+/// The sum of floats, computed in their own dtype.
 fn sum<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     expr::reduce(Reduction::Sum, x, axes, keep_dims)
 }

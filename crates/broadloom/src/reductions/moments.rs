@@ -10,13 +10,14 @@ use crate::array::{Array, Leaf, Operand};
 use crate::expr;
 
 impl<'a> Array<'a> {
-    /// The arithmetic mean of floats along axes: their sum, divided once by their number. A float16 is rounded once, at the end.
+    /// The arithmetic mean of floats along axes: the sum divided by the number of elements. For float16 it is computed in float32
+    /// and rounded once.
     ///
     /// The mean of no elements is NaN.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice; [`ErrorKind::DType`] for integers, which
-    /// [`Promotion::NumPy`](crate::Promotion::NumPy) converts to float64.
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice; [`ErrorKind::DType`] for integers,
+    /// unless promotion is [`Promotion::NumPy`](crate::Promotion::NumPy), which converts them to float64.
     pub fn mean(&self, over: impl Into<Over>) -> Result<Array<'a>> {
         let over = over.into();
         over.without_dtype("mean")?;
@@ -25,13 +26,13 @@ impl<'a> Array<'a> {
         Ok(expr::cast(mean(&x, axes, over.keeps_dims())?, dtype))
     }
 
-    /// The variance of floats along axes: the sum of the squared differences from the mean, divided once by the number of elements
-    /// less `correction` (0 for a population, 1 for a sample). For float16 it is computed in float32.
+    /// The variance of floats along axes: the sum of the squared differences from the mean, divided by the number of elements
+    /// minus `correction` (0 for a population, 1 for a sample). For float16 it is computed in float32.
     ///
-    /// It is NaN if that divisor is not positive.
+    /// The result is NaN if the divisor is not positive.
     ///
     /// # Errors
-    /// The errors of [`Array::mean`]; [`ErrorKind::Literal`] for a correction that is NaN.
+    /// The errors of [`Array::mean`]; [`ErrorKind::Literal`] if `correction` is NaN.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -46,7 +47,8 @@ impl<'a> Array<'a> {
         Ok(expr::cast(variance, dtype))
     }
 
-    /// The standard deviation of floats along axes: the square root of [`Array::var`], without rounding in between.
+    /// The standard deviation of floats along axes: the square root of the variance ([`Array::var`]), which for float16 is not
+    /// rounded before the root.
     ///
     /// # Errors
     /// The errors of [`Array::var`].
@@ -56,13 +58,13 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The mean, in the dtype of the elements.
+/// The mean, computed in the dtype of the elements.
 fn mean<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let count = expr::count(x, axes, x.dtype());
     expr::apply(Op::Divide, smallvec![sum(x, axes, keep_dims)?.into(), count.into()])
 }
 
-/// The variance in the accumulator's dtype, and the dtype of the result.
+/// The variance in the accumulator's dtype, and the dtype of the final result.
 fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Result<(Array<'a>, DType)> {
     over.without_dtype(name)?;
     let axes = over.resolve(name, x)?;
@@ -81,14 +83,14 @@ pub(super) fn squared<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::Multiply, smallvec![x.into(), x.into()])
 }
 
-/// The divisor of the sum of squared differences: a number of elements (float64) less the correction, rounded to a dtype; NaN if it
-/// is not positive.
+/// The divisor of the sum of squared differences: the number of elements (float64) minus the correction, rounded to dtype `to`;
+/// NaN if it is not positive.
 pub(super) fn divisor<'a>(name: &str, count: &Array<'a>, correction: f64, to: DType) -> Result<Array<'a>> {
     if correction.is_nan() {
         return Err(Error::new(ErrorKind::Literal, format!("{name}: the correction is NaN")));
     }
     if let Some(Leaf::Const(count)) = count.leaf() {
-        // It is computed here and not in the graph, since a plan that depends on the values of constants is not kept.
+        // The divisor is computed here and not in the graph, since a plan that depends on the values of constants is not cached.
         let _ieee = FloatEnv::ieee();
         let left = count.get::<f64>().unwrap_or(f64::NAN) - correction;
         let divisor = if left > 0.0 { left } else { f64::NAN };

@@ -1,7 +1,7 @@
 //! Reductions that ignore NaN, as in NumPy and xarray.
 //!
-//! They are expressed by ordinary functions: a NaN is replaced by the identity of the reduction, and the other elements are counted
-//! where necessary. For integers they are the reductions without the prefix.
+//! They are composed of other reductions and functions: each NaN is replaced by the identity of the reduction, and the other
+//! elements are counted where necessary. For integers they are the same as the reductions without the prefix `nan`.
 
 use broadloom_core::{DType, Op, Result, Scalar, fold};
 use broadloom_ir::{Axes, Reduction};
@@ -29,7 +29,7 @@ impl<'a> Array<'a> {
         replaced(self, 1.0)?.accumulated("nanprod", Reduction::Prod, &over.into())
     }
 
-    /// The maximum of the elements along axes that are not NaN; NaN if all are.
+    /// The maximum of the elements along axes that are not NaN; NaN if all elements are NaN.
     ///
     /// # Errors
     /// The errors of [`Array::max`].
@@ -38,7 +38,7 @@ impl<'a> Array<'a> {
         all_nan_or(self, &over, replaced(self, f64::NEG_INFINITY)?.max(over.clone())?)
     }
 
-    /// The minimum of the elements along axes that are not NaN; NaN if all are.
+    /// The minimum of the elements along axes that are not NaN; NaN if all elements are NaN.
     ///
     /// # Errors
     /// The errors of [`Array::min`].
@@ -47,7 +47,7 @@ impl<'a> Array<'a> {
         all_nan_or(self, &over, replaced(self, f64::INFINITY)?.min(over.clone())?)
     }
 
-    /// The mean of the elements along axes that are not NaN: their sum, divided once by their number. NaN if all are.
+    /// The mean of the elements along axes that are not NaN: their sum divided by their number; NaN if all elements are NaN.
     ///
     /// # Errors
     /// The errors of [`Array::mean`].
@@ -102,7 +102,7 @@ fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), by.into(), (&x).into()])
 }
 
-/// NaN if all elements are, else the result for the others.
+/// NaN if all elements are NaN, else `of_others`, the result for the others.
 fn all_nan_or<'a>(x: &Array<'a>, over: &Over, of_others: Array<'a>) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if !x.dtype().is_float() {
@@ -113,7 +113,7 @@ fn all_nan_or<'a>(x: &Array<'a>, over: &Over, of_others: Array<'a>) -> Result<Ar
     expr::apply(Op::Where, smallvec![all.into(), nan.into(), of_others.into()])
 }
 
-/// The number of elements that are not NaN, computed exactly.
+/// The number of elements that are not NaN, counted as int64.
 fn others<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let others = expr::apply(Op::LogicalNot, smallvec![is_nan(x)?.into()])?;
     expr::reduce(Reduction::Sum, &expr::cast(others, DType::Int64), axes, keep_dims)
@@ -125,14 +125,14 @@ fn mean<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     expr::apply(Op::Divide, smallvec![sum.into(), count.into()])
 }
 
-/// The variance in the accumulator's dtype, and the dtype of the result.
+/// The variance in the accumulator's dtype, and the dtype of the final result.
 fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Result<(Array<'a>, DType)> {
     over.without_dtype(name)?;
     let axes = over.resolve(name, x)?;
     let (x, dtype) = floats(name, x)?;
     let (elements, mean) = (expr::uncontracted(&x)?, mean(&x, axes, true)?);
     let differences = expr::apply(Op::Subtract, smallvec![elements.into(), mean.into()])?;
-    // A difference is replaced where the element is NaN, but not where the mean of infinities is.
+    // A difference is replaced by 0 if the element is NaN, but not if the mean is NaN because of infinities.
     let zero = expr::constant(fold::cast(Scalar::of(0.0), x.dtype()));
     let differences = expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), zero.into(), differences.into()])?;
     let count = expr::cast(others(&x, axes, over.keeps_dims())?, DType::Float64);

@@ -13,14 +13,14 @@ use crate::operand::IntoArray;
 use crate::promote::promotion;
 
 impl<'a> Array<'a> {
-    /// The inner product of vectors along an axis, which is counted from the end of both operands: −1 is the last. The other axes
-    /// broadcast; the extents of this one must be equal.
+    /// The inner product of vectors along an axis, which is counted from the end in both operands: −1 is the last. Both operands
+    /// must have the same extent along this axis; the other axes broadcast.
     ///
     /// The result has the dtype that the operands promote to; products of float16 are computed and added in float32. Integers wrap.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an axis that one of them does not have, or whose extents differ; [`ErrorKind::DType`] for dtypes
-    /// that do not promote, and bools, which [`Promotion::NumPy`](crate::Promotion::NumPy) takes.
+    /// [`ErrorKind::Shape`] for an axis that an operand does not have, or along which the extents differ; [`ErrorKind::DType`]
+    /// for dtypes without a common dtype, and for bools unless promotion is [`Promotion::NumPy`](crate::Promotion::NumPy).
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -32,7 +32,7 @@ impl<'a> Array<'a> {
     pub fn vecdot(&self, x2: impl IntoArray<'a>, axis: isize) -> Result<Array<'a>> {
         let (a, b) = (expr::typed(self)?, expr::typed(&x2.into_array())?);
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("vecdot: {why}")));
-        // The axis is counted from the end, since the others are broadcast.
+        // The axis is counted from the end, since broadcasting adds axes at the front.
         let axis = if axis < 0 { axis } else { axis - a.rank() as isize };
         let (first, second) = (a.axis("vecdot", axis)?, b.axis("vecdot", axis)?);
         let (dims, others) = (a.all_dims(), b.all_dims());
@@ -43,7 +43,7 @@ impl<'a> Array<'a> {
             ));
         }
         let promoted = infer::pair(a.dtype(), b.dtype(), promotion());
-        // By NumPy's rule the inner product of bools is whether both are true anywhere.
+        // Under NumPy's promotion, the inner product of bools is whether any two corresponding elements are both true.
         let takes_bools = promotion() == Promotion::NumPy;
         let Some(dtype) = promoted.filter(|dtype| takes_bools || *dtype != DType::Bool) else {
             let why = format!("vecdot: does not take {} and {}", a.dtype(), b.dtype());
@@ -57,18 +57,18 @@ impl<'a> Array<'a> {
         Ok(expr::cast(sum(&products, [axis].into_iter().collect(), false)?, dtype))
     }
 
-    /// The norm of the vectors of floats along axes: `order` is 1 for the sum of magnitudes, 2 for the Euclidean norm, infinity and
-    /// −infinity for the maximum and minimum of the magnitudes, 0 for the number of elements that are not 0, and p for
+    /// The norm of the vectors of floats along axes: `order` is 1 for the sum of magnitudes, 2 for the Euclidean norm, infinity
+    /// or −infinity for the maximum or minimum magnitude, 0 for the number of elements that are not 0, and any other p for
     /// (Σ|x|^p)^(1/p).
     ///
-    /// The Euclidean norm does not overflow or underflow if the result does not: squares are summed without scaling, and again
-    /// scaled by a power of two if that sum is not finite, or so small that squares may have lost digits. float16 is computed in
-    /// float32.
+    /// The Euclidean norm does not overflow or underflow unless its result does: if the sum of squares is infinite, or so small
+    /// that squares may have lost digits, the sum of squares of elements scaled by a power of two is used instead. For float16
+    /// the norm is computed in float32.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum or minimum magnitude
-    /// of no elements; [`ErrorKind::DType`] for integers, which [`Promotion::NumPy`](crate::Promotion::NumPy) converts to float64;
-    /// [`ErrorKind::Literal`] for an order that is NaN.
+    /// [`ErrorKind::Shape`] for axes that the array does not have or that are named twice, and for the maximum or minimum
+    /// magnitude of no elements; [`ErrorKind::DType`] for integers, unless promotion is
+    /// [`Promotion::NumPy`](crate::Promotion::NumPy), which converts them to float64; [`ErrorKind::Literal`] if `order` is NaN.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -111,14 +111,14 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The root of the sum of squares.
+/// The square root of the sum of squares, without overflow or underflow in between.
 fn euclidean<'a>(x: &Array<'a>, dtype: DType, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let root = |x: Array<'a>| expr::apply(Op::Sqrt, smallvec![x.into()]);
     let plain = sum(&squared(x)?, axes, keep_dims)?;
-    // The exponents of the scales for large and for small elements, and of the smallest sum for which squares that underflow are
-    // below half a unit.
+    // Exponents of powers of two: the scale for large elements, the scale for small elements, and the smallest sum of squares
+    // beside which squares that underflow are less than half a unit in the last place.
     let (down, up, least) = match dtype {
-        // In float32, squares of float16 neither overflow nor underflow.
+        // In float32, squares of float16 values neither overflow nor underflow.
         DType::Float16 => return root(plain),
         DType::Float32 => (-70, 90, -60),
         _ => (-600, 600, -900),

@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use crate::array::Array;
 
-/// The axes that are reduced, whether they are kept, and the dtype of the result.
+/// The axes that are reduced, whether they are kept with extent 1, and the dtype of the result.
 ///
-/// A negative axis counts from the end. `()` is all axes, a number is one axis, and an array of numbers several.
+/// A negative axis counts from the end. `()` converts to all axes, a number to one axis, and an array of numbers to several axes.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -39,18 +39,18 @@ impl Over {
         Over::axes(&[axis])
     }
 
-    /// These axes; with an empty list each element is reduced alone.
+    /// These axes; with an empty list, each element is reduced by itself.
     pub fn axes(axes: &[isize]) -> Over {
         Over { axes: Some(axes.into()), ..Over::default() }
     }
 
-    /// Keeps the axes, with an extent of 1, so that the result broadcasts with the operand.
+    /// Keeps the reduced axes with extent 1, so that the result broadcasts with the operand.
     #[must_use]
     pub fn keep_dims(self) -> Over {
         Over { keep_dims: true, ..self }
     }
 
-    /// Converts the elements of sums and products to this dtype first, which is that of the result.
+    /// Sets the dtype of the result of a sum or a product. Elements are converted to it before they are added or multiplied.
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Over {
         Over { dtype: Some(dtype), ..self }
@@ -66,7 +66,9 @@ impl Over {
         self.dtype
     }
 
-    /// Errors: a dtype was requested for a function without a choice of dtype.
+    /// Checks that no dtype was requested.
+    ///
+    /// Errors: a dtype was requested of a function without a choice of dtype.
     pub(super) fn without_dtype(&self, name: &str) -> Result<()> {
         match self.dtype {
             None => Ok(()),
@@ -77,9 +79,9 @@ impl Over {
         }
     }
 
-    /// The axes of an array.
+    /// The axes that are reduced, resolved for an array.
     ///
-    /// Errors: an axis that the array does not have, or that is named twice; an array of open rank.
+    /// Errors: an axis that the array does not have, or that is named twice; an array of dynamic rank.
     pub(super) fn resolve(&self, name: &str, of: &Array<'_>) -> Result<Axes> {
         if of.dims().is_some_and(|dims| dims.contains(&Dim::Rest)) {
             let why = format!("{name}: the rank of {}{} is open", of.dtype(), of.all_dims());

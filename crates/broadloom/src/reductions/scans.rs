@@ -8,15 +8,18 @@ use crate::array::Array;
 use crate::expr;
 
 impl<'a> Array<'a> {
-    /// The running sum along an axis: of each element and the previous ones. `axis` may be `None` if the array has only one. Dtypes
-    /// are those of [`Array::sum`]; with `include_initial` the axis is longer by one, and begins with 0.
+    /// The running sum along an axis: each element of the result is the sum of the element at its index and all previous ones.
+    /// `axis` may be `None` if the array has exactly one axis. The dtypes are those of [`Array::sum`]. With `include_initial`,
+    /// the result begins with an additional 0 along the axis.
     ///
-    /// Element i of the result is the sum, from left to right, of the blocks of previous elements given by the binary digits of i,
-    /// the largest first, and of element i; each block is summed pairwise. The error grows with the logarithm of i.
+    /// The i elements before element i are divided into blocks according to the binary digits of i, the largest block first.
+    /// Element i of the result is the sum, from left to right, of the sums of these blocks and of element i; the elements of a
+    /// block are summed pairwise. The error grows with the logarithm of i.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for an axis that the array does not have, and for `None` unless it has exactly one;
-    /// [`ErrorKind::DType`] for bools, which [`Promotion::NumPy`](crate::Promotion::NumPy) converts to int64.
+    /// [`ErrorKind::Shape`] for an axis that the array does not have, and for `None` unless it has exactly one axis;
+    /// [`ErrorKind::DType`] for bools, unless promotion is [`Promotion::NumPy`](crate::Promotion::NumPy), which converts them to
+    /// int64.
     ///
     /// ```
     /// use broadloom::prelude::*;

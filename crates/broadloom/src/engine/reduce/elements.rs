@@ -1,9 +1,9 @@
 //! The elements of a unit, block by block: computed into a tile that stays in cache, or read in place if there is nothing to
 //! compute.
 //!
-//! Blocks come from loop plans in order, which pack elements that are not contiguous. A tile holds elements, or nodes to which
-//! machine code has reduced them; it is reduced before the next one is computed. Outputs that are stored as well are computed where
-//! they go.
+//! Blocks come from loop plans in order, which pack elements that are not contiguous. A tile holds elements or, if machine code
+//! reduces elements before it writes them, nodes of the reduction tree; it is reduced before the next tile is computed. Outputs
+//! that are stored are computed directly into their memory.
 
 use broadloom_ir::tuning::reductions::LEAST_STRETCH;
 use std::ops::Range;
@@ -30,9 +30,9 @@ pub struct Fold<'f> {
     /// The number of the first element of each result.
     pub start: u64,
     pub reductions: Reductions,
-    /// For each output of the kernel its dtype, and whether it is reduced; other outputs are stored.
+    /// For each output of the kernel, its dtype, and whether it is reduced; other outputs are stored.
     pub outputs: SmallVec<[(DType, bool); 2]>,
-    /// The memory of each input, and the byte that offsets of the space are relative to.
+    /// The memory of each input, and the byte in it from which the offsets of the space are counted.
     pub inputs: &'f [(Region<'f>, isize)],
 }
 
@@ -50,7 +50,7 @@ impl<'f> Fold<'f> {
         Fold { run, space, start, reductions, outputs, inputs }
     }
 
-    /// The memory of results that are reduced, and that of elements that are stored, from the memory of all outputs.
+    /// Separates the memory of all outputs into that of outputs that are reduced and that of outputs that are stored.
     pub fn apart<'m>(&self, outputs: Results<'m>) -> (Results<'m>, Results<'m>) {
         let (mut reduced, mut stored) = (Results::new(), Results::new());
         for (memory, (_, is_reduced)) in outputs.into_iter().zip(&self.outputs) {
@@ -65,7 +65,7 @@ pub struct Elements<'f> {
     fold: &'f Fold<'f>,
     /// The tile of each output.
     tiles: SmallVec<[Buffer; 2]>,
-    /// Loops over boxes that are not whole units.
+    /// The loops over boxes that are not complete units, by the extents of the box.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
     /// The divisions by zero so far.
     pub faults: SmallVec<[u8; 8]>,
@@ -76,9 +76,9 @@ pub struct Elements<'f> {
 /// The computation of the blocks of a box.
 struct BoxRun<'r, 'f, 'm> {
     fold: &'r Fold<'f>,
-    /// The kernel that computes elements; `None` if they are reduced as they are.
+    /// The kernel that computes elements; `None` if the inputs' elements are reduced in place.
     kernel: Option<&'r Executable>,
-    /// The level of the nodes that the kernel writes; `None` if it writes elements.
+    /// The level of the nodes of the reduction tree that the kernel writes; `None` if it writes elements.
     level: Option<u8>,
     run: KernelRun<'r>,
     tiles: &'r mut SmallVec<[Buffer; 2]>,
@@ -98,7 +98,7 @@ impl<'f> Elements<'f> {
         Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), faults, pace }
     }
 
-    /// Computes the elements of a unit and passes them to `take`; the outputs that are stored have this memory.
+    /// Computes the elements of a unit and passes them to `take`; `stored` is the memory of the outputs that are stored.
     ///
     /// Errors: those of the kernel, and cancellation of the run.
     pub fn unit(&mut self, unit: &Unit, mut stored: Results<'_>, take: &mut Take<'_, '_>) -> Result<()> {
@@ -178,13 +178,14 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Processes a row in parts: nodes, and the elements before and after them, or elements only.
+    /// Processes a row of a block in parts. If the kernel writes nodes of the reduction tree, a part is a range of complete
+    /// nodes, or the elements before or after them.
     fn row(&mut self, block: &mut Block<'_>, row: usize, most: usize, take: &mut Take<'_, '_>) -> Result<()> {
         let (mut col, cols) = (0, block.cols());
         while col < cols {
             let at = self.first + block.first_of(row) + col;
             let Some(level) = self.level else {
-                // Parts begin at multiples of their length, and so at a row of lanes.
+                // Parts begin at multiples of the maximum length, and so at the first lane of the reduction.
                 let count = (most - at % most).min(cols - col);
                 self.elements(block, row, col..col + count, 0, take)?;
                 col += count;
@@ -205,7 +206,7 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Processes some columns of a row, as elements or as nodes of a level.
+    /// Processes some columns of a row, as elements (level 0) or as nodes of a level.
     fn elements(
         &mut self,
         block: &mut Block<'_>,
@@ -226,8 +227,8 @@ impl BoxRun<'_, '_, '_> {
         }
     }
 
-    /// Computes some rows and columns of a block, the first of whose elements has the linear index `at`: to the tiles, and to the
-    /// memory of outputs that are stored.
+    /// Computes some rows and columns of a block, into the tiles and into the memory of outputs that are stored. `at` is the
+    /// linear index of the first element.
     fn compute(
         &mut self,
         block: &mut Block<'_>,
@@ -254,7 +255,7 @@ impl BoxRun<'_, '_, '_> {
         block.with_outputs(rows, cols, level, outputs, |block| kernel.run(block, run))
     }
 
-    /// Takes the elements of a block in place: in memory, or in the tiles that they are packed into.
+    /// Reduces the elements of a block in place: in memory, or in the tiles that they are packed into.
     fn as_they_are(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
         let (rows, cols) = (block.rows(), block.cols());
         let outputs = &self.fold.run.prepared.stage.kernel.outputs;
@@ -262,7 +263,7 @@ impl BoxRun<'_, '_, '_> {
         let (at, width) = (self.first + block.first_of(0), take.width());
         let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
         if self.fold.space.form != Form::Along && cols == width && rows > 1 {
-            // Separate rows of adjacent results.
+            // Each row of the block has one element of each of `width` adjacent results.
             let most = self.stretch(rows, width);
             for first in (0..rows).step_by(most) {
                 let count = most.min(rows - first);

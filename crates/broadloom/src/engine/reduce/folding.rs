@@ -2,7 +2,7 @@
 //!
 //! A [`Folding`] holds the partial results of the elements so far, and each evaluation appends the next elements. Results are
 //! reduced in blocks that depend on the shape and the first evaluation alone, so that the partial results of later ones match. An
-//! evaluation that fails leaves it unchanged.
+//! evaluation that fails leaves the folding unchanged.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Operands};
@@ -28,7 +28,7 @@ pub(crate) struct Folding {
 
 /// The partial results of a reduction over some elements, as blocks of its results in C order.
 pub(crate) struct Blocks {
-    /// Number of adjacent results in a block; the last of a row may have fewer.
+    /// Number of adjacent results in a block; the last block of a row may have fewer.
     width: usize,
     blocks: Vec<(usize, Partial)>,
 }
@@ -94,7 +94,7 @@ impl PreparedStage {
         let _ieee = FloatEnv::ieee();
         let space = self.space().ok_or_else(no_reduction)?;
         let (shape, axes) = (&self.stage.shape, self.stage.axes);
-        // Adjacent results along the last axis are evenly spaced, whatever the layouts are.
+        // A block lies within the last kept axis, along which results are evenly spaced whatever the layouts are.
         let row = (0..shape.rank()).rev().filter(|&axis| !axes.contains(axis)).map(|axis| shape[axis]);
         let row = { row }.find(|&extent| extent > 1).unwrap_or(1);
         let width = width.unwrap_or(match space.form {

@@ -51,7 +51,7 @@ impl StageRun<'_> {
 }
 
 impl Fold<'_> {
-    /// Reduces in about `parts` parts.
+    /// Reduces all elements, in about `parts` parts that threads share.
     fn run(&self, threads: usize, parts: usize, outputs: Results<'_>) -> Result<()> {
         let pieces = self.space.pieces();
         if parts > 1 && self.space.has_ranges(parts) {
@@ -78,7 +78,8 @@ impl Fold<'_> {
         })
     }
 
-    /// Splits off the memory of the first results, and of the elements of these that are stored.
+    /// Splits off the memory of the first `results` results: in outputs that are reduced, and the elements of these results in
+    /// outputs that are stored.
     fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
         let mut reductions = self.reductions.iter();
         let first = |(out, (dtype, is_reduced)): (&mut &'m mut [u8], &(DType, bool))| {
@@ -125,8 +126,9 @@ impl Fold<'_> {
         })
     }
 
-    /// Reduces all elements of blocks of adjacent results, in about this many ranges of the numbers, which threads share; returns
-    /// the partial results of each block, in order. Elements are stored where each block is one result.
+    /// Reduces all elements of blocks of adjacent results. Threads share the work in about `ranges` ranges of the element numbers
+    /// of each block. `each` is called with the merged partial results of each block, in order. If an output is stored, each
+    /// block must be one result.
     fn in_blocks(
         &self,
         threads: usize,
@@ -210,7 +212,7 @@ fn overlaps() -> Error {
     Error::new(ErrorKind::Internal, "results that are combined are no slices of their own")
 }
 
-/// Writes the result for no elements.
+/// Writes the results of a reduction over no elements.
 fn fill(reduction: Reduction, dtype: DType, out: &mut [u8], watch: Option<&Watch<'_>>) -> Result<()> {
     if out.is_empty() {
         return Ok(());

@@ -51,7 +51,7 @@ impl StageRun<'_> {
         })
     }
 
-    /// Stores the elements of a block.
+    /// Computes the elements of a block, and stores them in `out`.
     fn tile(
         &self,
         tiles: &Tiles,
@@ -70,7 +70,7 @@ impl StageRun<'_> {
     }
 }
 
-/// The error that the memory of totals is none of a contiguous array.
+/// The error for totals whose memory is not contiguous.
 fn no_totals() -> Error {
     Error::new(ErrorKind::Internal, "the totals before a scan are not contiguous")
 }

@@ -1,9 +1,9 @@
 //! Reduces the elements of a unit as its blocks provide them.
 //!
-//! Elements arrive as ranges of the unit's linear index. A range that continues another is added to its partial result. One that
-//! begins elsewhere, as a row of a tile of packed inputs does, begins a partial result of its own, and these are merged in the
-//! order of their elements as soon as one ends where the next begins. Results whose elements are all in one range need no partial
-//! result.
+//! Elements arrive as ranges of the unit's linear index. A range that continues another is added to its partial result. A range
+//! that begins elsewhere, such as a row of a tile of packed inputs, begins a partial result of its own. Two partial results are
+//! merged, in the order of their elements, as soon as one ends where the other begins. Results whose elements are all in one
+//! range need no partial result.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
@@ -26,11 +26,12 @@ pub struct Take<'t, 'm> {
     count: usize,
     /// The number of the first element of each result.
     start: u64,
-    /// Ranges with some elements reduced, in order: the end of each, and its index among the partial results.
+    /// The ranges reduced so far, in order: the linear index of each range's end, and the index of its partial results in
+    /// `partials`.
     open: SmallVec<[(usize, usize); 4]>,
-    /// The range that was continued last, which is often continued next.
+    /// The index in `open` of the range that was continued last, which is often continued next.
     last: usize,
-    /// The partial results of ranges, and the indices of those that are free.
+    /// The partial results of ranges, and the indices of those that can be used for a new range.
     partials: SmallVec<[Partials; 1]>,
     free: SmallVec<[usize; 4]>,
     /// The memory of results that have all of their elements; `None` if partial results are returned.
@@ -38,8 +39,8 @@ pub struct Take<'t, 'm> {
 }
 
 impl<'t, 'm> Take<'t, 'm> {
-    /// Takes results of a unit, `width` together, each of `count` elements, the first of which is number `start`; they are written
-    /// to this memory, if they will have all of their elements.
+    /// Begins to reduce a unit, `width` results at a time. Each result has `count` elements, the first of which is number
+    /// `start`. `results` is the memory of the results, if the unit has all of their elements.
     pub fn new(
         reductions: &'t Reductions,
         width: usize,
@@ -65,7 +66,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.width
     }
 
-    /// The number of elements of the results that are reduced together.
+    /// The number of elements of a group: of all `width` results that are reduced together.
     fn span(&self) -> usize {
         self.width * self.count
     }
@@ -75,7 +76,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.start + (at % self.span() / self.width) as u64
     }
 
-    /// The number of elements from a linear index to the end of its results.
+    /// The number of elements from a linear index to the end of its group of results.
     pub fn left(&self, at: usize) -> usize {
         self.span() - at % self.span()
     }
@@ -120,8 +121,8 @@ impl<'t, 'm> Take<'t, 'm> {
         self.push(at, rows * self.width, |output, _, partial| partial.push_rows(rows, |i| row(output, i)))
     }
 
-    /// Takes consecutive nodes of this level, which represent this many elements of one result: for each output, a row for each
-    /// node.
+    /// Takes consecutive nodes of this level of the reduction tree, which represent this many elements of one result. `bytes`
+    /// returns the nodes of each output, as a row of lanes for each node.
     pub fn nodes<'e>(
         &mut self,
         at: usize,
@@ -148,7 +149,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.width == 1 && self.results.is_some() && self.open.iter().all(|(next, _)| *next != at)
     }
 
-    /// Writes some results, beginning with this group.
+    /// Writes the results of `groups` groups, the first of which is `group`.
     fn whole(
         &mut self,
         group: usize,
@@ -164,7 +165,7 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Adds elements of one group of results to the partial results of the previous ones.
+    /// Adds elements of one group to the partial results of the range that ends where they begin, or to those of a new range.
     fn push(
         &mut self,
         at: usize,

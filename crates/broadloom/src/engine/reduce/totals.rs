@@ -1,4 +1,5 @@
-//! The totals of the blocks of a scan, for a scan of data larger than memory: with those before it, any part can be scanned.
+//! The totals of the blocks of a scan, for data larger than memory: any part of the data can be scanned by itself, beginning with
+//! the totals of the blocks before it.
 
 use broadloom_core::Result;
 use broadloom_ir::Scan;
@@ -22,8 +23,9 @@ pub(crate) struct ScanBlocks {
 }
 
 impl Engine {
-    /// Evaluates elements, and calls `each` with the number of a run, that of a block of it, and the block's total, which is one
-    /// row; for each complete block, the first of which begins with the first element.
+    /// Evaluates elements, and computes the total of each complete block of 2^level elements along the axis. Calls `each` with
+    /// the index of the run (one index of the axes before), the index of the block in the run, and the block's total, which has
+    /// the size of one row.
     ///
     /// Errors: those of evaluating, and cancellation.
     pub(crate) fn block_totals(

@@ -1,7 +1,7 @@
 //! Chooses the stages that run block by block.
 //!
-//! They share leading axes, along which nothing is reduced, and each reads from the others only elements of the same row. Any other
-//! stage runs before all of them, if it needs none of them, or after.
+//! These stages, the members of a group, share leading axes along which nothing is reduced, and each reads from the others only
+//! elements of the same row. Every other stage runs before the group if it reads nothing of it, or else after it.
 
 use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LONGEST, MOST, RUN};
 use std::fmt;
@@ -12,15 +12,16 @@ use smallvec::SmallVec;
 
 use crate::engine::blocks::Cut;
 
-/// Plans of more stages run one stage after another, since finding groups takes quadratic time.
+/// The maximum number of stages among which a group is searched, since the search takes quadratic time. Longer plans run one
+/// stage after another.
 const MOST_STAGES: usize = 64;
 
 /// The reason why stages run one after another although one reads what another reduced. Later variants are more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Apart {
-    /// They have no outer axes in common, or need other rows.
+    /// They have no outer axes in common, or read other rows.
     Axes,
-    /// One calls a host function that may fail.
+    /// One of them calls a host function that may fail.
     CanFail,
     /// A block has too few contiguous elements of an operand.
     Across,
@@ -55,7 +56,8 @@ pub struct Group {
     pub blocks: Vec<Target>,
 }
 
-/// The first group among these stages of a plan; or, if a stage reads what another reduced, why there is none.
+/// Finds the first group among these stages of a plan. If there is none although a stage reads what another reduced, returns the
+/// reason.
 pub fn find(
     plan: &Plan,
     among: &[usize],
@@ -103,12 +105,12 @@ fn outer_axes(stage: &Stage) -> usize {
 /// Whether the stage has these leading axes and reduces none of them.
 fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     let free = stage.stores() || outer_axes(stage) >= extents.len();
-    // The totals that a scan begins with are those of all rows.
+    // A scan that begins with totals has the totals of all rows in one input, so it does not run block by block.
     let begins = !matches!(stage.beginning, Beginning::After { .. });
     free && begins && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
-/// Whether the elements read of a temporary with these leading axes are in the same row.
+/// Whether a stage that reads a temporary with this layout reads, for each row, only elements of the same row.
 fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     let (shared, count) = (extents.len(), extents.iter().product::<usize>());
     let row = temp.elements() / count;
@@ -128,7 +130,7 @@ fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     rest.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < row)
 }
 
-/// The time at which a stage runs.
+/// Whether a stage is a member of the group, or runs before or after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Before,
@@ -136,17 +138,17 @@ enum When {
     After,
 }
 
-/// A set of stages that share axes, before its rows are divided.
+/// A candidate for a group: stages that share axes, before their rows are divided into blocks.
 struct Draft<'p> {
     plan: &'p Plan,
     extents: &'p [usize],
-    /// When each stage runs, by the stage's number.
+    /// The index of each stage, and when the stage runs.
     stages: Vec<(usize, When)>,
-    /// When each temporary is written.
+    /// When each temporary is written; `None` if no stage so far writes it.
     written: Vec<Option<When>>,
 }
 
-/// The bytes of a block: for each row, and independent of its rows.
+/// The bytes of a block's operands: for each row, and independent of the number of rows.
 #[derive(Clone, Copy, Default)]
 struct Bytes {
     row: usize,
@@ -154,7 +156,7 @@ struct Bytes {
 }
 
 impl<'p> Draft<'p> {
-    /// The stages that share these axes, if one of them reduces elements and one reads what another writes.
+    /// The stages that share these axes; `None` unless one of them reduces elements and one reads what another writes.
     fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize]) -> Option<Draft<'p>> {
         let mut draft = Draft { plan, extents, stages: Vec::new(), written: vec![None; plan.temps.len()] };
         let (mut combines, mut linked) = (false, false);
@@ -272,7 +274,8 @@ impl<'p> Draft<'p> {
     }
 }
 
-/// Whether contiguous elements belong to different rows, of which a block has only few.
+/// Whether adjacent elements in memory belong to different rows, while a block has so few rows that it reads only short ranges of
+/// them.
 fn lies_across(layout: &Layout, dtype: DType, cut: &Cut) -> bool {
     let last = cut.extents.len() - 1;
     let step = layout.strides[last].unsigned_abs();

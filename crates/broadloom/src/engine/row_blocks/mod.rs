@@ -1,9 +1,9 @@
 //! Runs stages block by block of their rows.
 //!
-//! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their outer axes,
-//! and each row depends only on the same row of the other stages. All stages therefore run for some rows before the next rows,
-//! while operands and temporaries are in cache, and memory is read and written once. Each stage is the one that would run alone,
-//! over fewer rows; an element is computed from the same elements in the same order.
+//! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their outer
+//! axes, and each row depends only on the same row of the other stages. All stages therefore run for some rows before the next
+//! rows, while operands and temporaries are in cache, and memory is read and written once. Each stage runs as it would by itself,
+//! only over fewer rows: an element is computed from the same elements in the same order, and so has the same bits.
 
 mod group;
 
@@ -62,7 +62,7 @@ pub struct RowBlocks {
     /// The stages in run order.
     pub members: Vec<Member>,
     pub cut: Cut,
-    /// The arrays that members write, with the bytes of a row (an index of the shared axes) for each.
+    /// The arrays that members write, and the bytes of a row (one index of the shared axes) of each.
     places: Vec<(Place, usize)>,
 }
 
@@ -92,33 +92,33 @@ enum Place {
 
 /// A stage of [`RowBlocks`].
 pub struct Member {
-    /// The stage's number in the plan.
+    /// The stage's index in the plan.
     pub stage: usize,
     /// The stage over the rows of a block, and over the remaining rows in the last block.
     parts: [Part; 2],
     inputs: SmallVec<[Origin; 4]>,
-    /// For each output, the number of its array in the row block's places.
+    /// For each output, the index of its array in `RowBlocks::places`.
     outputs: SmallVec<[usize; 2]>,
 }
 
 /// The source of a member's input.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// Memory of all rows, or no memory.
+    /// Memory with all rows, or generated numbers.
     Rows(Source),
-    /// The rows of the block that another member wrote.
+    /// The current block's rows of an array that another member wrote, by its index in `RowBlocks::places`.
     Place(usize),
 }
 
-/// A stage over some rows, with layouts that begin at the first of these.
+/// A stage restricted to the rows of a block, with the layouts of the first block.
 struct Part {
     elements: usize,
     loops: std::result::Result<Loops, LoopPlanError>,
 }
 
 impl RowBlocks {
-    /// The steps of the first `count` stages of a plan; and, if stages that reduce elements and those that read their results run
-    /// one after another, why they do.
+    /// Groups the first `count` stages of a plan into steps. Also returns the reason if a stage that reduces elements and one
+    /// that reads its results do not run block by block.
     pub fn steps(
         plan: &Plan,
         count: usize,
@@ -191,7 +191,8 @@ impl Part {
     }
 }
 
-/// The memory of kept arrays that a block writes, with the numbers of the places, until a thread takes it.
+/// The memory that one block writes in arrays of all rows, with each array's index in `RowBlocks::places`, until a thread takes
+/// it.
 type Share<'m> = Mutex<SmallVec<[(usize, RegionMut<'m>); 2]>>;
 
 /// A run of the members, block by block.
@@ -205,16 +206,17 @@ struct BlockRun<'r> {
     outcome: Outcome<'r>,
 }
 
-/// The memory of the places: a thread's own buffer, for the rows of the largest block, or the block's rows of an array.
+/// A thread's memory for each of `RowBlocks::places`: a buffer of its own with space for the largest block, or the current
+/// block's rows of an array of all rows.
 struct Places<'m> {
     own: Vec<Option<Buffer>>,
     rows: Vec<Option<RegionMut<'m>>>,
 }
 
 impl RowBlocks {
-    /// Runs the members, which are among `stages` of the plan. Executors are chosen once, for all blocks. Then threads take blocks,
-    /// each of which one thread runs through all stages. Divisions by zero are reported in the order of the stages, as if they had
-    /// run one after another.
+    /// Runs the members, which are among `stages` of the plan. Executors are chosen once, for all blocks. Then threads take
+    /// blocks one by one, and run all stages of a block before they take the next. Divisions by zero are reported in the order of
+    /// the stages, as if they had run one after another.
     pub fn run(
         &self,
         run: &PlanRun<'_>,
@@ -260,7 +262,7 @@ impl RowBlocks {
         Ok(())
     }
 
-    /// The rows that each block writes.
+    /// Divides the memory of arrays of all rows into the rows that each block writes.
     fn shares<'m>(
         &self,
         roots: SmallVec<[RegionMut<'m>; 2]>,
@@ -284,7 +286,7 @@ impl RowBlocks {
 }
 
 impl BlockRun<'_> {
-    /// Runs all blocks, on this thread and others.
+    /// Runs all blocks, on this thread and on others.
     fn share(&self, threads: usize, shares: &[Share<'_>]) -> Result<()> {
         let next = AtomicUsize::new(0);
         self.outcome.share(threads, &|| {
@@ -362,7 +364,7 @@ impl BlockRun<'_> {
 }
 
 impl<'m> Places<'m> {
-    /// A thread's own memory.
+    /// Allocates the thread's own buffers.
     fn new(all: &BlockRun<'_>) -> Result<Places<'m>> {
         let rows = all.blocks.cut.rows;
         let own = |&(place, bytes): &(Place, usize)| match place {
@@ -373,7 +375,7 @@ impl<'m> Places<'m> {
         Ok(Places { rows: own.iter().map(|_| None).collect(), own })
     }
 
-    /// The rows that a member has written of the block.
+    /// The current block's rows of an array, which a member has written.
     fn read(&self, place: usize) -> Region<'_> {
         match (&self.own[place], &self.rows[place]) {
             (Some(buffer), _) => buffer.as_bytes().into(),
