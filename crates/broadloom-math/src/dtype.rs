@@ -28,7 +28,7 @@ macro_rules! for_each_dtype {
     };
 }
 
-/// The kind of a dtype: promotion stays inside a kind.
+/// The kind of a dtype. Promotion stays within a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `bool`
@@ -51,7 +51,7 @@ macro_rules! define_dtype {
         }
 
         impl DType {
-            /// Every dtype.
+            /// All dtypes.
             pub const ALL: &'static [DType] = &[$(DType::$variant),*];
 
             /// The standard's name, such as `float32`.
@@ -59,7 +59,7 @@ macro_rules! define_dtype {
                 match self { $(DType::$variant => $name,)* }
             }
 
-            /// Bytes an element takes in memory.
+            /// The size of an element in memory, in bytes.
             pub const fn size(self) -> usize {
                 match self { $(DType::$variant => size_of::<$rust>(),)* }
             }
@@ -128,26 +128,27 @@ mod sealed {
 
 /// An element type.
 pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send + Sync + 'static {
-    /// The dtype of this type.
+    /// The dtype that this Rust type represents.
     const DTYPE: DType;
-    /// The type in memory: the type itself, and a byte for `bool`, so that no byte is invalid.
+    /// The type of an element in memory: the type itself, except a byte for `bool`, so that no byte is invalid.
     type Store: Copy + fmt::Debug + Default + PartialEq + Send + Sync + 'static;
-    /// The element in a place of memory; any nonzero byte is `true`.
+    /// The element for its form in memory; any nonzero byte of a bool is `true`.
     fn load(store: Self::Store) -> Self;
-    /// The value in memory of this element.
+    /// The element's form in memory.
     fn store(self) -> Self::Store;
     /// The element's bits, zero-extended.
     fn to_bits64(self) -> u64;
-    /// The element whose bits are the low ones of `bits`.
+    /// The element whose bits are the low bits of `bits`.
     fn from_bits64(bits: u64) -> Self;
-    /// The element; any NaN as the canonical one, [`Real::NAN`]. Not of a square root, of which compilers know too much.
+    /// The element, with any NaN replaced by the canonical one, [`Real::NAN`]. It must not be applied to a square root, for which
+    /// LLVM would remove the replacement.
     #[inline(always)]
     fn canonical(self) -> Self {
         self
     }
 }
 
-/// An element type with arithmetic of its own: the integers (which wrap), float32 and float64.
+/// An element type with arithmetic in its own type: the integers (which wrap), float32 and float64.
 pub trait Num: Elem + PartialOrd {
     /// 0
     const ZERO: Self;
@@ -165,16 +166,16 @@ pub trait Num: Elem + PartialOrd {
 
 /// An integer type.
 pub trait Int: Num + Ord {
-    /// Bits of the type.
+    /// The number of bits of the type.
     const WIDTH: u32 = 8 * size_of::<Self>() as u32;
     /// Whether the type is signed.
     const SIGNED: bool;
-    /// The least value.
+    /// The minimum of the type.
     const MIN: Self;
-    /// The greatest value.
+    /// The maximum of the type.
     const MAX: Self;
-    /// The float type in which [`crate::Ops::int_to_float`] is exact and quotients of this type truncate
-    /// exactly: float32 up to 16 bits, else float64 (exact up to 32 bits).
+    /// The float type through which vectors divide this type: in it [`crate::Ops::int_to_float`] is exact and quotients truncate
+    /// exactly. Float32 for up to 16 bits, otherwise float64 (exact for up to 32 bits).
     type Through: Float;
     /// The value, sign- or zero-extended.
     fn wide(self) -> i128;
@@ -186,15 +187,15 @@ pub trait Int: Num + Ord {
     fn or(self, other: Self) -> Self;
     /// Bitwise exclusive or.
     fn xor(self, other: Self) -> Self;
-    /// Shift left; only the count's low bits are used, as many as `WIDTH` needs.
+    /// Shift left. Only the low bits of the count are used, as many as `WIDTH` needs.
     fn shl(self, count: Self) -> Self;
-    /// Shift right, keeping the sign of a signed type; the count as in [`Int::shl`].
+    /// Shift right, keeping the sign of a signed type. Only the low bits of the count are used, as in [`Int::shl`].
     fn shr(self, count: Self) -> Self;
     /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
     fn quotient(self, other: Self) -> Self;
-    /// The high half of the product of the unsigned integers with these bits.
+    /// The high half of the product, with both operands taken as unsigned integers.
     fn mul_high(self, other: Self) -> Self;
-    /// The mean of the unsigned integers with these bits, rounded up.
+    /// The mean rounded up, with both operands taken as unsigned integers.
     fn average(self, other: Self) -> Self;
 }
 
@@ -202,49 +203,49 @@ pub trait Int: Num + Ord {
 pub trait Real: Elem {
     /// The unsigned integer of the same width.
     type Bits: Int;
-    /// The sign bit alone.
+    /// The bits of a value with only the sign bit set.
     const SIGN: Self::Bits;
-    /// Every bit but the sign.
+    /// The mask of all bits except the sign.
     const MAGNITUDE: Self::Bits;
-    /// The magnitude of infinity; a NaN's is greater.
+    /// The bits of infinity without the sign. Those of a NaN are greater.
     const INFINITY: Self::Bits;
-    /// The canonical NaN: positive, quiet, without payload.
+    /// The bits of the canonical NaN: positive, quiet, without payload.
     const NAN: Self::Bits;
     /// The bits of the value.
     fn bits(self) -> Self::Bits;
-    /// The value of the bits.
+    /// The value with these bits.
     fn of_bits(bits: Self::Bits) -> Self;
 }
 
-/// A float with arithmetic of its own: float32 and float64.
+/// A float type with arithmetic in its own type: float32 and float64.
 pub trait Float: Num + Real {
-    /// Significand bits, the hidden one included.
+    /// The number of significand bits, including the hidden one.
     const DIGITS: u32;
-    /// The value, exactly.
+    /// The value as float64, exactly.
     fn to_f64(self) -> f64;
-    /// The value, rounded to nearest even.
+    /// The float64 rounded to this type, to nearest even.
     fn from_f64(x: f64) -> Self;
-    /// The value, rounded once.
+    /// The signed integer rounded to this type, once.
     fn from_i64(x: i64) -> Self;
-    /// The value, rounded once.
+    /// The unsigned integer rounded to this type, once.
     fn from_u64(x: u64) -> Self;
     /// Quotient, rounded to nearest even.
     fn over(self, other: Self) -> Self;
-    /// The other sign; a NaN's too.
+    /// The value with the opposite sign, also of a NaN.
     fn opposite(self) -> Self;
     /// Square root, rounded to nearest even.
     fn root(self) -> Self;
     /// `self * b + c`, rounded once.
     fn fused(self, b: Self, c: Self) -> Self;
-    /// Round up.
+    /// The value rounded up to an integer.
     fn up(self) -> Self;
-    /// Round down.
+    /// The value rounded down to an integer.
     fn down(self) -> Self;
-    /// Round toward zero.
+    /// The value rounded toward zero to an integer.
     fn toward_zero(self) -> Self;
-    /// Round to nearest, ties to even.
+    /// The value rounded to the nearest integer, ties to even.
     fn nearest(self) -> Self;
-    /// IEEE remainder of truncated division, exact (the sign of `self`).
+    /// The exact remainder of truncated division, as in IEEE 754, with the sign of `self`.
     fn fmod(self, other: Self) -> Self;
 }
 

@@ -1,32 +1,32 @@
-//! The instances of [`Ops`] over plain Rust values, in which a mask is a `bool`. [`Scalar`] folds constants, and
-//! tests compare the executors with it. [`Lanes`] differs only in [`Ops::rare2`], which records that a lane needs
-//! the slow path instead of calling it; a loop over it is therefore free of calls, rustc vectorises it, and its
-//! caller computes again with `Scalar` where a lane was recorded. [`UniformDivisor`] is for loops whose divisor is
-//! the same for all elements, which rustc takes the divisor's reciprocal out of. Every method is `#[inline(always)]`,
-//! since a missed inline costs a factor of 50 and nothing reports it.
+//! The instances of [`Ops`] over plain Rust values, in which a mask is a `bool`. [`Scalar`] folds constants, and tests compare
+//! the executors with it. [`Lanes`] differs only in [`Ops::rare2`], which records that a lane needs the slow path instead of
+//! calling it; a loop over it is therefore free of calls, rustc vectorises it, and its caller computes again with `Scalar` where
+//! a lane was recorded. [`UniformDivisor`] is for loops whose divisor is the same for all elements: rustc moves the computation
+//! of the divisor's reciprocal out of such a loop. Every method is `#[inline(always)]`, since a missed inline costs a factor of
+//! 50 and nothing reports it.
 
 use crate::dtype::{Elem, Float, Int, Num, Real};
 use crate::ops::{Cmp, Ops, Rare2};
 use crate::{quotients, reciprocal, through};
 
-/// One element at a time, rare lanes by a call.
+/// Computes one element at a time, with slow-path lanes by a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scalar;
 
-/// One element of a vectorised loop, slow-path lanes recorded in [`Lanes::flagged`].
+/// Computes one element of a vectorised loop, and records in [`Lanes::flagged`] that it needs the slow path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes {
-    /// Not 0 once a lane needed the slow path: what was computed since is to be computed again by
-    /// [`Scalar`]. A word and not a bool, which would keep rustc from vectorising the loop.
+    /// Not 0 once a lane needed the slow path: the elements computed since then have to be computed again by [`Scalar`]. It is a
+    /// word and not a bool, which would keep rustc from vectorising the loop.
     pub flagged: u32,
 }
 
-/// One element of a vectorised loop over functions of integers, whose divisor is the same for all elements; there is no slow
-/// path in it.
+/// Computes one element of a vectorised loop over integer functions whose divisor is the same for all elements. Such a loop has
+/// no slow path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UniformDivisor;
 
-/// Quotient toward −∞, from the one toward zero.
+/// The quotient toward −∞, computed from the quotient toward zero.
 #[inline(always)]
 fn floor_quotient<T: Int>(a: T, b: T) -> T {
     let q = a.quotient(b);
@@ -35,15 +35,15 @@ fn floor_quotient<T: Int>(a: T, b: T) -> T {
     if below { q.minus(T::ONE) } else { q }
 }
 
-/// The low bits of an integral float far below 2^DIGITS in magnitude, by the magic-number addition that vector
-/// units have everywhere (a saturating `as` is not vectorised).
+/// The low bits of an integral float far below 2^DIGITS in magnitude, by adding a magic number, which all vector units can do (a
+/// saturating `as` is not vectorised).
 #[inline(always)]
 fn low_bits<T: Int, F: Float>(integral: F) -> T {
     let magic = F::from_f64(1.5 * (1u64 << (F::DIGITS - 1)) as f64);
     T::wrap(integral.plus(magic).bits().wide())
 }
 
-/// Truncates and saturates; NaN gives 0.
+/// Converts a float to an integer by truncation, with saturation; NaN gives 0.
 #[inline(always)]
 fn float_to_int<T: Float, U: Int>(x: T) -> U {
     let x = x.to_f64();

@@ -1,14 +1,14 @@
 //! The primitives that the functions are written over.
 //!
-//! Each method of [`Ops`] has exactly one result for each operand, on every CPU and in every instance, whatever an instance
-//! calls a value; so all instances give the same bits, but for those of a NaN that floating-point arithmetic or a rounding
-//! conversion gives, which CPUs choose differently. A function gives the canonical NaN where it names that by its bits
-//! ([`Real::NAN`]); after every other one the executors put [`CanonicalNan`](crate::functions::CanonicalNan), wherever
+//! Each method of [`Ops`] has exactly one result for each operand, on every CPU and in every instance, whatever type an instance
+//! uses for values. All instances therefore give the same bits, except those of a NaN that floating-point arithmetic or a
+//! rounding conversion gives, which differ between CPUs. A function gives the canonical NaN if its definition names it by its
+//! bits ([`Real::NAN`]); after every other function, executors apply [`CanonicalNan`](crate::functions::CanonicalNan) wherever
 //! the bits can be read. Loads, selections and operations on bits keep every bit of a NaN.
 
 use crate::dtype::{Elem, Float, Int, Num, Real, f16};
 
-/// A comparison. All but `Ne` are false where an operand is NaN.
+/// A comparison. All except `Ne` are false if an operand is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// `a == b`
@@ -25,7 +25,7 @@ pub enum Cmp {
     Ge,
 }
 
-/// IEEE-exact primitives over an abstract value: one element, or IR that computes several.
+/// IEEE-exact primitives over an abstract value, which is a single element, or IR that computes several.
 ///
 /// Methods take `&mut self` because an instance may be a builder. A mask is one bool per lane and is as
 /// wide as the values it was made from.
@@ -46,7 +46,7 @@ pub trait Ops: Sized {
     fn mul<T: Num>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Quotient, rounded to nearest even.
     fn div<T: Float>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// The other sign; a NaN's too.
+    /// The value with the opposite sign, also of a NaN.
     fn neg<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
     /// Square root, rounded to nearest even.
     fn sqrt<T: Float>(&mut self, x: Self::V<T>) -> Self::V<T>;
@@ -77,19 +77,19 @@ pub trait Ops: Sized {
     fn shr<T: Int>(&mut self, x: Self::V<T>, count: Self::V<T>) -> Self::V<T>;
     /// Quotient toward zero; 0 for a zero divisor, MIN for MIN/−1.
     ///
-    /// A primitive because targets differ most here: one element takes the machine's division, vectors go
-    /// through floats ([`crate::through`]), or through the [reciprocal](crate::reciprocal) of a uniform divisor.
+    /// It is a primitive because targets differ most in it: a single element is divided by the machine's instruction, vectors
+    /// through floats ([`crate::through`]) or by the [reciprocal](crate::reciprocal) of a uniform divisor.
     fn quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// Quotient toward −∞; 0 for a zero divisor, MIN for MIN/−1.
     fn floor_quotient<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// The high half of the product of unsigned integers, which has twice the bits; `b` is the same in all lanes.
+    /// The high half of the product of unsigned integers, whose product has twice as many bits. `b` is the same in all lanes.
     fn mul_high<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
     /// The mean of unsigned integers, rounded up.
     fn average<T: Int>(&mut self, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// Shift right of unsigned integers by a count that is the same in all lanes; by the width or more it gives 0.
+    /// Shift right of unsigned integers by a count that is the same in all lanes. A count of the width or more gives 0.
     fn shr_uniform<T: Int>(&mut self, x: Self::V<T>, count: Self::V<u64>) -> Self::V<T>;
-    /// Whether `x` is known to be the same for all elements of a loop, so that what depends on it alone is as good as
-    /// free. It may steer how something is computed, never what comes out.
+    /// Whether `x` is known to be the same for all elements of a loop, so that values that depend on it alone cost almost
+    /// nothing. It may decide how a result is computed, but never the result.
     #[inline(always)]
     fn is_invariant<T: Elem>(&self, _x: &Self::V<T>) -> bool {
         false
@@ -101,17 +101,17 @@ pub trait Ops: Sized {
         false
     }
 
-    /// Lane-wise comparison; of integers by the type's signedness.
+    /// Compares lane by lane; integers as signed or unsigned, depending on their type.
     fn cmp<T: Num>(&mut self, how: Cmp, a: Self::V<T>, b: Self::V<T>) -> Self::M<T>;
-    /// `a` where the mask is true, else `b`.
+    /// Selects `a` where the mask is true, and `b` elsewhere.
     fn select<T: Elem>(&mut self, m: Self::M<T>, a: Self::V<T>, b: Self::V<T>) -> Self::V<T>;
-    /// Both.
+    /// The lanes that are in both masks.
     fn mask_and<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
-    /// Either.
+    /// The lanes that are in either mask.
     fn mask_or<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
-    /// One but not both.
+    /// The lanes that are in exactly one of the masks.
     fn mask_xor<T: Elem>(&mut self, a: Self::M<T>, b: Self::M<T>) -> Self::M<T>;
-    /// Not.
+    /// The lanes that are not in the mask.
     fn mask_not<T: Elem>(&mut self, a: Self::M<T>) -> Self::M<T>;
     /// Converts a mask for values of another width.
     fn mask_resize<T: Elem, U: Elem>(&mut self, m: Self::M<T>) -> Self::M<U>;
@@ -120,15 +120,15 @@ pub trait Ops: Sized {
     /// The bool value of the mask.
     fn boolean<T: Elem>(&mut self, m: Self::M<T>) -> Self::V<bool>;
 
-    /// The bits of a float.
+    /// The bits of a float as an integer.
     fn bits<T: Real>(&mut self, x: Self::V<T>) -> Self::V<T::Bits>;
-    /// The float of the bits.
+    /// The float with these bits.
     fn of_bits<T: Real>(&mut self, x: Self::V<T::Bits>) -> Self::V<T>;
-    /// Sign- or zero-extends, or keeps the low bits; the same bits between types of one width.
+    /// Sign- or zero-extends, or keeps the low bits; between types of the same width the bits are unchanged.
     fn int_resize<T: Int, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
-    /// Rounds once to nearest even.
+    /// Converts an integer to a float, rounded once to nearest even.
     fn int_to_float<T: Int, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
-    /// Truncates and saturates; NaN gives 0.
+    /// Converts a float to an integer by truncation, with saturation; NaN gives 0.
     fn float_to_int<T: Float, U: Int>(&mut self, x: Self::V<T>) -> Self::V<U>;
     /// float32 ↔ float64, rounded once to nearest even.
     fn float_resize<T: Float, U: Float>(&mut self, x: Self::V<T>) -> Self::V<U>;
@@ -143,9 +143,10 @@ pub trait Ops: Sized {
         float_to_half_by_bits(self, x)
     }
 
-    /// `F` of the arguments where the mask is true, else `fast`.
+    /// Computes `F` of the arguments where the mask is true, and takes `fast` elsewhere.
     ///
-    /// The slow path, for lanes that need a loop. An instance tests whether any lane is set before it pays for a call.
+    /// This is the slow path, for lanes that need a loop. An instance tests whether any lane of the mask is set before it calls a
+    /// function.
     fn rare2<F: Rare2<T>, T: Num>(
         &mut self,
         flagged: Self::M<T>,
@@ -157,54 +158,54 @@ pub trait Ops: Sized {
 
 /// A function of one argument, over every instance of [`Ops`].
 pub trait Unary<T: Elem> {
-    /// Element type of the result.
+    /// The element type of the result.
     type Out: Elem;
-    /// The function.
+    /// Computes the function.
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<Self::Out>;
 }
 
 /// A function of two arguments of one element type, over every instance of [`Ops`].
 pub trait Binary<T: Elem> {
-    /// Element type of the result.
+    /// The element type of the result.
     type Out: Elem;
-    /// The function.
+    /// Computes the function.
     fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<Self::Out>;
 }
 
 /// A function of three arguments, the last two of one element type, over every instance of [`Ops`].
 pub trait Ternary<T: Elem> {
-    /// Element type of the first argument: `T`, or `bool` for a condition.
+    /// The element type of the first argument: `T`, or `bool` for a condition.
     type First: Elem;
-    /// The function.
+    /// Computes the function.
     fn call<O: Ops>(o: &mut O, x1: O::V<Self::First>, x2: O::V<T>, x3: O::V<T>) -> O::V<T>;
 }
 
 /// A conversion to `U`, over every instance of [`Ops`].
 pub trait CastTo<U: Elem>: Elem {
-    /// The conversion.
+    /// Converts the value.
     fn cast<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<U>;
 }
 
-/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic: compiled code calls it. It is compiled for
-/// several targets, and so inlined into what calls it.
+/// A scalar function for slow-path lanes; see [`Ops::rare2`]. It must not panic, because compiled code calls it. It has to be
+/// inlined into its callers, because it is compiled for several targets.
 pub trait Rare2<T: Num> {
-    /// The function.
+    /// Computes the function for one lane.
     fn call(a: T, b: T) -> T;
 }
 
-/// [`Ops::half_to_float`] on the bits, for instances that have no instruction for it.
+/// [`Ops::half_to_float`] by integer arithmetic on the bits, for instances that have no instruction for it.
 #[inline(always)]
 pub fn half_to_float_by_bits<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     let bits = o.bits::<f16>(x);
     let bits = o.int_resize::<u16, u32>(bits);
     let low = o.splat(0x7fffu32);
     let magnitude = o.and(bits, low);
-    // Exponent and significand in their float32 places are the value times 2^−112, subnormals included.
+    // Exponent and significand in the positions of float32 have the value times 2^−112, also for subnormals.
     let shifted = o.shl_const(magnitude, 13);
     let scaled = o.of_bits::<f32>(shifted);
     let two_to_112 = o.splat(f32::from_bits((127 + 112) << 23));
     let finite = o.mul(scaled, two_to_112);
-    // Infinities and NaNs: the exponent becomes all ones.
+    // For infinities and NaNs the exponent becomes all ones.
     let finite = o.bits::<f32>(finite);
     let ones = o.splat(0x7f80_0000u32);
     let special = o.or(shifted, ones);
@@ -217,14 +218,14 @@ pub fn half_to_float_by_bits<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     o.of_bits::<f32>(value)
 }
 
-/// [`Ops::float_to_half`] on the bits, for instances that have no instruction for it.
+/// [`Ops::float_to_half`] by integer arithmetic on the bits, for instances that have no instruction for it.
 #[inline(always)]
 pub fn float_to_half_by_bits<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     let bits = o.bits::<f32>(x);
     let low = o.splat(f32::MAGNITUDE);
     let magnitude = o.and(bits, low);
-    // Normal: rebias, add just under half an ulp and the bit that makes ties even, drop 13 bits. A carry out
-    // of the significand is the next exponent, and out of the last exponent it is infinity.
+    // Normal numbers: rebias, add slightly less than half an ulp and the bit that rounds ties to even, drop 13 bits. A carry out
+    // of the significand increases the exponent, and a carry out of the largest exponent gives infinity.
     let dropped = o.shr_const(magnitude, 13);
     let one = o.splat(1u32);
     let odd = o.and(dropped, one);
@@ -232,7 +233,7 @@ pub fn float_to_half_by_bits<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     let normal = o.add(magnitude, rebias);
     let normal = o.add(normal, odd);
     let normal = o.shr_const(normal, 13);
-    // Subnormal: adding 1/2 rounds at 2^−24, the unit of float16's subnormals, and leaves it in the low bits.
+    // Subnormal numbers: adding 1/2 rounds at 2^−24, the unit of float16's subnormals, and leaves the result in the low bits.
     let half = o.splat(0.5f32);
     let value = o.of_bits::<f32>(magnitude);
     let sum = o.add(value, half);

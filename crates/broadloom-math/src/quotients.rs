@@ -1,11 +1,11 @@
-//! Integer quotients of vectors, for instances of [`Ops`] that compute several elements: by the
-//! [reciprocal] of a divisor that all elements share, else [through floats](crate::through).
+//! Integer quotients of vectors, for instances of [`Ops`] that compute several elements. They use the [reciprocal] of a divisor
+//! that all elements share, and otherwise go [through floats](crate::through).
 
 use crate::dtype::Int;
 use crate::ops::Ops;
 use crate::{reciprocal, through};
 
-/// [`Ops::quotient`] through floats, or through the reciprocal of a divisor that is the same for all elements.
+/// Computes [`Ops::quotient`] through floats, or by the reciprocal of a divisor that is the same for all elements.
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     if o.is_invariant::<T>(&b) {
@@ -18,7 +18,7 @@ pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     }
 }
 
-/// [`Ops::floor_quotient`] in the same ways.
+/// Computes [`Ops::floor_quotient`] through floats, or by the reciprocal of a divisor that is the same for all elements.
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     if o.is_invariant::<T>(&b) {

@@ -1,10 +1,10 @@
 //! Integer quotients by a divisor that many dividends share: a product with the divisor's reciprocal and shifts.
 //!
 //! The part that depends on the divisor alone is computed by ordinary primitives, once per loop, since the value of a literal is
-//! known only at run time; so one body serves every divisor, 0, 1, −1 and MIN included. Another one, which is shorter, serves those
-//! whose reciprocal is [short](is_short): a kernel knows of a literal whether it is one of them. The results are exact for every pair of
-//! operands, and no float takes part in the loop. T. Granlund and P. Montgomery, Division by Invariant Integers using
-//! Multiplication (1994); N. Möller and T. Granlund, Improved Division by Invariant Integers (2011), which has the
+//! known only at run time; so that one body serves every divisor, including 0, 1, −1 and MIN. A second, shorter body serves
+//! divisors whose reciprocal is [short](is_short); a kernel records of each literal whether it is such a divisor. The results are
+//! exact for every pair of operands, and no float takes part in the loop. T. Granlund and P. Montgomery, Division by Invariant
+//! Integers using Multiplication (1994); N. Möller and T. Granlund, Improved Division by Invariant Integers (2011), which has the
 //! reciprocal of a divisor that is shifted up; H. Warren, Hacker's Delight, chapter 10.
 
 use crate::dtype::Int;
@@ -29,13 +29,15 @@ pub fn is_short<T: Int>(d: T) -> bool {
     last * excess < unit
 }
 
-/// [`Ops::quotient`] by a divisor `b` that many dividends share; `short` only if its [reciprocal is](is_short).
+/// Computes [`Ops::quotient`] by a divisor `b` that many dividends share. `short` may be set only if its [reciprocal is
+/// short](is_short).
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
     by_width::<O, T>(o, a, b, false, short)
 }
 
-/// [`Ops::floor_quotient`] by a divisor `b` that many dividends share; `short` only if its [reciprocal is](is_short).
+/// Computes [`Ops::floor_quotient`] by a divisor `b` that many dividends share. `short` may be set only if its [reciprocal is
+/// short](is_short).
 #[inline(always)]
 pub fn floor_quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, short: bool) -> O::V<T> {
     by_width::<O, T>(o, a, b, true, short)
@@ -67,7 +69,7 @@ fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
     if !T::SIGNED {
         let m = multiplier_of_bytes(o, d);
         if short {
-            // ⌈2^16/D⌉, which is too long for D = 1 only: n·e ≤ 255·255 < 2^16.
+            // ⌈2^16/D⌉, which does not fit for D = 1 only. It is exact because n·e ≤ 255·255 < 2^16.
             let m = o.add::<u16>(m, one);
             let q = o.mul_high::<u16>(x, m);
             return o.int_resize::<u16, T>(q);
@@ -82,18 +84,18 @@ fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
     let size = o.sub::<i16>(size, sign);
     let (size, sign) = (o.int_resize::<i16, u16>(size), o.int_resize::<i16, u16>(sign));
     let m = multiplier_of_bytes(o, size);
-    // ⌈128/D⌉ = ⌊(127 + D)/D⌋
+    // Uses ⌈128/D⌉ = ⌊(127 + D)/D⌋.
     let up = o.splat(128u16);
     let up = o.add::<u16>(size, up);
     let k = o.mul_high::<u16>(up, m);
     let up = o.mul::<u16>(k, size);
-    // With the two ones, of the negation and of the product.
+    // Adds the two ones, of the negation and of the product.
     let up = o.add::<u16>(up, one);
     let up = o.sub::<u16>(up, sign);
     let turned = o.xor::<u16>(x, sign);
     let mut n = o.add::<u16>(turned, up);
     if !floor {
-        // Negative is what is below k·D + 1.
+        // A dividend below k·D + 1 is negative.
         let limit = o.mul::<u16>(k, size);
         let limit = o.add::<u16>(limit, one);
         let negative = o.cmp::<u16>(Cmp::Lt, n, limit);
@@ -113,7 +115,8 @@ fn multiplier_of_bytes<O: Ops>(o: &mut O, d: O::V<u16>) -> O::V<u16> {
     through::short::<O, u16>(o, ones, d, false)
 }
 
-/// Quotients of 16 bits and more, in their own lanes: `S` and `U` are the signed and the unsigned type as wide as `T`.
+/// Quotients of integers of 16 bits or more, in lanes of their own width. `S` and `U` are the signed and the unsigned type as
+/// wide as `T`.
 #[inline(always)]
 fn of_words<O: Ops, T: Int, S: Int, U: Int>(
     o: &mut O,
@@ -134,10 +137,10 @@ fn of_words<O: Ops, T: Int, S: Int, U: Int>(
     let size = o.sub::<S>(size, d_sign);
     let size = o.int_resize::<S, U>(size);
     let reciprocal = Reciprocal::<O, U>::of(o, size);
-    // The dividend's magnitude or, of a quotient to be rounded down, |x| − 1.
+    // The magnitude of the dividend or, if the quotient is to be rounded down, |x| − 1.
     let (y, sign) = if floor {
-        // The floor of a quotient below 0 is ¬⌊(|x| − 1)/D⌋. For d > 0 these are those of x < 0, and |x| − 1 = ¬x; for d < 0
-        // those of x > 0, while ¬(x − 1) = |x| for the others. For d = 0 none is turned.
+        // The floor of a negative quotient is ¬⌊(|x| − 1)/D⌋. For d > 0 the quotient is negative where x < 0, and |x| − 1 = ¬x
+        // there; for d < 0 it is negative where x > 0, and elsewhere ¬(x − 1) = |x|. For d = 0 nothing is complemented.
         let (zero, one, least) = (o.splat(S::ZERO), o.splat(S::ONE), o.splat(S::MIN));
         let negative_divisor = o.cmp::<S>(Cmp::Lt, d, zero);
         let limit = o.select::<S>(negative_divisor, one, zero);
@@ -167,23 +170,23 @@ fn of_words<O: Ops, T: Int, S: Int, U: Int>(
 /// For d ≠ 0 let s = ⌊log2 d⌋, h = d·2^(w−1−s), which has the highest bit set, and v = ⌊(2^2w − 1)/h⌋ − 2^w, the reciprocal
 /// of h. Then 2^w + v = ⌊(2^(w+1+s) − 1)/d⌋, as h is d shifted up; call it M.
 struct Reciprocal<O: Ops, U: Int> {
-    /// v
+    /// The reciprocal v of the divisor shifted up.
     multiplier: O::V<U>,
-    /// s, and what is as good as the width or more for d = 0.
+    /// The shift s; for d = 0 it is a number that has the effect of the width or more.
     shift: O::V<u64>,
 }
 
 impl<O: Ops, U: Int> Reciprocal<O, U> {
     #[inline(always)]
     fn of(o: &mut O, d: O::V<U>) -> Reciprocal<O, U> {
-        // Without the bit behind the highest one it is below 3/2·2^s, which no rounding takes to 2^(s+1).
+        // Without the bit after the highest one, the number is below 3/2·2^s, which rounding does not take to 2^(s+1).
         let (half, ones) = (o.shr_const::<U>(d, 1), o.splat(U::wrap(-1)));
         let mask = o.xor::<U>(half, ones);
         let leading = o.and::<U>(d, mask);
         let leading = o.int_to_float::<U, f64>(leading);
         let leading = o.bits::<f64>(leading);
         let exponent = o.shr_const::<u64>(leading, 52);
-        // That of 0 becomes −1023, more than any width.
+        // The exponent of 0 becomes −1023, whose magnitude is more than any width.
         let bias = o.splat(1023u64);
         let shift = o.sub::<u64>(exponent, bias);
         let s = o.int_resize::<u64, U>(shift);
@@ -193,7 +196,7 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
         Reciprocal { multiplier: reciprocal_of_normal::<O, U>(o, h), shift }
     }
 
-    /// ⌊n/d⌋, of d = 0 it is 0.
+    /// ⌊n/d⌋; 0 for d = 0.
     ///
     /// With t = ⌊n·v/2^w⌋, n + t = ⌊n·M/2^w⌋, and what is computed is ⌊(n + t + 1)/2^(s+1)⌋, the sum halved first, as its
     /// mean rounded up, since it may have w + 1 bits. M is 2^(w+1+s)/d − ρ with 0 < ρ ≤ 1, so n·M/2^w > 2^(s+1)·n/d − 1.
@@ -206,7 +209,7 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
         let mean = if U::WIDTH <= 16 {
             o.average::<U>(n, t)
         } else {
-            // t ≤ n.
+            // The difference is not negative, since t ≤ n.
             let rest = o.sub::<U>(n, t);
             let rest = o.shr_const::<U>(rest, 1);
             o.sub::<U>(n, rest)
@@ -235,7 +238,7 @@ impl<O: Ops, U: Int> Reciprocal<O, U> {
         o.shr_uniform::<U>(t, shift)
     }
 
-    /// ⌊y/d⌋ for y and d of at most 2^(w−1); of d = 0 it is 0.
+    /// ⌊y/d⌋ for y and d of at most 2^(w−1); 0 for d = 0.
     ///
     /// If d is a power of two, v + 1 is 0 modulo 2^w, and y shifted by s is the quotient. Otherwise let m = M + 1 =
     /// 2^(w+1+s)/d + ε with 0 < ε < 1. What is computed is ⌊y·m/2^(w+1+s)⌋, which exceeds y/d by

@@ -1,9 +1,9 @@
 //! The recording instance of [`Ops`]: a function as SSA over the primitives.
 //!
-//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`], which decides what to do with it: a
-//! `broadloom_ir::recording::Recording` keeps them as a list, a compiler appends them to the body that it is building. The instance has one
-//! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has
-//! a name, and code generators read the list instead of being instantiated once for each function and dtype.
+//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`]: the sink of a `broadloom_ir::recording::Recording`
+//! keeps the primitives as a list, and that of a compiler appends them to the body that it is building. The instance has one
+//! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has a name,
+//! and code generators read the list instead of being instantiated once for each function and dtype.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,12 +11,12 @@ use std::hash::{Hash, Hasher};
 use crate::dtype::{DType, Elem, Float, Int, Num, Real, f16};
 use crate::ops::{Cmp, Ops, Rare2};
 
-/// A value of a sequence of primitives: a position in it.
+/// A value of a sequence of primitives: the position of the primitive that computes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(pub u32);
 
 impl Var {
-    /// The position.
+    /// The value's position in the sequence.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -28,13 +28,13 @@ impl fmt::Debug for Var {
     }
 }
 
-/// The scalar function of a slow path, for all lanes of a block.
+/// The scalar function of a slow path, in a form that computes all lanes of a block.
 #[derive(Clone, Copy)]
 pub struct SlowFunction {
     /// Calls the function for the lanes that need it.
     ///
-    /// It is given four arrays of as many elements, one after the other, in little-endian order: masks as wide as the
-    /// elements, both operands, and the results, which are written where the mask is not zero.
+    /// It is given four arrays of equal length, one after the other, in little-endian order: masks as wide as the elements, the
+    /// first operands, the second operands, and the results, which are written where the mask is not zero.
     pub call: fn(&mut [u8]),
     #[cfg(target_arch = "x86_64")]
     call_with_fma: unsafe fn(&mut [u8]),
@@ -59,7 +59,7 @@ fn slow_lanes<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
     }
 }
 
-/// The slow function compiled for targets with fused products and sums; without them each would be a call.
+/// The slow function compiled for targets with fused multiply-add; otherwise each would be a call.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn slow_lanes_with_fma<F: Rare2<T>, T: Num>(arrays: &mut [u8]) {
@@ -87,7 +87,7 @@ impl SlowFunction {
         self.call
     }
 
-    /// The path of the type that the function belongs to, which is its identity.
+    /// The path of the type that implements the function, which identifies it.
     fn path(&self) -> &'static str {
         (self.name)()
     }
@@ -108,7 +108,7 @@ impl Hash for SlowFunction {
 }
 
 impl fmt::Debug for SlowFunction {
-    /// The path without its modules.
+    /// Prints the path without its modules.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |segment: &'static str| segment.rsplit("::").next().unwrap_or(segment);
         let mut segments = self.path().split(['<', '>']).filter(|s| !s.is_empty());
@@ -117,7 +117,7 @@ impl fmt::Debug for SlowFunction {
     }
 }
 
-/// A primitive: what a method of [`Ops`] computes, but for the dtype, which is [`Inst::dtype`].
+/// A primitive: the computation of a method of [`Ops`]. Its dtype is [`Inst::dtype`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Primitive {
     /// [`Ops::splat`] of these bits.
@@ -168,7 +168,7 @@ pub enum Primitive {
     Quotient,
     /// [`Ops::floor_quotient`]
     FloorQuotient,
-    /// [`Ops::cmp`]: a mask for values of the dtype that is compared.
+    /// [`Ops::cmp`]. The result is a mask for values of the dtype that is compared.
     Cmp(Cmp),
     /// [`Ops::select`]
     Select,
@@ -202,12 +202,12 @@ pub enum Primitive {
     HalfToFloat,
     /// [`Ops::float_to_half`]
     FloatToHalf,
-    /// [`Ops::rare2`]: the operands are the mask, both arguments, and the result of other lanes.
+    /// [`Ops::rare2`]. The operands are the mask, both arguments, and the result of the other lanes.
     SlowPath(&'static SlowFunction),
 }
 
 impl Primitive {
-    /// Number of operands.
+    /// The number of operands.
     pub fn operands(self) -> usize {
         use Primitive::*;
         match self {
@@ -223,7 +223,7 @@ impl Primitive {
         }
     }
 
-    /// Whether the first two operands may change places.
+    /// Whether the first two operands may be exchanged.
     pub fn commutes(self) -> bool {
         use Primitive::*;
         matches!(self, Add | Mul | Average | And | Or | Xor | MaskAnd | MaskOr | MaskXor)
@@ -237,9 +237,9 @@ impl Primitive {
 
     /// The cost per element, in halves of the time of one vector instruction.
     ///
-    /// An addition, a product or a shift is a whole; bitwise operations, comparisons and selections, which vector units
-    /// have more ports for, are a half. Divisions and square roots count by their throughput. A conversion of float16 costs
-    /// what integer arithmetic takes for it, and a slow path its test.
+    /// An addition, a product or a shift costs a whole instruction; bitwise operations, comparisons and selections, for which
+    /// vector units have more ports, cost a half. Divisions and square roots are counted by their throughput, a conversion of
+    /// float16 as the integer arithmetic for it, and a slow path as its test.
     pub fn half_cost(self, dtype: DType) -> u32 {
         use Primitive::*;
         match self {
@@ -249,7 +249,7 @@ impl Primitive {
             Div => 8,
             Sqrt => 10,
             Shl | Shr => 4,
-            // 64-bit integers divide lane by lane, or through floats twice.
+            // 64-bit integers are divided lane by lane, or through floats in two steps.
             Quotient if dtype.size() == 8 => 62,
             FloorQuotient if dtype.size() == 8 => 66,
             Quotient => 12,
@@ -264,7 +264,7 @@ impl Primitive {
         }
     }
 
-    /// The latency in cycles, approximately: from tables of instructions for the CPUs of some ten years.
+    /// The approximate latency in cycles, from instruction tables for CPUs of the last ten years or so.
     pub fn latency(self, dtype: DType) -> u32 {
         use Primitive::*;
         match self {
@@ -340,21 +340,21 @@ impl fmt::Display for Primitive {
 pub struct Inst {
     /// The primitive.
     pub primitive: Primitive,
-    /// The dtype of the result; of a mask, that of the values whose lanes it belongs to.
+    /// The dtype of the result. For a mask, the dtype of the values for which it is.
     pub dtype: DType,
-    /// The operands; those beyond [`Primitive::operands`] are value 0 and not read.
+    /// The operands. Entries after the first [`Primitive::operands`] are value 0 and are not read.
     pub args: [Var; 4],
 }
 
 impl Inst {
-    /// The operands that are read.
+    /// The operands that the primitive reads.
     pub fn args(&self) -> &[Var] {
         &self.args[..self.primitive.operands()]
     }
 }
 
 impl fmt::Display for Inst {
-    /// `fma p0, p1, p2`
+    /// Prints the instruction as in `fma p0, p1, p2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.primitive)?;
         let mut separator = " ";
@@ -364,15 +364,15 @@ impl fmt::Display for Inst {
 
 /// A receiver of the primitives of a function.
 pub trait Sink {
-    /// The value of a primitive: of a new instruction, or of an equal one that there is already.
+    /// Takes a primitive. Returns the value of the new instruction, or of an equal one that exists already.
     fn push(&mut self, inst: Inst) -> Var;
 
-    /// [`Ops::is_invariant`] of a value.
+    /// Answers [`Ops::is_invariant`] for a value.
     fn is_invariant(&self, _x: Var) -> bool {
         false
     }
 
-    /// [`Ops::has_short_reciprocal`] of a value as a number of this dtype.
+    /// Answers [`Ops::has_short_reciprocal`] for a value as a number of this dtype.
     fn has_short_reciprocal(&self, _x: Var, _dtype: DType) -> bool {
         false
     }
@@ -382,12 +382,12 @@ pub trait Sink {
 pub struct Recorder<'s>(&'s mut dyn Sink);
 
 impl<'s> Recorder<'s> {
-    /// An instance that gives the primitives to a sink.
+    /// A recorder that gives the primitives to this sink.
     pub fn new(sink: &'s mut dyn Sink) -> Recorder<'s> {
         Recorder(sink)
     }
 
-    /// Not inlined, so that a recorded function is a list of calls.
+    /// It is not inlined, so that a recorded function compiles to a list of calls.
     #[inline(never)]
     fn push(&mut self, primitive: Primitive, dtype: DType, args: [Var; 4]) -> Var {
         self.0.push(Inst { primitive, dtype, args })
@@ -402,7 +402,7 @@ impl<'s> Recorder<'s> {
     }
 }
 
-/// Defines the methods that have one dtype and no parameter but their operands.
+/// Defines the methods that have one dtype and only operands as parameters.
 macro_rules! plain {
     ($($method:ident $bound:ident $primitive:ident ($($arg:ident),+);)*) => {$(
         fn $method<T: $bound>(&mut self, $($arg: Var),+) -> Var {

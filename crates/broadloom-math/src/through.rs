@@ -1,6 +1,6 @@
-//! Integer quotients and conversions by way of floats, for instances of [`Ops`] that compute vectors: vector units
-//! divide only floats, and few of them convert 64-bit integers. The results are exact for every operand, division
-//! by zero included. A divisor that many dividends share has a [reciprocal](crate::reciprocal) instead.
+//! Integer quotients and conversions through floats, for instances of [`Ops`] that compute vectors: vector units divide only
+//! floats, and few of them convert 64-bit integers. The results are exact for every operand, division by zero included. A divisor
+//! that many dividends share has a [reciprocal](crate::reciprocal) instead.
 
 use crate::dtype::{Float, Int};
 use crate::ops::{Cmp, Ops};
@@ -20,7 +20,7 @@ pub(crate) fn short<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bo
     nonzero_divisor::<O, T>(o, b, q)
 }
 
-/// q, or 0 where the divisor b is 0.
+/// `q`, or 0 where the divisor `b` is 0.
 #[inline(always)]
 fn nonzero_divisor<O: Ops, T: Int>(o: &mut O, b: O::V<T>, q: O::V<T>) -> O::V<T> {
     let zero = o.splat(T::ZERO);
@@ -28,8 +28,8 @@ fn nonzero_divisor<O: Ops, T: Int>(o: &mut O, b: O::V<T>, q: O::V<T>) -> O::V<T>
     o.select::<T>(by_zero, zero, q)
 }
 
-/// The low bits of an integral float far below 2^DIGITS in magnitude, by the magic-number addition that vector
-/// units have everywhere (a saturating conversion is not vectorised).
+/// The low bits of an integral float far below 2^DIGITS in magnitude, by adding a magic number, which all vector units can do (a
+/// saturating conversion is not vectorised).
 #[inline(always)]
 pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<T> {
     let magic = o.splat(F::from_f64(1.5 * (1u64 << (F::DIGITS - 1)) as f64));
@@ -38,8 +38,8 @@ pub fn low_bits<O: Ops, F: Float, T: Int>(o: &mut O, integral: O::V<F>) -> O::V<
     o.int_resize::<F::Bits, T>(bits)
 }
 
-/// Quotients of 64-bit integers, rounded down or toward zero, from those of their magnitudes, which `divide` computes;
-/// its result of a division by zero is discarded.
+/// Quotients of 64-bit integers, rounded down or toward zero, from the quotients of their magnitudes, which `divide` computes.
+/// Its result for a division by zero is discarded.
 #[inline(always)]
 pub fn by_magnitudes<O: Ops, T: Int>(
     o: &mut O,
@@ -59,7 +59,7 @@ pub fn by_magnitudes<O: Ops, T: Int>(
     let y = negated_if::<O, T>(o, b, b_sign);
     let signs = o.xor::<T>(a_sign, b_sign);
     let (x, sign) = if floor {
-        // Of a quotient below 0 the floor is ¬((|a| − 1) / |b|), and |a| − 1 = ¬(−|a|). A zero has no sign.
+        // The floor of a negative quotient is ¬((|a| − 1) / |b|), where |a| − 1 = ¬(−|a|). A zero has no sign.
         let zero_a = o.cmp::<T>(Cmp::Eq, a, zero);
         let sign = o.select::<T>(zero_a, zero, signs);
         let x = negated_if::<O, T>(o, a, b_sign);
@@ -74,7 +74,7 @@ pub fn by_magnitudes<O: Ops, T: Int>(
     nonzero_divisor::<O, T>(o, b, q)
 }
 
-/// All ones where x is negative, else 0.
+/// All ones where x is negative, and 0 elsewhere.
 #[inline(always)]
 fn negative<O: Ops, T: Int>(o: &mut O, x: O::V<T>) -> O::V<T> {
     let (zero, ones) = (o.splat(T::ZERO), o.splat(T::MINUS_ONE));
@@ -82,7 +82,7 @@ fn negative<O: Ops, T: Int>(o: &mut O, x: O::V<T>) -> O::V<T> {
     o.select::<T>(m, ones, zero)
 }
 
-/// −x where `ones` is all ones, x where it is 0.
+/// −x where `ones` is all ones, and x where it is 0.
 #[inline(always)]
 fn negated_if<O: Ops, T: Int>(o: &mut O, x: O::V<T>, ones: O::V<T>) -> O::V<T> {
     let x = o.xor::<T>(x, ones);
@@ -169,7 +169,7 @@ pub(crate) fn reciprocal<O: Ops>(o: &mut O, h: O::V<u64>) -> O::V<u64> {
     o.add::<u64>(q, q1)
 }
 
-/// Its ulp is 1: added to an integral float below 2^32, it leaves that in the low bits.
+/// A float whose ulp is 1: its sum with an integral float below 2^32 has that integer in the low bits.
 const UNIT_ULP: f64 = (1u64 << 52) as f64;
 const WORD: f64 = (1u64 << 32) as f64;
 
@@ -182,7 +182,7 @@ fn word<O: Ops>(o: &mut O, integral: O::V<f64>) -> O::V<u64> {
     o.xor::<u64>(bits, magic)
 }
 
-/// The integer of an integral float x in 0…2^64 − 1; modulo 2^64, of one in −2^63…2^63 too.
+/// The integer of an integral float x from 0 to 2^64 − 1; modulo 2^64, also of one from −2^63 to 2^63.
 #[inline(always)]
 fn natural<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<u64> {
     let (down, up) = (o.splat(1.0 / WORD), o.splat(WORD));
@@ -197,20 +197,20 @@ fn natural<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<u64> {
     o.or::<u64>(high, low)
 }
 
-/// [`Ops::float_to_int`] to 64 bits, through float64.
+/// Computes [`Ops::float_to_int`] to 64 bits, through float64.
 #[inline(always)]
 pub fn float_to_int64<O: Ops, F: Float, U: Int>(o: &mut O, x: O::V<F>) -> O::V<U> {
     let x = o.float_resize::<F, f64>(x);
     let whole = o.trunc::<f64>(x);
     let least = o.splat(if U::SIGNED { -((1u64 << 63) as f64) } else { 0.0 });
     let beyond = o.splat(if U::SIGNED { (1u64 << 63) as f64 } else { WORD * WORD });
-    // NaN to the least value.
+    // NaN is converted to the minimum.
     let above = o.cmp::<f64>(Cmp::Gt, whole, least);
     let held = o.select::<f64>(above, whole, least);
     let below = o.cmp::<f64>(Cmp::Lt, held, beyond);
     let held = o.select::<f64>(below, held, beyond);
     let y = natural(o, held);
-    // 2^63 has become MIN and 2^64 has become 0: MAX is the complement of either.
+    // 2^63 was converted to MIN and 2^64 to 0; MAX is the complement of either.
     let (none, ones) = (o.splat(0u64), o.splat(u64::MAX));
     let over = o.cmp::<f64>(Cmp::Eq, held, beyond);
     let over = o.mask_resize::<f64, u64>(over);

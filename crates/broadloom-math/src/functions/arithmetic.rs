@@ -1,4 +1,4 @@
-//! Sums, differences, products and what is made of them.
+//! Addition, subtraction, multiplication, and functions that consist of them.
 
 use crate::dtype::{Float, Num, f16};
 use crate::functions::compare::magnitude;
@@ -69,10 +69,10 @@ impl Ternary<f16> for Fma {
 declare_half_path!(Short: Fma);
 
 impl HalfTernary for Fma {
-    /// The sum rounded to odd, from which the rounding to float16 is as good as one; see `to_odd`.
+    /// The sum rounded to odd, which a second rounding takes to the correctly rounded float16; see `to_odd`.
     ///
-    /// Products of float16 are exact in float32: 22 bits, none below 2^-48. What is lost of the sum is exact too (D. Knuth,
-    /// The Art of Computer Programming, volume 2, 4.2.2, theorem B), as nothing overflows or underflows.
+    /// Products of float16 are exact in float32: 22 bits, none below 2^-48. The rounding error of the sum is computed exactly (D.
+    /// Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B), as nothing overflows or underflows.
     #[inline(always)]
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32> {
         let product = o.mul(x1, x2);
@@ -81,12 +81,12 @@ impl HalfTernary for Fma {
         let of_product = o.sub(sum, of_x3);
         let (lost_x3, lost_product) = (o.sub(x3, of_x3), o.sub(product, of_product));
         let lost = o.add(lost_x3, lost_product);
-        // Infinite and NaN sums do not change: their rounding error is NaN, which is not above or below 0.
+        // Infinite and NaN sums are left unchanged: their rounding error is NaN, which compares as neither above nor below 0.
         let (above, below) = (o.cmp(Cmp::Gt, lost, zero), o.cmp(Cmp::Lt, lost, zero));
         let is_inexact = o.mask_or::<f32>(above, below);
         let is_inexact = o.mask_resize::<f32, u32>(is_inexact);
-        // The exact sum is between two adjacent floats: this one, and the one of greater or less magnitude, depending on whether the lost part has
-        // its sign. Of these bits and the ones before or after them, the odd ones are wanted.
+        // The exact sum is between two adjacent floats: this one and the next one of larger or smaller magnitude, depending on
+        // whether the rounding error has the sum's sign. Of the two, the one with odd bits is chosen.
         let (bits, lost) = (o.bits::<f32>(sum), o.bits::<f32>(lost));
         let signs = o.xor(bits, lost);
         let is_opposite = o.shr_const(signs, 31);
@@ -116,8 +116,9 @@ impl<T: Float> Unary<T> for Reciprocal {
 
 impl<T: Float> Unary<T> for Sqrt {
     type Out = T;
-    /// With the canonical NaN, which takes no time beside a square root: LLVM takes any NaN for any other where a selection
-    /// by `isnan(√x)` follows, so that the loops of executors can't be left to put it there. Of the bits it knows nothing.
+    /// Computes the root with the canonical NaN, which takes no time beside a square root. The loops of executors can't insert
+    /// that NaN afterwards, because LLVM treats all NaNs alike in a selection by `isnan(√x)`. It knows nothing of the bits, so
+    /// they are compared here.
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<T> {
         let root = o.sqrt(x);

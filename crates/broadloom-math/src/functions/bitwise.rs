@@ -17,13 +17,13 @@ function! {
     BitwiseLeftShift
     /// ⌊x1 / 2^x2⌋; for a count outside the width 0, or −1 for a negative x1
     BitwiseRightShift
-    /// Both
+    /// Whether both operands are true
     LogicalAnd
-    /// Either
+    /// Whether at least one operand is true
     LogicalOr
-    /// One but not both
+    /// Whether exactly one operand is true
     LogicalXor
-    /// Not
+    /// Whether the operand is false
     LogicalNot
 }
 
@@ -88,10 +88,10 @@ impl Unary<bool> for LogicalNot {
     }
 }
 
-/// Whether a count is in 0…width−1.
+/// Whether a shift count is from 0 to width − 1.
 #[inline(always)]
 fn in_width<O: Ops, T: Int>(o: &mut O, count: O::V<T>) -> O::M<T> {
-    // A count is in range exactly where no bit at or above log2(width) is set.
+    // A count is in range if and only if no bit from log2(width) on is set.
     let high = o.splat(T::wrap(-(T::WIDTH as i128)));
     let high = o.and(count, high);
     let zero = o.splat(T::ZERO);
@@ -120,7 +120,7 @@ impl<T: Int> Binary<T> for BitwiseRightShift {
     }
 }
 
-/// `a` where a bool value is true, else `b`.
+/// Selects `a` where a bool value is true, and `b` elsewhere.
 #[inline(always)]
 pub(crate) fn choose<O: Ops, T: Elem>(o: &mut O, condition: O::V<bool>, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     let m = o.truth::<T>(condition);

@@ -1,7 +1,7 @@
-//! astype between all dtypes.
+//! Conversions (astype) between all dtypes.
 //!
-//! Float → integer truncates and saturates, NaN gives 0; integer → narrower integer wraps; integer → float
-//! and float → float round once to nearest even; anything → bool is `x != 0` (NaN is true).
+//! Float to integer truncates and saturates, and NaN gives 0; integer to narrower integer wraps; integer to float and float to
+//! float round once to nearest even; any type to bool is `x != 0` (NaN is true).
 
 use crate::dtype::{Num, f16};
 use crate::functions::compare::magnitude;
@@ -15,7 +15,7 @@ impl CastTo<bool> for bool {
     }
 }
 
-/// 1 where true, else 0.
+/// 1 where a bool is true, 0 elsewhere.
 #[inline(always)]
 fn unit<O: Ops, T: Num>(o: &mut O, x: O::V<bool>) -> O::V<T> {
     let (one, zero) = (o.splat(T::ONE), o.splat(T::ZERO));
@@ -29,7 +29,7 @@ fn nonzero<O: Ops, T: Num>(o: &mut O, x: O::V<T>) -> O::V<bool> {
     o.boolean::<T>(m)
 }
 
-/// One `CastTo` for each pair of a row: `from T to [U …] |o, x| body`, where body may name T and U.
+/// Implements `CastTo` for each pair of a row: `from T to [U …] |o, x| body`, where the body may name T and U.
 macro_rules! casts {
     ($($t:ident => [$($u:ident)*] |$o:ident, $x:ident| $body:expr;)*) => {
         $(casts!(@row $t [$($u)*] $o $x $body);)*
@@ -63,7 +63,7 @@ macro_rules! integer_casts {
             };)*
         }
         $(impl IntoHalf for $t {
-            /// Rounding to float32 first is harmless: it is exact below 2^24, and what lies above is infinite.
+            /// Rounding to float32 first does no harm: it is exact below 2^24, and larger values become infinite.
             #[inline(always)]
             fn wide<O: Ops>(o: &mut O, x: O::V<$t>) -> O::V<f32> {
                 o.int_to_float::<$t, f32>(x)

@@ -1,4 +1,4 @@
-//! Comparisons and tests, all giving bool.
+//! Comparisons and tests, whose results are bools.
 
 use crate::dtype::{Int, Num, Real, f16};
 use crate::functions::{declare_half_path, function, through_float32};
@@ -17,11 +17,11 @@ function! {
     Greater
     /// x1 >= x2
     GreaterEqual
-    /// Neither an infinity nor NaN
+    /// Whether x is neither infinite nor NaN
     IsFinite
-    /// An infinity
+    /// Whether x is infinite
     IsInf
-    /// NaN
+    /// Whether x is NaN
     IsNan
 }
 
@@ -78,7 +78,7 @@ impl Binary<bool> for Equal {
     }
 }
 
-/// The bits without the sign.
+/// The bits of a float without the sign.
 #[inline(always)]
 pub(crate) fn magnitude<O: Ops, T: Real>(o: &mut O, x: O::V<T>) -> O::V<T::Bits> {
     let bits = o.bits::<T>(x);
@@ -93,7 +93,7 @@ macro_rules! magnitude_test {
     )*};
 }
 
-/// The magnitude of a float against that of infinity.
+/// Implements a test that compares the magnitude of a float with that of infinity.
 macro_rules! for_reals {
     ($name:ident $how:ident) => {
         for_reals!(@ $name $how f16 f32 f64);
@@ -112,7 +112,7 @@ macro_rules! for_reals {
     )*};
 }
 
-/// An integer is finite.
+/// Implements the tests for integers, which are always finite.
 macro_rules! impl_for_ints {
     ($name:ident $always:literal) => {
         impl_for_ints!(@ $name $always i8 i16 i32 i64 u8 u16 u32 u64);

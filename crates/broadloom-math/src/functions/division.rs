@@ -26,10 +26,10 @@ impl<T: Float> Binary<T> for Divide {
 }
 through_float32!(binary Divide);
 through_float32!(long binary Remainder);
-// Rounded twice, in a loop of its own.
+// float16 is rounded twice, in a loop of its own.
 declare_half_path!(Own: FloorDivide);
 
-/// The floor of the quotient as rounded to the operands' dtype.
+/// Implements the floor of the quotient after it is rounded to the operands' dtype.
 macro_rules! floor_divide {
     ($($t:ty)*) => {$(
         impl Binary<$t> for FloorDivide {
@@ -55,7 +55,7 @@ impl Binary<f16> for FloorDivide {
     }
 }
 
-/// The exact remainder of truncated division, by a loop over the exponent difference.
+/// The exact remainder of truncated division, computed by a loop over the exponent difference.
 struct TruncatedRemainder;
 
 impl<T: Float> Rare2<T> for TruncatedRemainder {
@@ -65,8 +65,8 @@ impl<T: Float> Rare2<T> for TruncatedRemainder {
     }
 }
 
-/// From the truncated remainder to the one with the sign of x2: one rounded addition where the signs differ;
-/// a zero takes the sign of x2. `r` is never ±infinity, so `x2 = ±inf` needs no case of its own.
+/// Converts the truncated remainder `r` to the remainder with the sign of x2, by one rounded addition where the signs differ. A
+/// zero takes the sign of x2. Since `r` is never infinite, an infinite x2 needs no case of its own.
 #[inline(always)]
 fn sign_of_divisor<O: Ops, T: Float>(o: &mut O, r: O::V<T>, x2: O::V<T>) -> O::V<T> {
     let r_bits = o.bits::<T>(r);
@@ -90,8 +90,8 @@ impl Binary<f32> for Remainder {
     type Out = f32;
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f32> {
-        // In float64 a quotient below 2^29 truncates exactly (it is at least 2^−24 from an integer that it
-        // isn't, more than half an ulp), its product with x2 has 53 bits, and the difference is exact.
+        // In float64 a quotient below 2^29 truncates exactly: if it is not an integer, it is at least 2^−24 from one, which is
+        // more than half an ulp. Its product with x2 has 53 bits, and the difference is exact.
         let (a, b) = (o.float_resize::<f32, f64>(x1), o.float_resize::<f32, f64>(x2));
         let q = o.div(a, b);
         let q = o.trunc(q);
@@ -105,7 +105,7 @@ impl Binary<f32> for Remainder {
         let long = o.mask_not::<f64>(near);
         let long = o.mask_resize::<f64, f32>(long);
         let r = o.float_resize::<f64, f32>(r);
-        // A finite x1 over an infinite x2 is q = 0, whose product is NaN: x1 itself.
+        // For a finite x1 and an infinite x2, q is 0 and its product is NaN, but the remainder is x1.
         let r = dividend_of_infinite(o, x1, x2, r);
         let r = o.rare2::<TruncatedRemainder, f32>(long, x1, x2, r);
         sign_of_divisor::<O, f32>(o, r, x2)
@@ -116,8 +116,8 @@ impl Binary<f64> for Remainder {
     type Out = f64;
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
-        // A quotient below 2^53 truncates exactly or one too far; the fused remainder is exact either way
-        // (no more bits than x2 has), and one too far shows as a sign against x1's.
+        // A quotient below 2^53 is truncated exactly or is too large by one. The fused remainder is exact in both cases, since it
+        // has no more bits than x2; if the quotient is too large, the remainder's sign differs from that of x1.
         let q = o.div(x1, x2);
         let q = o.trunc(q);
         let sign = o.splat(f64::SIGN);
@@ -130,7 +130,7 @@ impl Binary<f64> for Remainder {
         let below = o.cmp(Cmp::Lt, q, limit);
         let above = o.cmp(Cmp::Gt, q, minus_limit);
         let near = o.mask_and::<f64>(below, above);
-        // Underflow of the product is exact in a fused operation, so subnormals need nothing special.
+        // An underflow of the product is exact in a fused operation, so subnormals need no special case.
         let r_bits = o.bits::<f64>(r);
         let x1_bits = o.bits::<f64>(x1);
         let against = o.xor(r_bits, x1_bits);
@@ -141,7 +141,7 @@ impl Binary<f64> for Remainder {
         let zero = o.splat(0.0f64);
         let nonzero = o.cmp(Cmp::Ne, r, zero);
         let too_far = o.mask_and::<f64>(against, nonzero);
-        // Back by |x2| toward x1's sign.
+        // Corrects the remainder by |x2|, toward the sign of x1.
         let magnitude = o.splat(f64::MAGNITUDE);
         let x2_bits = o.bits::<f64>(x2);
         let step = o.and(x2_bits, magnitude);
@@ -157,7 +157,7 @@ impl Binary<f64> for Remainder {
     }
 }
 
-/// x1 where x2 is infinite and x1 finite, NaN where both are infinite, else r.
+/// x1 where x2 is infinite and x1 is finite, NaN where both are infinite, and r elsewhere.
 #[inline(always)]
 fn dividend_of_infinite<O: Ops, T: Float>(o: &mut O, x1: O::V<T>, x2: O::V<T>, r: O::V<T>) -> O::V<T> {
     let infinity = o.splat(T::INFINITY);
@@ -191,7 +191,8 @@ macro_rules! integer_division {
             type Out = $t;
             #[inline(always)]
             fn call<O: Ops>(o: &mut O, x1: O::V<$t>, x2: O::V<$t>) -> O::V<$t> {
-                // The floor has the sign of x2 in the rest; beside floor_divide, it is computed once.
+                // With the floor of the quotient, the remainder has the sign of x2. If floor_divide of the same operands is
+                // computed too, both share the quotient.
                 let q = o.floor_quotient(x1, x2);
                 let product = o.mul(q, x2);
                 let rest = o.sub(x1, product);

@@ -1,10 +1,10 @@
 //! The error function and its complement.
 //!
 //! Near 0 erf is x times an even polynomial. Elsewhere both are exp(−x²) times a function that falls slowly, which is a
-//! polynomial in t = (x − c)/(x + c): a variable that takes the half-line to an interval, after M. M. Shepherd and
-//! J. G. Laframboise, "Chebyshev approximation of (1 + 2x)exp(x²)erfc x in 0 ≤ x < ∞" (1981). With the factor 1 + 9x/8
-//! instead of 1 + 2x it falls least. erfc of float64 carries x², t, the exponential and the quotients as sums of two
-//! doubles; erf is 1 less something small.
+//! polynomial in t = (x − c)/(x + c): a variable that takes the half-line to an interval, after M. M. Shepherd and J. G.
+//! Laframboise, "Chebyshev approximation of (1 + 2x)exp(x²)erfc x in 0 ≤ x < ∞" (1981). With the factor 1 + 9x/8 instead of 1 +
+//! 2x that function falls least. erfc of float64 carries x², t, the exponential and the quotients as sums of two doubles; erf is
+//! 1 minus a small number.
 
 use crate::functions::coefficients::{
     ERF_CENTRE, ERF_FAR_FULL, ERF_FAR_SHORT, ERF_FULL, ERF_SHORT, ERF_SLOPE, ERFC_CENTRE, ERFC_FULL,
@@ -19,20 +19,20 @@ use crate::ops::{Cmp, Ops};
 function! {
     /// The error function
     Erf
-    /// 1 − erf(x), without a loss of digits where that is small
+    /// 1 − erf(x), without a loss of digits where the result is small
     Erfc
 }
 
 through_float64!(unary_with_single Erf erf single::erf; Erfc erfc single::erfc;);
 
-/// (a − 4)/(a + 4) as a sum.
+/// (a − 4)/(a + 4) as a sum of two doubles.
 #[inline(always)]
 fn quotient<O: Ops>(o: &mut O, a: O::V<f64>) -> Sum<O> {
     let (below, above) = (o.add_c(a, -4.0), o.add_c(a, 4.0));
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, above);
     let hi = o.mul::<f64>(below, inverse);
-    // The rounding error of the sums is exact: a ≥ 0 is no more than 28.
+    // The rounding error of the sums is exact, since 0 ≤ a ≤ 28.
     let back = o.add_c(below, 4.0);
     let below_lo = o.sub::<f64>(a, back);
     let back = o.add_c(above, -4.0);
@@ -61,7 +61,7 @@ pub(crate) fn erf_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) ->
     o.select::<f64>(is_near, near, far)
 }
 
-/// erf(a) for 0 ≤ a ≤ 1: a + a·q, where q is below 0.16 in magnitude, and its first two terms lose nothing.
+/// erf(a) for 0 ≤ a ≤ 1, as a + a·q. q is below 0.16 in magnitude, and its first two terms are exact.
 #[inline(always)]
 fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let slope = o.constant(ERF_SLOPE);
@@ -80,7 +80,7 @@ fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(u.hi, u.hi);
     let rest = o.polynomial(u.hi, &ERF_FULL[1..]);
     let small = o.fma::<f64>(square, rest, small);
-    // q's first part is at most a quarter: the sum orders itself.
+    // The first part of q is at most a quarter, so the larger addend of the sum is known.
     let product = o.two_product(a, q.hi);
     let y = o.fast_two_sum(a, product.hi);
     let small = o.fma::<f64>(a, small, product.lo);
@@ -88,7 +88,7 @@ fn erf_near<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     o.add::<f64>(y.hi, small)
 }
 
-/// erf(a) for a from 1 on: 1 less a sixth and less. From 6 on the result rounds to 1.
+/// erf(a) for a ≥ 1, as 1 minus a sixth or less. From 6 on the result rounds to 1.
 #[inline(always)]
 fn erf_far<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let a = o.at_most(a, 6.0);
@@ -119,7 +119,7 @@ fn erf_far<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
 #[inline(always)]
 pub(crate) fn erfc<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // The result has become 0 there, of float64 and of float32.
+    // Beyond this bound the result is 0, in float64 or in float32.
     let a = o.at_most(a, if P::FULL { 28.0 } else { 10.5 });
     let y = if P::FULL { complement(o, a) } else { short_complement::<O, P>(o, a) };
     // erfc(−x) = 2 − erfc(x)
@@ -137,8 +137,8 @@ fn complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let lo = o.sub::<f64>(r.lo, square.lo);
     let e = exp_of_reduced::<O, Full>(o, Sum { hi: r.hi, lo });
     let e = o.fast_two_sum(e.hi, e.lo);
-    // The numerator: its first two terms without loss, the others less than a tenth of it. What t has beyond a double counts with
-    // half of the slope at 0, which is about the middle of all slopes.
+    // The first two terms of the numerator are exact, and the others are less than a tenth of it. The low part of t is multiplied
+    // by half of the slope at 0, which is about the middle of all slopes.
     let t = quotient(o, a);
     let (head, slope) = (o.constant(ERFC_CENTRE[0]), o.constant(ERFC_FULL[0]));
     let linear = o.two_product(t.hi, slope);
@@ -161,7 +161,7 @@ fn complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     scale::<O, Full>(o, y, n)
 }
 
-/// erfc(a) for 0 ≤ a ≤ 10.5, for a float32 or float16 result.
+/// erfc(a) for 0 ≤ a ≤ 10.5, precise enough for a float32 or float16 result.
 #[inline(always)]
 fn short_complement<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(a, a);
@@ -170,7 +170,7 @@ fn short_complement<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> 
     let e = exp_of_reduced::<O, P>(o, r);
     let e = o.rounded(e);
     let e = scale::<O, Short>(o, e, n);
-    // Both quotients by one division.
+    // One division gives both quotients.
     let one = o.constant(1.0);
     let (below, above) = (o.add_c(a, -4.0), o.add_c(a, 4.0));
     let flat = o.fma_c(a, 1.125, one);

@@ -1,8 +1,7 @@
 //! exp, exp2 and expm1, and the reduction that they share with the hyperbolic functions.
 //!
-//! With x = n·ln 2 + r, r is carried to about 2^−100, so that what is
-//! left to round are terms of at most r²/2 beside 1. Source: the argument reduction of W. J. Cody and W. Waite (1980)
-//! with fused products.
+//! With x = n·ln 2 + r, r is carried to about 2^−100, so that only terms of at most r²/2 are rounded, next to 1. Source: the
+//! argument reduction of W. J. Cody and W. Waite (1980) with fused products.
 
 use crate::dtype::f16;
 use crate::functions::coefficients::{
@@ -23,7 +22,7 @@ function! {
 }
 
 through_float64!(unary_with_single Exp2 exp2 single::exp2; ExpM1 expm1 single::expm1;);
-// It rounds to float16 by itself.
+// exp rounds to float16 by itself.
 declare_half_path!(Own: Exp);
 
 impl Unary<f64> for Exp {
@@ -50,9 +49,10 @@ impl Unary<f32> for Exp {
     }
 }
 
-/// Multiples of ln 2 taken out of `x`: x = n·ln 2 + r.hi + r.lo, |r| at most ln 2 / 2 and a little.
+/// An argument without its multiples of ln 2: x = n·ln 2 + r.hi + r.lo, where |r| is at most slightly above ln 2 / 2.
 ///
-/// The first difference is exact: for n = 0 it is x, else both lie on a grid of 2^−54 or coarser and it is below 1/2.
+/// The first difference is exact: for n = 0 it is x, and otherwise both operands are multiples of 2^−54 or more and the
+/// difference is below 1/2.
 pub(crate) struct Reduced<O: Ops> {
     pub n: O::V<f64>,
     pub r: Sum<O>,
@@ -66,15 +66,15 @@ pub(crate) fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Reduced<O
     let r = o.fma_c(n, -LN2_DD[0], x);
     let lo = o.mul_c(n, -LN2_DD[1]);
     if P::FULL {
-        // Where r is the smaller it is a multiple of lo's last place still.
+        // Where r is smaller than lo, it is still a multiple of lo's last place, so the sum is exact.
         let r = o.fast_two_sum(r, lo);
         return Reduced { n, r };
     }
     Reduced { n, r: Sum { hi: r, lo } }
 }
 
-/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−58; the low part of r, up to 2^−40, counts in full
-/// precision alone.
+/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−58. The low part of r, which is up to 2^−40, is used in full
+/// precision only.
 #[inline(always)]
 pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let q = o.polynomial(r.hi, P::pick(&EXP_FULL, &EXP_NEAR, &EXP_SHORT));
@@ -86,13 +86,13 @@ pub(crate) fn exp_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<
     }
     let y = o.fast_two_sum(one, r.hi);
     let lo = o.fma::<f64>(square, q, y.lo);
-    // e^(hi + lo) = e^hi + lo·e^hi, but for lo²/2.
+    // Uses e^(hi + lo) = e^hi + lo·e^hi, neglecting lo²/2.
     let sum = o.add::<f64>(y.hi, lo);
     let lo = o.fma::<f64>(r.lo, sum, lo);
     Sum { hi: y.hi, lo }
 }
 
-/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−61: r²/2 is exact as well.
+/// exp(r.hi + r.lo) as a sum whose low part is rounded at about 2^−61, because r²/2 is exact as well.
 #[inline(always)]
 pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     let q = o.polynomial(r.hi, &EXP_FULL[1..]);
@@ -111,10 +111,10 @@ pub(crate) fn precise_exp_of_reduced<O: Ops>(o: &mut O, r: Sum<O>) -> Sum<O> {
     o.fast_two_sum(y.hi, lo)
 }
 
-// The callers of `EXP_FULL[1..]` and `COSH_FULL[1..]` put these in exactly.
+// The callers that use `EXP_FULL[1..]` and `COSH_FULL[1..]` add the first coefficient's term exactly.
 const _: () = assert!(EXP_FULL[0] == 0.5 && COSH_FULL[0] == 0.5);
 
-/// The bounds beyond which the result is 0 or infinite anyway.
+/// Clamps an argument to the bounds beyond which the result is 0 or infinite anyway.
 #[inline(always)]
 fn clamp<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let (lo, hi) = if P::FULL { (-746.0, 710.0) } else { (-200.0, 200.0) };
@@ -138,7 +138,7 @@ pub(crate) fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let x = o.at_least(x, lo);
     let n = o.add_c(x, MAGIC);
     let n = o.add_c(n, -MAGIC);
-    // Exact; and 0 for an integer, so that its power is exact.
+    // This difference is exact, and 0 for an integer, whose power is therefore exact.
     let fraction = o.sub::<f64>(x, n);
     let r = if P::FULL {
         let fraction = o.just(fraction);
@@ -152,7 +152,7 @@ pub(crate) fn exp2<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     scale::<O, P>(o, y, n)
 }
 
-/// cosh(r) − 1 and sinh(r) − r of a reduced argument's high part.
+/// cosh(r) − 1 and sinh(r) − r, for the high part of a reduced argument.
 #[inline(always)]
 pub(crate) fn even_and_odd<O: Ops, P: Precision>(o: &mut O, r: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let u = o.mul::<f64>(r, r);
@@ -164,7 +164,7 @@ pub(crate) fn even_and_odd<O: Ops, P: Precision>(o: &mut O, r: O::V<f64>) -> (O:
     (even, odd)
 }
 
-/// 2^−(n·times), down to 2^−200, where it no longer counts beside 1.
+/// 2^−(n·times), but at least 2^−200, which is negligible next to 1.
 #[inline(always)]
 pub(crate) fn reciprocal_power<O: Ops>(o: &mut O, n: O::V<f64>, times: f64) -> O::V<f64> {
     let exponent = o.mul_c(n, -times);
@@ -175,20 +175,20 @@ pub(crate) fn reciprocal_power<O: Ops>(o: &mut O, n: O::V<f64>, times: f64) -> O
 
 #[inline(always)]
 pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
-    // Below −40 the result rounds to −1.
+    // Arguments below −40 are replaced, since their result rounds to −1.
     let sign = o.sign_of(x);
     let (lo, hi) = if P::FULL { (-40.0, 710.0) } else { (-40.0, 200.0) };
     let x = o.at_most(x, hi);
     let x = o.at_least(x, lo);
     let Reduced { n, r } = reduce::<O, P>(o, x);
     let (even, odd) = even_and_odd::<O, P>(o, r.hi);
-    // 2^n · ((1 − 2^−n) + r + (cosh r − 1) + (sinh r − r))
+    // Computes 2^n · ((1 − 2^−n) + r + (cosh r − 1) + (sinh r − r)).
     let q = reciprocal_power(o, n, 1.0);
     let y = if P::FULL {
         let one = o.constant(1.0);
         let minus_q = o.neg::<f64>(q);
         let h = o.two_sum(one, minus_q);
-        // r²/2 may be a large part of the result, so it is exact as well.
+        // r²/2 may be a large part of the result, so it is exact too.
         let half = o.mul_c(r.hi, 0.5);
         let square = o.two_product(half, r.hi);
         let y = o.fast_two_sum(h.hi, r.hi);
@@ -212,6 +212,6 @@ pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
         o.add::<f64>(y, tail)
     };
     let y = scale::<O, P>(o, y, n);
-    // The sign is that of x, of a zero too.
+    // The result has the sign of x, also if x is a zero.
     o.with_sign(y, sign)
 }

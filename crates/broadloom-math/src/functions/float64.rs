@@ -1,29 +1,29 @@
-//! float64 arithmetic for the transcendental functions: shorthands, polynomials, double-doubles, and the way in and
-//! out for the other float types.
+//! float64 arithmetic for the transcendental functions: shorthands, polynomials, double-doubles, and conversions from and to the
+//! other float types.
 //!
-//! An unevaluated sum [`Sum`] of two doubles holds more digits than one. The error-free transformations are exact where
-//! their operands are as ordered as they ask.
-//! Sources: T. J. Dekker (1971) and D. E. Knuth (TAOCP 2, 4.2.2) for the transformations.
+//! An unevaluated sum [`Sum`] of two doubles holds more digits than one. The error-free transformations are exact if their
+//! operands have the order that each requires. Sources: T. J. Dekker (1971) and D. E. Knuth (TAOCP 2, 4.2.2) for the
+//! transformations.
 
 use crate::dtype::Float;
 use crate::ops::{Cmp, Ops};
 
 /// The precision of a float64 evaluation.
 pub(crate) trait Precision {
-    /// Whether rounding errors are carried along, for a float64 result. If not, the result is rounded to float32 or
-    /// float16, and 2^−33 is enough.
+    /// Whether rounding errors are carried along, as a float64 result needs. Otherwise the result is rounded to float32 or
+    /// float16, for which 2^−33 is enough.
     const FULL: bool;
 
     /// The coefficients for this precision.
     fn pick(full: &'static [f64], near: &'static [f64], short: &'static [f64]) -> &'static [f64];
 }
 
-/// For float64 results.
+/// The precision for float64 results.
 pub(crate) struct Full;
-/// For the nearest float32, where what is too near to a tie is computed again in full precision: as short, with
-/// polynomials to 2^−45.
+/// The precision for the nearest float32. It is that of [`Short`] with polynomials to 2^−45; results that are too close to a tie
+/// are computed again in full precision.
 pub(crate) struct Near;
-/// For float32 and float16 results.
+/// The precision for float32 and float16 results.
 pub(crate) struct Short;
 
 impl Precision for Full {
@@ -48,7 +48,7 @@ impl Precision for Short {
     }
 }
 
-/// An unevaluated sum of two doubles.
+/// A number as the unevaluated sum of two doubles.
 pub(crate) struct Sum<O: Ops> {
     pub hi: O::V<f64>,
     pub lo: O::V<f64>,
@@ -62,7 +62,7 @@ impl<O: Ops> Clone for Sum<O> {
 }
 impl<O: Ops> Copy for Sum<O> {}
 
-/// Shorthands over any instance: float64 operands, constants as plain numbers.
+/// Shorthands for float64 arithmetic over any instance of [`Ops`], with constants as plain numbers.
 pub(crate) trait Float64: Ops {
     #[inline(always)]
     fn constant(&mut self, x: f64) -> Self::V<f64> {
@@ -111,14 +111,14 @@ pub(crate) trait Float64: Ops {
         self.fma::<f64>(a, b, c)
     }
 
-    /// The magnitude.
+    /// The magnitude of `x`.
     #[inline(always)]
     fn abs(&mut self, x: Self::V<f64>) -> Self::V<f64> {
         let bits = super::compare::magnitude::<Self, f64>(self, x);
         self.of_bits::<f64>(bits)
     }
 
-    /// The sign bit alone.
+    /// The sign bit of `x` alone.
     #[inline(always)]
     fn sign_of(&mut self, x: Self::V<f64>) -> Self::V<u64> {
         let bits = self.bits::<f64>(x);
@@ -126,7 +126,7 @@ pub(crate) trait Float64: Ops {
         self.and::<u64>(bits, mask)
     }
 
-    /// `x` with its sign bit flipped where `sign` has one.
+    /// `x` with its sign flipped where `sign` has the sign bit set.
     #[inline(always)]
     fn flip(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
         let bits = self.bits::<f64>(x);
@@ -134,7 +134,7 @@ pub(crate) trait Float64: Ops {
         self.of_bits::<f64>(bits)
     }
 
-    /// `x` with its sign bit set where `sign` has one.
+    /// `x` with its sign bit set where `sign` has the sign bit set.
     #[inline(always)]
     fn with_sign(&mut self, x: Self::V<f64>, sign: Self::V<u64>) -> Self::V<f64> {
         let bits = self.bits::<f64>(x);
@@ -142,21 +142,21 @@ pub(crate) trait Float64: Ops {
         self.of_bits::<f64>(bits)
     }
 
-    /// Compares with a constant.
+    /// Compares `x` with a constant.
     #[inline(always)]
     fn is(&mut self, x: Self::V<f64>, how: Cmp, c: f64) -> Self::M<f64> {
         let c = self.splat(c);
         self.cmp::<f64>(how, x, c)
     }
 
-    /// `c` where the mask holds, else `x`.
+    /// Selects `c` where the mask holds, and `x` elsewhere.
     #[inline(always)]
     fn put(&mut self, m: Self::M<f64>, c: f64, x: Self::V<f64>) -> Self::V<f64> {
         let c = self.splat(c);
         self.select::<f64>(m, c, x)
     }
 
-    /// At most `c`; NaN stays.
+    /// The minimum of `x` and `c`; a NaN is unchanged.
     #[inline(always)]
     fn at_most(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
         let c = self.splat(c);
@@ -164,7 +164,7 @@ pub(crate) trait Float64: Ops {
         self.select::<f64>(above, c, x)
     }
 
-    /// At least `c`; NaN stays.
+    /// The maximum of `x` and `c`; a NaN is unchanged.
     #[inline(always)]
     fn at_least(&mut self, x: Self::V<f64>, c: f64) -> Self::V<f64> {
         let below = self.is(x, Cmp::Lt, c);
@@ -204,7 +204,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi, lo }
     }
 
-    /// `a · b` exactly, but for underflow.
+    /// `a · b` exactly, unless it underflows.
     #[inline(always)]
     fn two_product(&mut self, a: Self::V<f64>, b: Self::V<f64>) -> Sum<Self> {
         let hi = self.mul::<f64>(a, b);
@@ -223,7 +223,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi: product.hi, lo }
     }
 
-    /// `a · b` of two sums, to about 2^−102.
+    /// `a · b` of two double-doubles, to about 2^−102.
     #[inline(always)]
     fn sum_mul(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
         let product = self.two_product(a.hi, b.hi);
@@ -232,7 +232,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi: product.hi, lo }
     }
 
-    /// `a / b` of two sums, to about 2^−100, for quotients and divisors far from under- and overflow.
+    /// `a / b` of two double-doubles, to about 2^−100, for quotients and divisors far from under- and overflow.
     #[inline(always)]
     fn sum_div(&mut self, a: Sum<Self>, b: Sum<Self>) -> Sum<Self> {
         let one = self.splat(1.0);
@@ -245,7 +245,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi, lo }
     }
 
-    /// The sum rounded to a double.
+    /// A double-double rounded to a double.
     #[inline(always)]
     fn rounded(&mut self, x: Sum<Self>) -> Self::V<f64> {
         self.add::<f64>(x.hi, x.lo)
@@ -256,8 +256,9 @@ impl<O: Ops> Float64 for O {}
 
 /// The polynomial with these coefficients, lowest power first.
 ///
-/// Four adjacent coefficients at a time and then by x⁴ (G. Estrin's scheme, truncated): two products more than W. G. Horner's,
-/// and a chain of dependent operations a third as long, whose latency limits a loop over few lanes.
+/// It is evaluated in groups of four adjacent coefficients and then by x⁴ (G. Estrin's scheme, truncated). That takes two
+/// products more than W. G. Horner's scheme, but the chain of dependent operations, whose latency limits a loop over few lanes,
+/// is a third as long.
 #[inline(always)]
 pub(crate) fn polynomial<O: Ops, T: Float>(o: &mut O, x: O::V<T>, coefficients: &'static [T]) -> O::V<T> {
     let n = coefficients.len();
@@ -297,10 +298,10 @@ fn pair<O: Ops, T: Float>(o: &mut O, x: O::V<T>, a: T, b: Option<T>) -> O::V<T> 
     }
 }
 
-/// 1.5 · 2^52: added to a number below 2^51 it leaves the nearest integer in the low bits.
+/// 1.5 · 2^52. Its sum with a number below 2^51 has the nearest integer in the low bits.
 pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// [`MAGIC`] plus the exponent's bias, so that the low bits are the exponent field of a power of two.
+/// [`MAGIC`] plus the exponent's bias, for sums whose low bits are the exponent field of a power of two.
 pub(crate) const MAGIC_EXPONENT: f64 = MAGIC + 1023.0;
 
 /// 2^k, from k + [`MAGIC_EXPONENT`] with −1022 ≤ k ≤ 1023.
@@ -311,15 +312,15 @@ pub(crate) fn power_of_two<O: Ops>(o: &mut O, magic: O::V<f64>) -> O::V<f64> {
     o.of_bits::<f64>(bits)
 }
 
-/// 2^n for an integral `n` of −2000 to 2000, as two factors, since it may be no double; one in short precision, where
-/// n is small.
+/// 2^n for an integral `n` from −2000 to 2000, as two factors, since it may be out of range of a double. In short precision,
+/// where n is small, there is one factor.
 #[inline(always)]
 fn factors<O: Ops, P: Precision>(o: &mut O, n: O::V<f64>) -> (O::V<f64>, Option<O::V<f64>>) {
     if !P::FULL {
         let magic = o.add_c(n, MAGIC_EXPONENT);
         return (power_of_two(o, magic), None);
     }
-    // n + 2046 in the low bits: its halves are exponent fields.
+    // The low bits are n + 2046, whose halves are the exponent fields.
     let both = o.add_c(n, MAGIC + 2046.0);
     let both = o.bits::<f64>(both);
     let first = o.shr_const::<u64>(both, 1);
@@ -351,21 +352,21 @@ pub(crate) fn scale_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, n: O::V<f64>
     }
 }
 
-/// The value as float64.
+/// The value converted to float64, in which functions compute.
 #[inline(always)]
 pub(crate) fn to_work<O: Ops, T: Float>(o: &mut O, x: O::V<T>) -> O::V<f64> {
     o.float_resize::<T, f64>(x)
 }
 
-/// The float64 rounded to the type.
+/// The float64 result rounded to the type.
 #[inline(always)]
 pub(crate) fn from_work<O: Ops, T: Float>(o: &mut O, x: O::V<f64>) -> O::V<T> {
     o.float_resize::<f64, T>(x)
 }
 
-/// Implements a function for the three float types from `fn name<O, P>(o, x…) -> y` in float64: in full precision for
-/// float64, in short precision and rounded once for the others. Where another function is named after it (`…_with_single`),
-/// float32 takes that one, which computes in float32 (`single`).
+/// Implements a function for the three float types from `fn name<O, P>(o, x…) -> y` in float64: in full precision for float64, in
+/// short precision and rounded once for the others. If a second function is named (`…_with_single`), float32 uses it; it computes
+/// in float32 (`single`).
 macro_rules! through_float64 {
     (unary $($name:ident $core:ident;)*) => {$(
         $crate::functions::float64::through_float64!(@unary $name $core f64 $crate::functions::float64::Full);
@@ -424,7 +425,7 @@ macro_rules! through_float64 {
         $crate::functions::float64::through_float64!(@binary_half $name $core);
         $crate::functions::float64::through_float64!(@binary_own $name f32 $single);
     )*};
-    // A function of its own for each type, of float64 for float16.
+    // A separate function for each type; that for float16 computes in float64.
     (binary_each $($name:ident $half:ident $single:path, $double:path;)*) => {$(
         $crate::functions::float64::through_float64!(@binary_half $name $half);
         $crate::functions::float64::through_float64!(@binary_own $name f32 $single);

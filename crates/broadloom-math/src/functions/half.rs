@@ -7,59 +7,61 @@
 use crate::dtype::{Elem, Real, f16};
 use crate::ops::{CastTo, Cmp, Ops};
 
-/// The way in which loops over float16 run a function, where the target converts several elements at a time. Every function of float16
-/// declares it, so that none falls to a slow loop unnoticed: a path of the table [`half_path`].
+/// Declares how loops over float16 run a function on targets that convert several elements at once. Every function of float16
+/// declares one of the paths in [`half_path`], so that no function gets a slow loop unnoticed.
 pub trait HalfPath {
-    /// One of [`half_path`].
+    /// The declared path, from [`half_path`].
     type Path;
 }
 
 /// The paths of [`HalfPath`].
 pub mod half_path {
-    /// A few primitives between the conversions ([`HalfUnary`](super::HalfUnary), [`HalfBinary`](super::HalfBinary),
-    /// [`HalfTernary`](super::HalfTernary)): computed a vector at a time, widened and narrowed in registers.
+    /// For functions with few primitives between the conversions ([`HalfUnary`](super::HalfUnary),
+    /// [`HalfBinary`](super::HalfBinary), [`HalfTernary`](super::HalfTernary)): they are computed a vector at a time, and widened
+    /// and narrowed in registers.
     #[derive(Clone, Copy, Debug)]
     pub enum Short {}
-    /// A path through float32 whose result is bool, and is not narrowed.
+    /// For functions through float32 whose result is a bool, which is not narrowed.
     #[derive(Clone, Copy, Debug)]
     pub enum Comparison {}
-    /// Many primitives between the conversions: computed over parts of a tile, which are float32 in the L1 cache.
+    /// For functions with many primitives between the conversions: they are computed over chunks of a tile, which are float32 in
+    /// the L1 cache.
     #[derive(Clone, Copy, Debug)]
     pub enum Long {}
-    /// No conversions: the function acts on the bits or rounds by itself, its loops are written by hand, or it takes no
-    /// float16.
+    /// For functions without conversions: the function acts on the bits, rounds by itself, or takes no float16. Its loops are
+    /// written by hand.
     #[derive(Clone, Copy, Debug)]
     pub enum Own {}
 }
 
-/// The part of a function of float16 between conversions: from its widened operand to its result before the rounding.
-/// Where a target converts by itself, its loops call this and leave the conversions to it.
+/// The part of a float16 function between the conversions: from its widened operand to its result before rounding. Loops on
+/// targets that convert by instructions call it and do the conversions themselves.
 pub trait HalfUnary {
-    /// The float32 that, rounded to float16, is the result.
+    /// The float32 that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f32>;
 }
 
-/// A function of two float16 operands between conversions, as [`HalfUnary`].
+/// The part of a float16 function of two operands between the conversions, as in [`HalfUnary`].
 pub trait HalfBinary {
-    /// float32, which is rounded to float16; or bool, which is the result.
+    /// The type of the result: float32, which is rounded to float16, or bool.
     type Wide: Elem;
-    /// The result, or the float32 that it is rounded from.
+    /// The bool result, or the float32 that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<Self::Wide>;
 }
 
-/// A function of three float16 operands between conversions, as [`HalfUnary`].
+/// The part of a float16 function of three operands between the conversions, as in [`HalfUnary`].
 pub trait HalfTernary {
-    /// The float32 that, rounded to float16, is the result.
+    /// The float32 that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>, x3: O::V<f32>) -> O::V<f32>;
 }
 
-/// A conversion to float16 up to its last step.
+/// A conversion to float16 without its last step.
 pub trait IntoHalf: CastTo<f16> {
-    /// The float32 that, rounded to float16, is the result.
+    /// The float32 that is rounded to the float16 result.
     fn wide<O: Ops>(o: &mut O, x: O::V<Self>) -> O::V<f32>;
 }
 
-/// float32 with the value of `x`.
+/// The float32 with the value of `x`.
 #[inline(always)]
 pub(crate) fn widen<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f32> {
     o.half_to_float(x)
@@ -71,15 +73,15 @@ pub(crate) fn narrow<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f16> {
     o.float_to_half(x)
 }
 
-/// `x` rounded once to float16, by way of [`to_odd`].
+/// `x` rounded once to float16, through [`to_odd`].
 #[inline(always)]
 pub(crate) fn narrow_f64<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f16> {
     let x = to_odd(o, x);
     narrow(o, x)
 }
 
-/// `x` in float32 with rounding to odd, from which a second rounding to float16 is as good as one
-/// (24 ≥ 11 + 2 bits; Boldo and Melquiond, "When double rounding is odd", 2005).
+/// `x` rounded to odd in float32. A second rounding to float16 then gives the correctly rounded result (24 ≥ 11 + 2 bits; Boldo
+/// and Melquiond, "When double rounding is odd", 2005).
 #[inline(always)]
 pub(crate) fn to_odd<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f32> {
     let nearest = o.float_resize::<f64, f32>(x);
@@ -94,7 +96,7 @@ pub(crate) fn to_odd<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<f32> {
     let too_large = o.mask_resize::<u64, u32>(too_large);
     let below = o.sub(nearest, one);
     let toward_zero = o.select(too_large, below, nearest);
-    // NaN compares unequal too: an odd NaN is a NaN.
+    // NaN compares unequal too; making its bits odd leaves it a NaN.
     let inexact = o.cmp(Cmp::Ne, back, x);
     let inexact = o.mask_resize::<f64, u32>(inexact);
     let odd = o.or(toward_zero, one);

@@ -1,7 +1,7 @@
-//! sinh, cosh and tanh, and their inverses, computed in float64. With |x| = n·ln 2 + r and q = 2^−2n, the
-//! identities 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh
-//! r hold from the smallest to the largest argument, so that one formula without branches serves them all. So does that
-//! of tanh, a quotient. The inverses are logarithms of sums of two doubles.
+//! sinh, cosh and tanh, and their inverses, computed in float64. With |x| = n·ln 2 + r and q = 2^−2n, the identities
+//! 2^(1−n)·sinh|x| = (1 − q)·cosh r + (1 + q)·sinh r and 2^(1−n)·cosh x = (1 + q)·cosh r + (1 − q)·sinh r hold from the smallest
+//! to the largest argument, so that one formula without branches serves them all. The same holds for the formula of tanh, which
+//! is a quotient. The inverses are logarithms of sums of two doubles.
 
 use crate::functions::coefficients::{LN2_DD, LOG2_E, TANH_FULL, TANH_SHORT};
 use crate::functions::exponential::{Reduced, even_and_odd, reciprocal_power, reduce};
@@ -31,7 +31,7 @@ function! {
 
 through_float64!(unary_with_single Sinh sinh single::sinh; Cosh cosh single::cosh; Tanh tanh single::tanh; Asinh asinh single::asinh; Acosh acosh single::acosh; Atanh atanh single::atanh;);
 
-/// The common parts of sinh and cosh: 1 ∓ q exactly, r, and the small parts of cosh r and sinh r.
+/// The parts that sinh and cosh share: 1 ∓ q exactly, r, and cosh r − 1 and sinh r − r.
 struct Parts<O: Ops> {
     n: O::V<f64>,
     minus: Sum<O>,
@@ -58,7 +58,7 @@ fn parts<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Parts<O> {
     Parts { n, minus, plus, r, even, odd }
 }
 
-/// a·cosh r + b·sinh r for a and b of `1 ∓ q`.
+/// a·cosh r + b·sinh r, where a and b are 1 ∓ q.
 #[inline(always)]
 fn combine<O: Ops, P: Precision>(o: &mut O, p: &Parts<O>, a: Sum<O>, b: Sum<O>) -> Sum<O> {
     let small = o.mul::<f64>(b.hi, p.odd);
@@ -77,7 +77,7 @@ fn combine<O: Ops, P: Precision>(o: &mut O, p: &Parts<O>, a: Sum<O>, b: Sum<O>) 
     Sum { hi: sum.hi, lo }
 }
 
-/// The magnitude, at most where the result is infinite anyway.
+/// The magnitude, clamped where the result is infinite anyway.
 #[inline(always)]
 fn bounded<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let x = o.abs(x);
@@ -106,21 +106,22 @@ pub(crate) fn cosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     scale::<O, P>(o, y, n)
 }
 
-/// tanh x. With |x| = n·ln 2/2 + r, p = 2^n and t = tanh r it is ((p − 1) + (p + 1)·t)/((p + 1) + (p − 1)·t).
+/// tanh x. With |x| = n·ln 2/2 + r, p = 2^n and t = tanh r, the result is ((p − 1) + (p + 1)·t)/((p + 1) + (p − 1)·t).
 #[inline(always)]
 pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // Arguments above have the double below 1 as their result, up to those for which it is 1.
+    // Larger arguments give the double below 1, up to those that give 1.
     let held = o.at_most(a, 18.53);
     let magic = o.constant(MAGIC_EXPONENT);
-    // A little less, so that (p + 1)·t is above −1/2 where p is 2, and nothing is lost in `multiply_add`.
+    // The argument is made slightly smaller before n is rounded, so that (p + 1)·t is above −1/2 where p is 2, and `multiply_add`
+    // is exact.
     let less = o.add_c(held, -0.006);
     let power = o.fma_c(less, 2.0 * LOG2_E[0], magic);
     let n = o.add_c(power, -MAGIC_EXPONENT);
     let r = o.fma_c(n, -0.5 * LN2_DD[0], held);
     let power = power_of_two(o, power);
-    // Where p has no room for 1, p − 1 is still 2 less than p + 1.
+    // Where 1 is too small to change p, p − 1 is still made 2 less than p + 1.
     let plus = o.add_c(power, 1.0);
     let minus = o.add_c(plus, -2.0);
     let square = o.mul::<f64>(r, r);
@@ -134,7 +135,7 @@ pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
         let mut cosine = multiply_add(o, minus, t.hi, plus);
         sine.lo = o.fma::<f64>(plus, t.lo, sine.lo);
         cosine.lo = o.fma::<f64>(minus, t.lo, cosine.lo);
-        // The quotient, and what it leaves of the dividend.
+        // The quotient, and its remainder.
         let one = o.constant(1.0);
         let inverse = o.div::<f64>(one, cosine.hi);
         let y = o.mul::<f64>(sine.hi, inverse);
@@ -153,7 +154,7 @@ pub(crate) fn tanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     o.with_sign(y, sign)
 }
 
-/// `a · b + c` exactly, where c is 0 or the sum from half of it to twice as much.
+/// `a · b + c` exactly, if c is 0, or the sum is between half and twice c.
 #[inline(always)]
 fn multiply_add<O: Ops>(o: &mut O, a: O::V<f64>, b: O::V<f64>, c: O::V<f64>) -> Sum<O> {
     let hi = o.fma::<f64>(a, b, c);
@@ -162,10 +163,10 @@ fn multiply_add<O: Ops>(o: &mut O, a: O::V<f64>, b: O::V<f64>, c: O::V<f64>) -> 
     Sum { hi, lo }
 }
 
-/// Above this x² may overflow; √(x² ± 1) is x to all digits long before.
+/// For larger x, x² may overflow, and √(x² ± 1) is x to all digits.
 const LARGE: f64 = 1e150;
 
-/// log(2x) for an x above [`LARGE`].
+/// log(2x) for an x above [`LARGE`], on the slow path.
 struct LogOfDouble;
 
 impl Rare2<f64> for LogOfDouble {
@@ -179,19 +180,19 @@ impl Rare2<f64> for LogOfDouble {
     }
 }
 
-/// log(x + √(x² + c)) for c of 1 and x ≥ 0, or c of −1 and x ≥ 1.
+/// log(x + √(x² + c)) for c = 1 and x ≥ 0, or for c = −1 and x ≥ 1.
 #[inline(always)]
 fn log_of_root_sum<O: Ops>(o: &mut O, x: O::V<f64>, c: f64) -> O::V<f64> {
     let square = o.two_product(x, x);
     let one = o.constant(c);
-    // x² is at least 1 where c is −1, and either way round where it is 1.
+    // x² is at least 1 if c is −1; if c is 1, either may be the larger addend.
     let w = if c < 0.0 { o.fast_two_sum(square.hi, one) } else { o.two_sum(square.hi, one) };
     let lo = o.add::<f64>(w.lo, square.lo);
     let root = o.sqrt::<f64>(w.hi);
     let rest = o.nfma(root, root, w.hi);
     let rest = o.add::<f64>(rest, lo);
     let double = o.add::<f64>(root, root);
-    // The root of 0 has no rest.
+    // If the root is 0, so is its remainder, but the divisor must not be 0.
     let double = o.add_c(double, 1e-300);
     let lo = o.div::<f64>(rest, double);
     let sum = if c < 0.0 { o.fast_two_sum(x, root) } else { o.fast_two_sum(root, x) };
@@ -203,14 +204,14 @@ fn log_of_root_sum<O: Ops>(o: &mut O, x: O::V<f64>, c: f64) -> O::V<f64> {
     let finite = o.is(x, Cmp::Lt, f64::INFINITY);
     let large = o.mask_and::<f64>(large, finite);
     let y = o.rare2::<LogOfDouble, f64>(large, x, x, y);
-    // The logarithm of infinity and NaN is infinity and NaN.
+    // The logarithm of infinity is infinity, and that of NaN is NaN.
     let zero = o.constant(0.0);
     let above = o.select::<f64>(finite, zero, x);
     let y = o.select::<f64>(finite, y, above);
     o.add::<f64>(y, above)
 }
 
-/// `y`, or where `x` is infinite or NaN, `x`.
+/// `x` where it is infinite or NaN, and `y` elsewhere.
 #[inline(always)]
 fn unless_endless<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let finite = o.is(x, Cmp::Lt, f64::INFINITY);
@@ -223,7 +224,7 @@ pub(crate) fn asinh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     let y = if P::FULL {
         log_of_root_sum(o, a, 1.0)
     } else {
-        // x + √(1 + x²) − 1 = x + x²/(1 + √(1 + x²)); float32's squares don't overflow here.
+        // Uses x + √(1 + x²) − 1 = x + x²/(1 + √(1 + x²)); squares of float32 don't overflow in float64.
         let square = o.mul::<f64>(a, a);
         let root = o.add_c(square, 1.0);
         let root = o.sqrt::<f64>(root);
@@ -242,7 +243,7 @@ pub(crate) fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     let y = if P::FULL {
         log_of_root_sum(o, x, -1.0)
     } else {
-        // A float32 above 1 is so far above it that nothing is lost beside 1.
+        // A float32 above 1 differs from 1 by so much that no digits are lost.
         let inner = o.fma_to_c(x, x, -1.0);
         let root = o.sqrt::<f64>(inner);
         let sum = o.add::<f64>(x, root);
@@ -260,7 +261,7 @@ pub(crate) fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
 #[inline(always)]
 pub(crate) fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // log((1 + a)/(1 − a)) = log1p(2a/(1 − a))
+    // Uses log((1 + a)/(1 − a)) = log1p(2a/(1 − a)).
     let one = o.constant(1.0);
     let double = o.add::<f64>(a, a);
     let t = if P::FULL {
@@ -290,8 +291,9 @@ mod tests {
     use super::*;
     use crate::ops::Unary;
 
-    /// Where 2^n changes, just above where the numerator cancels the most, where 2^n has no room for 1 beside it, on both sides of
-    /// the last two steps of the result, and the ends. Expected values: mpmath.
+    /// Arguments where a forgotten rounding error would show: where 2^n changes, just above where the numerator cancels most,
+    /// where 1 is too small to change 2^n, on both sides of the last two steps of the result, and the ends. Expected values are
+    /// from mpmath.
     #[test]
     fn tanh_is_the_nearest_where_a_rounding_error_that_is_forgotten_shows() {
         for (x, y) in [

@@ -1,6 +1,6 @@
-//! asin, acos, atan and atan2, in float64 (`single` has those of float32). A result is a multiple of π/4, held as a sum of two doubles,
-//! plus or minus a series in an argument of at most tan(π/8) (atan) or 1/2 (asin); so only small terms are rounded
-//! before the last addition.
+//! asin, acos, atan and atan2 in float64 arithmetic (`single` has the functions of float32). A result is a multiple of π/4, held
+//! as a sum of two doubles, plus or minus a series in an argument of at most tan(π/8) (atan) or 1/2 (asin); so that only small
+//! terms are rounded before the last addition.
 
 use crate::functions::coefficients::{ASIN_FULL, ASIN_SHORT, ATAN_FULL, ATAN_SHORT, HALF_PI};
 use crate::functions::float64::{Float64, Precision, Sum, through_float64};
@@ -22,8 +22,8 @@ function! {
 through_float64!(unary_with_single Acos acos single::acos; Asin asin single::asin; Atan atan single::atan;);
 through_float64!(binary_with_single Atan2 atan2 single::atan2;);
 
-/// asin of the root of z as s + s·z·P(z): x² and |x| up to 1/2; above it (1 − |x|)/2 and its root, of which
-/// asin x is π/2 less twice the result.
+/// asin of the root of z, as s + s·z·P(z). For |x| ≤ 1/2, z is x²; above, z is (1 − |x|)/2, and asin x is π/2 minus twice the
+/// result.
 struct ArcSine<O: Ops> {
     above_half: O::M<f64>,
     s: Sum<O>,
@@ -35,7 +35,7 @@ struct ArcSine<O: Ops> {
 fn arc_sine<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> ArcSine<O> {
     let above_half = o.is(a, Cmp::Gt, 0.5);
     let half = o.constant(0.5);
-    // Exact from 1/2 on.
+    // The difference is exact from 1/2 on.
     let complement = o.fma_c(a, -0.5, half);
     let square = o.mul::<f64>(a, a);
     let z = o.select::<f64>(above_half, complement, square);
@@ -85,7 +85,7 @@ pub(crate) fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let zero = o.constant(0.0);
     let negative = o.is(x, Cmp::Lt, 0.0);
-    // Above 1/2: 2·part, below −1/2: π − 2·part, else π/2 − (part with the sign of x).
+    // Above 1/2 the result is 2·part, below −1/2 it is π − 2·part, and otherwise π/2 minus (part with the sign of x).
     let pi = o.constant(2.0 * HALF_PI[0]);
     let far = o.select::<f64>(negative, pi, zero);
     let half_pi = o.constant(HALF_PI[0]);
@@ -100,19 +100,19 @@ pub(crate) fn acos<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     }
     let sum = o.fast_two_sum(base, term);
     let lo = o.add::<f64>(part.s.lo, part.rest);
-    // The base's own low part is as many times π/2's as the base is.
+    // The low part of the base is the same multiple of π/2's low part as the base is of π/2.
     let tail = o.fma_c(base, HALF_PI[1] / HALF_PI[0], sum.lo);
     let tail = o.fma::<f64>(lo, factor, tail);
     o.add::<f64>(sum.hi, tail)
 }
 
-/// Where the tangent's argument is turned by π/4: tan(π/8).
+/// tan(π/8), from which on the argument of atan is rotated by π/4.
 const TURN: f64 = 0.414_213_562_373_095_03;
 
 /// The angle, from 0 to π, of a point whose coordinates have the magnitudes `small` ≤ `large`.
 ///
-/// `swapped` is where the second coordinate is the small one, so that the angle is above π/4, and `opposite` where the
-/// first is negative. The result is a multiple of π/4 plus or minus atan(t), |t| ≤ tan(π/8).
+/// `swapped` is set where the second coordinate is the small one, so that the angle is above π/4, and `opposite` where the first
+/// coordinate is negative. The result is a multiple of π/4 plus or minus atan(t), |t| ≤ tan(π/8).
 #[inline(always)]
 fn angle<O: Ops, P: Precision>(
     o: &mut O,
@@ -124,7 +124,7 @@ fn angle<O: Ops, P: Precision>(
     let limit = o.mul_c(large, TURN);
     let turned = o.cmp::<f64>(Cmp::Gt, small, limit);
     let zero = o.constant(0.0);
-    // (small − large) / (small + large) is the tangent less a quarter.
+    // (small − large) / (small + large) is the tangent of the angle minus π/4.
     let back = o.neg::<f64>(large);
     let part = o.select::<f64>(turned, back, zero);
     let more = o.select::<f64>(turned, small, zero);
@@ -134,7 +134,7 @@ fn angle<O: Ops, P: Precision>(
         match opposite {
             None => o.sum_div(above, below),
             Some(_) => {
-                // Correctly rounded by itself: it may be subnormal, which has no rest.
+                // This quotient is correctly rounded by itself; it may be subnormal, and then has no remainder.
                 let hi = o.div::<f64>(above.hi, below.hi);
                 let one = o.constant(1.0);
                 let inverse = o.div::<f64>(one, below.hi);
@@ -154,7 +154,7 @@ fn angle<O: Ops, P: Precision>(
     let z = o.mul::<f64>(t.hi, t.hi);
     let p = o.polynomial(z, P::pick(&ATAN_FULL, &ATAN_NEAR, &ATAN_SHORT));
     let p = o.mul::<f64>(z, p);
-    // Quarters: turned adds 1; swapped takes it from 2; opposite from 4.
+    // The multiple of π/4: rotated arguments add 1, swapped ones subtract the angle from 2, opposite ones from 4.
     let quarters = o.put(turned, 1.0, zero);
     let from = o.c_sub(2.0, quarters);
     let mut quarters = o.select::<f64>(swapped, from, quarters);
@@ -187,7 +187,7 @@ fn angle<O: Ops, P: Precision>(
 #[inline(always)]
 pub(crate) fn atan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // From 2^60 on the result rounds to π/2.
+    // From 2^60 on the result rounds to π/2, so larger arguments are clamped.
     let a = o.at_most(a, (1u64 << 60) as f64);
     let one = o.constant(1.0);
     let swapped = o.is(a, Cmp::Gt, 1.0);
@@ -204,7 +204,8 @@ fn atan2<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let swapped = o.cmp::<f64>(Cmp::Gt, a1, a2);
     let small = o.select::<f64>(swapped, a2, a1);
     let large = o.select::<f64>(swapped, a1, a2);
-    // Infinities: both are a diagonal, one is an axis. Two zeros are on the axis.
+    // A point with two infinite coordinates is on a diagonal, one with a single infinite coordinate is on an axis, and one with
+    // two zeros is on the axis.
     let infinite = o.is(large, Cmp::Eq, f64::INFINITY);
     let diagonal = o.is(small, Cmp::Eq, f64::INFINITY);
     let zero = o.constant(0.0);
@@ -215,7 +216,7 @@ fn atan2<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     let axis = o.mask_or::<f64>(infinite, none);
     let large = o.select::<f64>(axis, one, large);
     let (small, large) = if P::FULL {
-        // Sums of the two stay finite, and the remainders of quotients that are not 0 above underflow.
+        // Coordinates are scaled so that their sums stay finite, and remainders of quotients other than 0 don't underflow.
         let huge = o.is(large, Cmp::Gt, 1e300);
         let tiny = o.is(large, Cmp::Lt, 1e100);
         let factor = o.put(tiny, f64::from_bits((1023 + 600) << 52), one);

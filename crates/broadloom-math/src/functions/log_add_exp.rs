@@ -1,8 +1,9 @@
-//! logaddexp: m + log1p(e^(k−m)) for m ≥ k; of float64 with the exponential and the logarithm as sums of two doubles.
+//! logaddexp is computed as m + log1p(e^(k−m)) for m ≥ k; for float64 with the exponential and the logarithm as sums of two
+//! doubles.
 //!
-//! Where the two terms cancel, and where an operand is infinite or NaN or the result is next to 0, the slow path computes the
-//! result. So the exponential is a normal number, e^−700 standing for what is less, and 1 + e^(k−m) needs no other exponent
-//! than 0 or 1.
+//! The slow path computes the result where the two terms cancel, where an operand is infinite or NaN, and where the result is
+//! close to 0. On the fast path the exponential is therefore a normal number, with e^−700 in place of anything smaller, and 1 +
+//! e^(k−m) has the exponent 0 or 1.
 
 use crate::functions::coefficients::{ATANH_FULL, EXP_FULL, LN2, LN2_DD, LOG2_E};
 use crate::functions::exponential::{Reduced, exp_of_reduced, precise_exp_of_reduced, reduce};
@@ -32,7 +33,7 @@ fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     let far = o.is(d.hi, Cmp::Lt, -700.0);
     let hi = o.put(far, -700.0, d.hi);
     let lo = o.select::<f64>(far, zero, d.lo);
-    // n·ln 2 + r + lo, and 2^n
+    // Computes n·ln 2 + r + lo, and 2^n.
     let magic = o.constant(MAGIC_EXPONENT);
     let t = o.fma_c(hi, LOG2_E[0], magic);
     let n = o.add_c(t, -MAGIC_EXPONENT);
@@ -43,7 +44,7 @@ fn exp_of_difference<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> Sum<O> {
     Sum { hi: o.mul::<f64>(y.hi, power), lo: o.mul::<f64>(y.lo, power) }
 }
 
-/// 1 + t = 2^e·(1 + f + low) with e = 0 or 1 and 1 + f below √2, for a sum from 0 to 1.
+/// A sum t from 0 to 1 split as 1 + t = 2^e·(1 + f + low), with e = 0 or 1 and 1 + f below √2.
 struct Split<O: Ops> {
     f: O::V<f64>,
     low: O::V<f64>,
@@ -56,7 +57,7 @@ struct Split<O: Ops> {
 
 #[inline(always)]
 fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
-    // f is t or (t − 1)/2.
+    // f is t if e is 0, and (t − 1)/2 if e is 1.
     let (zero, one) = (o.constant(0.0), o.constant(1.0));
     let large = o.is(t.hi, Cmp::Gt, std::f64::consts::SQRT_2 - 1.0);
     let factor = o.put(large, 0.5, one);
@@ -71,12 +72,12 @@ fn split<O: Ops>(o: &mut O, t: Sum<O>) -> Split<O> {
     Split { f, low, d, head, tail }
 }
 
-/// log(1 + t) for a sum t from 0 to 1, within 2^−56.9 of itself: the cube's term, a hundredth of the whole, has five roundings,
-/// and the series is good to 2^−59.4.
+/// log(1 + t) for a sum t from 0 to 1, with a relative error below 2^−56.9: the cubic term, a hundredth of the result, has five
+/// roundings, and the series has an error of 2^−59.4.
 #[inline(always)]
 fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     let Split { f, low, d, head, tail } = split(o, t);
-    // s = (f + low)/(2 + f + low), its low part in the first order.
+    // s = (f + low)/(2 + f + low); its low part is computed to first order.
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
@@ -99,11 +100,11 @@ fn log1p<O: Ops>(o: &mut O, t: Sum<O>) -> Sum<O> {
     Sum { hi, lo }
 }
 
-/// Results below this take the slow path, since terms around e^−700 are negligible only beside larger ones.
+/// Smaller results take the slow path, since terms around e^−700 are negligible only next to larger ones.
 const LEAST: f64 = 1e-270;
 
-/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. l is within 2^−56.2 of itself: 2^−57.2 by the exponential, the rest by the
-/// logarithm.
+/// m + l and l = log(1 + e^(k−m)) for finite m ≥ k. The relative error of l is below 2^−56.2, of which the exponential
+/// contributes 2^−57.2 and the logarithm the rest.
 #[inline(always)]
 fn full_sum<O: Ops>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let t = exp_of_difference(o, m, k);
@@ -120,8 +121,8 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let (y, l) = full_sum(o, m, k);
-    // Where the two terms cancel, the error of l counts: a sum of at least l/4 is within 2^−54.2 of itself before it is rounded,
-    // which is less than 0.44 ulp. Infinities have become NaN.
+    // Where the two terms cancel, the error of l matters: a sum of at least l/4 has a relative error below 2^−54.2 before it is
+    // rounded, which is less than 0.44 ulp. Infinities have become NaN.
     let magnitude = o.abs(y);
     let four = o.constant(4.0);
     let scaled = o.fma_to_c(magnitude, four, -4.0 * LEAST);
@@ -130,7 +131,7 @@ pub(crate) fn logaddexp<O: Ops>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V
     o.rare2::<Exceptional, f64>(exceptional, m, k, y)
 }
 
-/// logaddexp where the sum of the exponentials is near 1, or an operand is infinite or NaN.
+/// logaddexp on the slow path: where the sum of the exponentials is close to 1, or an operand is infinite or NaN.
 pub(crate) struct Exceptional;
 
 impl Rare2<f64> for Exceptional {
@@ -141,16 +142,16 @@ impl Rare2<f64> for Exceptional {
         }
         let (m, k) = if a >= b { (a, b) } else { (b, a) };
         if m.is_infinite() || k - m < -800.0 {
-            // The logarithm of 1 is +0, also where that is e^−0.
+            // The logarithm of 1 is +0, also if the 1 is e^−0.
             return m + 0.0;
         }
-        // The exponential is its own logarithm where it is that small.
+        // If e^(k−m) is this small, log(1 + e^(k−m)) equals it.
         let is_small = m >= 0.0 || k - m < -600.0;
         let ((y, l), digits) = if is_small { (small_sum(m, k), 4.0) } else { (precise_sum(m, k), 64.0) };
         if m >= 0.0 || y.abs() * digits >= l {
             return y;
         }
-        // log1p of e^m + e^k − 1, in fixed point.
+        // The logarithm is log1p of e^m + e^k − 1, which is computed in fixed point.
         let t = sum_less_one(m, k);
         if t.is_tiny() {
             return t.rounded();
@@ -161,13 +162,13 @@ impl Rare2<f64> for Exceptional {
     }
 }
 
-/// m + l and l = log(1 + e^(k−m)), which is good to some 2^−62.
+/// m + l and l = log(1 + e^(k−m)), with an error of about 2^−62.
 fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let d = o.two_sum(k, -m);
     let reduced = reduce::<_, Full>(o, d.hi);
     let (n, r, rest) = (reduced.n, reduced.r.hi, reduced.r.lo + d.lo);
-    // e^r = 1 + r + r²/2 + r³/6 + r⁴·q, the first four terms exactly or as sums.
+    // e^r = 1 + r + r²/2 + r³/6 + r⁴·q, with the first four terms exact or as sums.
     let q = o.polynomial(r, &EXP_FULL[2..]);
     let half_square = o.two_product(0.5 * r, r);
     let cube = o.sum_mul_c(half_square, [r, 0.0]);
@@ -185,8 +186,8 @@ fn precise_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + l.lo), l.hi)
 }
 
-/// m + t and t = e^(k−m), within 2^−57.2 of itself or, where a part of it is subnormal, 2^−1074 · 3/4; without digits where the terms
-/// cancel.
+/// m + t and t = e^(k−m), with a relative error of t below 2^−57.2, or an error of 3/4 · 2^−1074 if a part of it is subnormal. If
+/// the terms cancel, no digits may be left.
 fn small_sum(m: f64, k: f64) -> (f64, f64) {
     let o = &mut Scalar;
     let reduced = reduce::<_, Full>(o, k - m);
@@ -196,7 +197,7 @@ fn small_sum(m: f64, k: f64) -> (f64, f64) {
     (y.hi + (y.lo + t.lo), t.hi)
 }
 
-/// m + log(1 + e^(k−m)) for finite m ≥ k, to the precision of a float64 in which errors are not carried along.
+/// m + log(1 + e^(k−m)) for finite m ≥ k, in float64 without carrying errors along.
 #[inline(always)]
 fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O::V<f64> {
     let d = o.sub::<f64>(k, m);
@@ -207,7 +208,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
     let t = scale::<O, P>(o, t, n);
     let l = log1p_of_sum::<O, P>(o, t, None);
     let y = o.add::<f64>(m, l.hi);
-    // Where the two terms nearly cancel, their errors count; m is below 0 then.
+    // Where the two terms nearly cancel, which requires m < 0, their errors matter.
     let magnitude = o.abs(y);
     let scaled = o.mul_c(magnitude, 128.0);
     let cancels = o.cmp::<f64>(Cmp::Lt, scaled, l.hi);
@@ -216,14 +217,14 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
     o.rare2::<Exceptional, f64>(flagged, m, k, y)
 }
 
-/// logaddexp in short precision.
+/// logaddexp in short precision, for float32 and float16 results.
 #[inline(always)]
 fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
     let first = o.cmp::<f64>(Cmp::Ge, x1, x2);
     let m = o.select::<f64>(first, x1, x2);
     let k = o.select::<f64>(first, x2, x1);
     let y = log_of_sum::<O, P>(o, m, k);
-    // Twice the same infinity has no difference. A NaN is m, and has come through, or k.
+    // Two equal infinities have no difference, so the result is m. A NaN operand is m, which is passed through, or k.
     let magnitude = o.abs(m);
     let infinite = o.is(magnitude, Cmp::Eq, f64::INFINITY);
     let y = o.select::<f64>(infinite, m, y);
@@ -231,10 +232,10 @@ fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f
     o.select::<f64>(nan, k, y)
 }
 
-/// Of a logarithm that is good to 2^−59, what float32 results need.
+/// The share of the logarithm that a result must keep: the logarithm is good to 2^−59, and float32 results need 2^−29.
 const ENOUGH: f64 = 1.0 / (1u64 << 30) as f64;
 
-/// logaddexp of finite float32 where its terms cancel.
+/// logaddexp of finite float32 operands whose terms cancel, on the slow path.
 struct Cancelling;
 
 impl Rare2<f32> for Cancelling {
@@ -242,7 +243,7 @@ impl Rare2<f32> for Cancelling {
     fn call(a: f32, b: f32) -> f32 {
         let (m, k) = if a >= b { (f64::from(a), f64::from(b)) } else { (f64::from(b), f64::from(a)) };
         let (y, l) = full_sum(&mut Scalar, m, k);
-        // 29 of the logarithm's 59 bits are left at least.
+        // The result is accepted if at least 29 of the logarithm's 59 bits are left.
         if y.abs() >= l * ENOUGH { y as f32 } else { Exceptional::call(m, k) as f32 }
     }
 }
@@ -257,8 +258,8 @@ mod tests {
         <LogAddExp as Binary<f64>>::call(&mut Scalar, x1, x2)
     }
 
-    /// e^x2 is subnormal, and was rounded once more on its way through the series. Expected values, in units of 2^−1074:
-    /// mpmath, e^−725 = 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
+    /// e^x2 is subnormal, and is rounded once more in the series. Expected values are from mpmath, in units of 2^−1074: e^−725 =
+    /// 277150689.43…, e^−730 = 1867426.66…, e^−735 = 12582.62….
     #[test]
     fn a_subnormal_term_of_logaddexp_is_left_alone() {
         for (x2, exact) in [(-725.0, 277150689.43), (-730.0, 1867426.66), (-735.0, 12582.62)] {
@@ -278,7 +279,7 @@ mod tests {
         }
     }
 
-    /// Both terms are next to nothing. Expected values: mpmath, m + log1p(e^(k − m)) with 800 digits.
+    /// Both terms are very close to 0. Expected values are m + log1p(e^(k − m)), computed by mpmath with 800 digits.
     #[test]
     fn results_next_to_nothing_have_their_digits() {
         for (m, k, exact) in EXPECTED {

@@ -1,7 +1,7 @@
-//! log, log2, log10 and log1p, and the kernel that they share with the inverse hyperbolic functions.
-//! With x = 2^e·(1 + f), √½ ≤ 1 + f < √2, the leading terms e·ln 2 and f enter the last addition without rounding;
-//! the operand may itself be a sum of two doubles. The series in s = f/(2 + f) is that of W. J. Cody and W. Waite
-//! (1980), the split into f and a small rest is K. C. Ng's (fdlibm, 1993).
+//! log, log2, log10 and log1p, and the kernel that they share with the inverse hyperbolic functions. With x = 2^e·(1 + f), √½ ≤ 1
+//! + f < √2, the leading terms e·ln 2 and f are exact in the last addition; the operand may itself be a sum of two doubles. The
+//! series in s = f/(2 + f) is that of W. J. Cody and W. Waite (1980), the split into f and a small rest is K. C. Ng's (fdlibm,
+//! 1993).
 
 use crate::functions::coefficients::{ATANH_FULL, LN2, LN2_DD, LOG_SHORT, LOG2_E, LOG10_2, LOG10_E};
 use crate::functions::float64::{Float64, MAGIC_EXPONENT, Precision, Sum, power_of_two, through_float64};
@@ -23,31 +23,31 @@ function! {
 
 through_float64!(unary_with_single Log log single::log; Log2 log2 single::log2; Log10 log10 single::log10; Log1p log1p single::log1p;);
 
-/// A positive number as 2^e · (1 + f + low): `e` is integral, √½ ≤ 1 + f < √2, `low` far below f's last place.
+/// A positive number as 2^e · (1 + f + low), where `e` is integral, √½ ≤ 1 + f < √2, and `low` is far below the last place of f.
 pub(crate) struct Split<O: Ops> {
     pub e: O::V<f64>,
     pub f: O::V<f64>,
     pub low: Option<O::V<f64>>,
 }
 
-/// Bits of √½, rounded to a multiple of 2^32.
+/// The bits of √½, rounded to a multiple of 2^32.
 const SQRT_HALF: u64 = 0x3fe6_a09e_0000_0000;
 
-/// The exponent e of a normal positive `x`, and f.
+/// The exponent e of a normal positive `x`, and f, where x = 2^e · (1 + f).
 #[inline(always)]
 pub(crate) fn exponent_of<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let (e, m) = exponent_and_significand(o, x);
     (e, o.add_c(m, -1.0))
 }
 
-/// The exponent e of a normal positive `x`, and 1 + f.
+/// The exponent e of a normal positive `x`, and 1 + f, where x = 2^e · (1 + f).
 #[inline(always)]
 pub(crate) fn exponent_and_significand<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::V<f64>) {
     let bits = o.bits::<f64>(x);
     let shift = o.splat((1023u64 << 52) - SQRT_HALF);
     let moved = o.add::<u64>(bits, shift);
     let field = o.shr_const::<u64>(moved, 52);
-    // Under the exponent of 2^52 the field is a float, exactly.
+    // With the exponent of 2^52, the field is the low part of a float, exactly.
     let high = o.splat(0x4330_0000_0000_0000u64);
     let e = o.or::<u64>(field, high);
     let e = o.of_bits::<f64>(e);
@@ -64,12 +64,12 @@ pub(crate) fn exponent_and_significand<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V
 pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
     let zero = o.constant(0.0);
     if !P::FULL {
-        // A float32 subnormal is a normal float64.
+        // A subnormal float32 is a normal float64, so it needs no special case.
         let (e, f) = exponent_of(o, x);
         return Split { e, f, low: None };
     }
     let subnormal = o.is(x, Cmp::Lt, f64::MIN_POSITIVE);
-    // Of two constants, since that is the cheapest choice there is.
+    // One of two constants is chosen, which is the cheapest selection.
     let one = o.constant(1.0);
     let factor = o.put(subnormal, 18_014_398_509_481_984.0, one);
     let x = o.mul::<f64>(x, factor);
@@ -79,17 +79,17 @@ pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
     Split { e, f, low: None }
 }
 
-/// Splits a normal positive number given as a sum. `below` is what is to be added to it, if anything, far below its last
-/// place, or far below its difference from a power of two.
+/// Splits a normal positive number that is given as a sum. `below`, if given, is a small addend, far below the sum's last place
+/// or its difference from a power of two.
 #[inline(always)]
 pub(crate) fn split_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, below: Option<O::V<f64>>) -> Split<O> {
     let (e, f) = exponent_of(o, x.hi);
-    // 2^−e for the low part, which has no say beside the largest doubles.
+    // 2^−e scales the low part. It is clamped, since the low part does not matter for the largest doubles.
     let held = if P::FULL { o.at_most(e, 1000.0) } else { e };
     let power = o.c_sub(MAGIC_EXPONENT, held);
     let power = power_of_two(o, power);
     let lo = o.mul::<f64>(x.lo, power);
-    // f is 0 or above the low part: 1 + f holds it to half an ulp.
+    // f is 0 or larger than the low part, since 1 + f holds the low part to half an ulp.
     let f = o.fast_two_sum(f, lo);
     let low = match below {
         Some(below) => o.fma::<f64>(below, power, f.lo),
@@ -98,8 +98,8 @@ pub(crate) fn split_sum<O: Ops, P: Precision>(o: &mut O, x: Sum<O>, below: Optio
     Split { e, f: f.hi, low: Some(low) }
 }
 
-/// log(1 + f + low) − f in full precision, rounded at 2^−57 at most: −f²/2 + s·(f²/2 + z·P(z)), z = s², s = f/(2 + f),
-/// and what the low part adds; `more` is added where it costs no rounding of its own.
+/// log(1 + f + low) − f in full precision, rounded at 2^−57 at most: −f²/2 + s·(f²/2 + z·P(z)), z = s², s = f/(2 + f), plus the
+/// contribution of the low part. `more` is added where this costs no extra rounding.
 #[inline(always)]
 fn log1p_rest<O: Ops>(o: &mut O, x: &Split<O>, more: O::V<f64>) -> O::V<f64> {
     let d = o.add_c(x.f, 2.0);
@@ -111,7 +111,7 @@ fn log1p_rest<O: Ops>(o: &mut O, x: &Split<O>, more: O::V<f64>) -> O::V<f64> {
     let p = o.fma::<f64>(z, p, half_square);
     let mut rest = o.fma::<f64>(s, p, more);
     if let Some(low) = x.low {
-        // d log(1 + f) = df / (1 + f), and 1/(1 + f) = (1 − s)/(1 + s).
+        // Uses d log(1 + f) = df / (1 + f), where 1/(1 + f) = (1 − s)/(1 + s).
         let slope = o.constant(-2.0);
         let slope = o.fma_c(s, 2.0, slope);
         let slope = o.fma_to_c(slope, s, 1.0);
@@ -120,7 +120,7 @@ fn log1p_rest<O: Ops>(o: &mut O, x: &Split<O>, more: O::V<f64>) -> O::V<f64> {
     o.nfma(half, x.f, rest)
 }
 
-/// log(1 + f) in other than full precision, which has a series of its own.
+/// log(1 + f) in short or near precision, which has a series of its own.
 #[inline(always)]
 fn log1p_short<O: Ops, P: Precision>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
     let p = o.polynomial(f, P::pick(&LOG_NEAR, &LOG_NEAR, &LOG_SHORT));
@@ -129,7 +129,7 @@ fn log1p_short<O: Ops, P: Precision>(o: &mut O, f: O::V<f64>) -> O::V<f64> {
     o.fma::<f64>(square, p, f)
 }
 
-/// e·ln 2 + log(1 + f), as a sum in full precision.
+/// e·ln 2 + log(1 + f), as a sum, in full precision.
 #[inline(always)]
 pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<O> {
     if !P::FULL {
@@ -144,7 +144,7 @@ pub(crate) fn log_of_split<O: Ops, P: Precision>(o: &mut O, x: Split<O>) -> Sum<
     Sum { hi: y.hi, lo }
 }
 
-/// `head` + `more` + log(1 + f)·`unit`, rounded once but for the logarithm itself. The head is 0 or greater than the
+/// `head` + `more` + log(1 + f)·`unit`, rounded once, apart from the rounding of the logarithm. The head is 0 or larger than the
 /// product.
 #[inline(always)]
 fn log_to_base<O: Ops, P: Precision>(
@@ -209,7 +209,7 @@ pub(crate) fn log1p_of_sum<O: Ops, P: Precision>(
     let u = if P::FULL {
         o.two_sum(one, x)
     } else {
-        // Exact below 1; above, x has float32's digits or what is lost doesn't count.
+        // The sum is exact for x below 1. For larger x, either x has only float32's digits, or the loss is negligible.
         o.fast_two_sum(one, x)
     };
     let parts = split_sum::<O, P>(o, u, below);
@@ -227,7 +227,7 @@ pub(crate) fn log1p<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
     let below = o.put(end, f64::NEG_INFINITY, nan);
     let inside = o.is(x, Cmp::Gt, -1.0);
     let y = o.select::<f64>(inside, y, below);
-    // The sign is that of x, of a zero too.
+    // The result has the sign of x, also if x is a zero.
     let sign = o.sign_of(x);
     o.with_sign(y, sign)
 }

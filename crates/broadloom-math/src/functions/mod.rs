@@ -1,7 +1,7 @@
 //! The functions, named as in the Python Array API standard.
 //!
-//! Special cases are part of a definition. float16 values are widened to float32, computed, and rounded back once
-//! (innocuous for one operation: 24 ≥ 2·11 + 2 bits), except where a function acts on the bits or goes through float64.
+//! Special cases are part of the definitions. float16 values are widened to float32, computed, and rounded back once (innocuous
+//! for one operation: 24 ≥ 2·11 + 2 bits), except where a function acts on the bits or goes through float64.
 
 mod arithmetic;
 mod bitwise;
@@ -60,7 +60,7 @@ macro_rules! function {
 }
 pub(crate) use function;
 
-/// Declares how loops run functions of float16; see [`HalfPath`].
+/// Declares how loops run a function of float16; see [`HalfPath`].
 macro_rules! declare_half_path {
     ($path:ident: $($name:ident)*) => {$(
         impl $crate::functions::HalfPath for $name {
@@ -70,8 +70,8 @@ macro_rules! declare_half_path {
 }
 pub(crate) use declare_half_path;
 
-/// float16 by way of float32: widen, compute, round back once (or keep a bool result). These are short functions on
-/// their way through vectors, unless `long` says otherwise.
+/// Implements functions for float16 through float32: widen, compute, round back once (or keep a bool result). They take the short
+/// path of [`HalfPath`], unless `long` is given.
 macro_rules! through_float32 {
     (unary $($name:ident)*) => {$(
         $crate::functions::declare_half_path!(Short: $name);

@@ -57,7 +57,7 @@ fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
         let y = o.add::<f64>(root, rest);
         o.mul::<f64>(y, back)
     } else {
-        // float32's squares neither over- nor underflow.
+        // Squares of float32 neither over- nor underflow in float64.
         let square = o.mul::<f64>(a1, a1);
         let sum = o.fma::<f64>(a2, a2, square);
         o.sqrt::<f64>(sum)
@@ -69,10 +69,10 @@ fn hypot<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<
     o.select::<f64>(infinite, infinity, y)
 }
 
-/// The number of low bits of the exponent that are computed in line; more take the loop.
+/// The number of low bits of an exponent that are handled inline; exponents with more bits take the slow path, a loop.
 const INLINE_BITS: u32 = 6;
 
-/// Powers with an exponent of more bits.
+/// Powers whose exponent has more bits, on the slow path.
 struct LongPower;
 
 impl<T: Int> Rare2<T> for LongPower {
@@ -117,7 +117,7 @@ macro_rules! integer_power {
                 if !<$t as Int>::SIGNED {
                     return result;
                 }
-                // A negative exponent: 1/x^|y| without its fraction, which is 0 but for 1 and −1.
+                // For a negative exponent the result is 1/x^|y| truncated, which is 0 unless x^|y| is 1 or −1.
                 let negative = o.cmp::<$t>(Cmp::Lt, x2, zero);
                 let low = o.and::<$t>(x2, one);
                 let odd = o.cmp::<$t>(Cmp::Ne, low, zero);

@@ -1,8 +1,8 @@
-//! The cube root, in float64 (`single` has that of float32).
+//! The cube root in float64 arithmetic (`single` has the function of float32).
 //!
-//! With x = 2^e·(1 + f) and e = 3q + r, the cube root of z = 2^r·(1 + f) comes from its inverse y ≈ z^(−1/3): a polynomial
-//! and one step of an iteration of higher order (the series of (1 − h)^(−1/3) for h = 1 − z·y³). What c = z·y² is off by
-//! is z − c³, which two fused products give without loss; so the last operation is the only rounding that counts.
+//! With x = 2^e·(1 + f) and e = 3q + r, the cube root of z = 2^r·(1 + f) comes from its inverse y ≈ z^(−1/3): a polynomial and
+//! one step of an iteration of higher order (the series of (1 − h)^(−1/3) for h = 1 − z·y³). The error of c = z·y² follows from z
+//! − c³, which two fused products give exactly, so that the last operation is the only rounding that matters.
 
 use crate::functions::coefficients::{CBRT_HALF, CBRT_START};
 use crate::functions::float64::{Float64, MAGIC, MAGIC_EXPONENT, Precision, power_of_two, through_float64};
@@ -17,7 +17,7 @@ function! {
 
 through_float64!(unary_with_single Cbrt cbrt single::cbrt;);
 
-/// The series of (1 − h)^(−1/3) − 1: h/3 + 2h²/9 + 14h³/81 + …
+/// The first coefficients of the series (1 − h)^(−1/3) − 1 = h/3 + 2h²/9 + 14h³/81 + …
 const SERIES_FULL: [f64; 3] = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0];
 const SERIES_SHORT: [f64; 2] = [1.0 / 3.0, 2.0 / 9.0];
 
@@ -26,7 +26,7 @@ pub(crate) fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
     let parts = split::<O, P>(o, a);
-    // e = 3q + r with r −1, 0 or 1.
+    // Splits e = 3q + r, where r is −1, 0 or 1.
     let magic = o.constant(MAGIC);
     let q = o.fma_c(parts.e, 1.0 / 3.0, magic);
     let q = o.add_c(q, -MAGIC);
@@ -34,7 +34,7 @@ pub(crate) fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let power = o.add_c(r, MAGIC_EXPONENT);
     let power = power_of_two(o, power);
     let z = o.fma::<f64>(parts.f, power, power);
-    // y ≈ z^(−1/3), to 2^−14.
+    // y ≈ z^(−1/3), with an error of 2^−14.
     let one = o.constant(1.0);
     let above = o.is(r, Cmp::Gt, 0.0);
     let factor = o.put(above, CBRT_HALF[0], one);
@@ -42,7 +42,7 @@ pub(crate) fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let factor = o.put(below, CBRT_HALF[1], factor);
     let y = o.polynomial(parts.f, &CBRT_START);
     let y = o.mul::<f64>(y, factor);
-    // To 2^−52, or 2^−40.
+    // Improves y to an error of 2^−52, or 2^−40 in short precision.
     let square = o.mul::<f64>(y, y);
     let product = o.mul::<f64>(z, y);
     let h = o.nfma(product, square, one);
@@ -52,7 +52,7 @@ pub(crate) fn cbrt<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(y, y);
     let c = o.mul::<f64>(z, square);
     let c = if P::FULL {
-        // c³ ≈ z: the first difference is exact but for 2^−100, and 1/(3c²) = y²/3.
+        // c³ ≈ z. The first difference is exact up to 2^−100, and 1/(3c²) = y²/3.
         let whole = o.two_product(c, c);
         let rest = o.nfma(whole.hi, c, z);
         let rest = o.nfma(whole.lo, c, rest);

@@ -1,5 +1,5 @@
-//! Rounding to integral values. Integers are integral already; a zero result of a float keeps its sign, which
-//! IEEE round-to-integral operations do by themselves.
+//! Rounding to integral values. Integers are integral already. A zero result of a float keeps its sign, which IEEE
+//! round-to-integral operations guarantee.
 
 use crate::dtype::Float;
 use crate::functions::{function, through_float32};

@@ -46,8 +46,8 @@ macro_rules! for_ints {
 }
 for_ints!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// x1 where it compares strictly so, x2 otherwise; of equal operands (zeros) the bits joined by `$join`, and the
-/// canonical NaN where they don't compare.
+/// Implements the minimum or maximum of floats: x1 where the strict comparison holds, x2 otherwise. For equal operands (zeros)
+/// the bits are joined by `$join`, and for operands that don't compare the result is the canonical NaN.
 macro_rules! for_floats {
     ($name:ident $how:ident $join:ident: $($t:ident)*) => {$(
         impl Binary<$t> for $name {
@@ -69,7 +69,7 @@ macro_rules! for_floats {
 for_floats!(Maximum Gt and: f32 f64);
 for_floats!(Minimum Lt or: f32 f64);
 
-/// The canonical NaN where either operand is NaN, else `otherwise`.
+/// The canonical NaN where either operand is NaN, and `otherwise` elsewhere.
 #[inline(always)]
 fn nan_of_either<O: Ops, T: Float>(o: &mut O, a: O::V<T>, b: O::V<T>, otherwise: O::V<T>) -> O::V<T> {
     let a_nan = o.cmp(Cmp::Ne, a, a);

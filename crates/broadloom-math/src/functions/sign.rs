@@ -1,5 +1,5 @@
-//! Functions of the sign bit and of the bits next to it. Floats are taken as bits, float16 included, so that a
-//! NaN's sign is what is stored.
+//! Functions of the sign bit and of the bits next to it. Floats, including float16, are handled as bits, so that the sign of a
+//! NaN is the stored one.
 
 use crate::dtype::{Int, Num, Real, f16};
 use crate::functions::compare::{is_negative, magnitude};
@@ -19,7 +19,7 @@ function! {
     CopySign
     /// The next value of the dtype after x1 in the direction of x2
     NextAfter
-    /// x, any NaN made the canonical one
+    /// x, with any NaN replaced by the canonical one
     CanonicalNan
 }
 
@@ -144,7 +144,8 @@ impl Unary<f16> for CanonicalNan {
     #[inline(always)]
     fn call<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
         let size = magnitude::<O, f16>(o, x);
-        // Without its sign bit it is a positive number of either sort, and not every target compares unsigned ones.
+        // Without its sign bit the number is positive as signed and as unsigned integer, and not every target compares unsigned
+        // ones.
         let size = o.int_resize::<u16, i16>(size);
         let infinity = o.splat(f16::INFINITY.to_bits() as i16);
         let is_nan = o.cmp(Cmp::Gt, size, infinity);
@@ -178,17 +179,17 @@ fn next_after<O: Ops, T: Real>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<T> {
     let (a_size, b_size) = (magnitude::<O, T>(o, x1), magnitude::<O, T>(o, x2));
     let a_sign = o.and(a, sign);
     let b_sign = o.and(b, sign);
-    // Away from zero where x2 has x1's sign and the greater magnitude; else toward it.
+    // The step is away from zero if x2 has the sign of x1 and a larger magnitude, and otherwise toward zero.
     let same_sign = o.cmp(Cmp::Eq, a_sign, b_sign);
     let larger = o.cmp(Cmp::Gt, b_size, a_size);
     let away = o.mask_and::<T::Bits>(same_sign, larger);
     let (up, down) = (o.add(a, one), o.sub(a, one));
     let stepped = o.select(away, up, down);
-    // From ±0: the smallest subnormal with x2's sign.
+    // The next value after ±0 is the smallest subnormal with the sign of x2.
     let least = o.or(b_sign, one);
     let a_zero = o.cmp(Cmp::Eq, a_size, zero);
     let stepped = o.select(a_zero, least, stepped);
-    // Equal values (zeros of both signs among them): x2.
+    // If both are equal, which includes zeros of both signs, the result is x2.
     let same = o.cmp(Cmp::Eq, a, b);
     let sizes = o.or(a_size, b_size);
     let both_zero = o.cmp(Cmp::Eq, sizes, zero);

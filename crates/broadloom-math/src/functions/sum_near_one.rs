@@ -1,26 +1,26 @@
 //! e^m + e^k − 1 where the sum is near 1, for the slow path of logaddexp.
 //!
-//! The difference can be as small as some 2^−107 of e^k (each of the 2^62 float64 numbers m has one nearest k, and what
-//! is left between the two is as good as random), so that a double-double would have none of its digits. The two terms
-//! are computed as fixed-point integers of 192 bits, which hold e^k to within 2^−178 of itself: a difference above
-//! 2^−124 of e^k is known to less than half an ulp. The arithmetic is total: nothing panics, whatever the arguments.
+//! The difference can be as small as some 2^−107 of e^k (each of the 2^62 float64 numbers m has one nearest k, and the remaining
+//! difference is practically random), so that a double-double would have none of its digits. The two terms are computed as
+//! fixed-point integers of 192 bits, which hold e^k to within 2^−178 of itself: a difference above 2^−124 of e^k is known to less
+//! than half an ulp. The arithmetic is total: nothing panics, whatever the arguments.
 
 use std::f64::consts::LOG2_E;
 
-/// Limbs of 64 bits, the lowest first: an integer of 192 bits in units of 2^−[`FRACTION`].
+/// A fixed-point number: limbs of 64 bits, the lowest first, which form an integer of 192 bits in units of 2^−[`FRACTION`].
 type Fixed = [u64; LIMBS];
 
 const LIMBS: usize = 3;
-/// Bits after the point; the other eight hold numbers below 256.
+/// The number of bits after the binary point; the other eight hold the integer part.
 const FRACTION: i32 = 64 * LIMBS as i32 - 8;
 
 /// ln 2 · 2^192.
 const LN2: Fixed = [0x40f3_4326_7298_b62d, 0xc9e3_b398_03f2_f6af, 0xb172_17f7_d1cf_79ab];
 
-/// 1/k!
+/// The fixed-point numbers 1/k!, by k.
 static INVERSE_FACTORIALS: [Fixed; 43] = inverse_factorials();
 
-/// From these k on, 1/k! is below 2^−56, and below 2^−120: its upper limb or two are 0.
+/// The k from which on 1/k! is below 2^−56, and below 2^−120, so that its upper limb or two upper limbs are 0.
 const TWO_LIMBS: usize = 20;
 const ONE_LIMB: usize = 34;
 
@@ -40,26 +40,26 @@ const fn inverse_factorials() -> [Fixed; 43] {
     all
 }
 
-/// ± magnitude · 2^exponent.
+/// The difference e^m + e^k − 1, as ± magnitude · 2^exponent.
 pub(crate) struct Difference {
     negative: bool,
     magnitude: Fixed,
     exponent: i32,
 }
 
-/// e^m + e^k − 1, for negative m ≥ k with a sum near 1.
+/// e^m + e^k − 1 for negative m ≥ k where the sum of the exponentials is close to 1.
 pub(crate) fn sum_less_one(m: f64, k: f64) -> Difference {
     // e^k = 2^−n · e^r with |r| ≤ ln 2 / 2; a NaN gives 0.
     let n = (-k * LOG2_E + 0.5) as u16;
     let (significand, exponent) = significand(k);
-    // Modulo 1, of which r is less than half.
+    // The difference is computed modulo 1; |r| is less than half.
     let r = subtract(times(LN2, n), place(significand, exponent.saturating_add(64 * LIMBS as i32))).0;
     let is_negative = r[LIMBS - 1] >> 63 == 1;
     let r = if is_negative { negate(r) } else { r };
     let r = [r[0] >> 8 | r[1] << 56, r[1] >> 8 | r[2] << 56, r[2] >> 8];
     let power = series(r, is_negative, 0, 37);
 
-    // 1 − e^−u = u · (1 − u/2 + u²/6 − …), and times 2^n the product is near e^r.
+    // 1 − e^−u = u · (1 − u/2 + u²/6 − …); times 2^n, the product is close to e^r.
     let (significand, exponent) = self::significand(m);
     let ratio = series(place(significand, exponent + FRACTION), true, 1, 42);
     let u = place(significand, exponent.saturating_add(FRACTION + i32::from(n)));
@@ -69,7 +69,8 @@ pub(crate) fn sum_less_one(m: f64, k: f64) -> Difference {
 }
 
 impl Difference {
-    /// The first 128 bits and their exponent, and whether others follow; 0 for 0.
+    /// The first 128 bits of the magnitude with their exponent, and whether any bits after them are set. All are 0 for the number
+    /// 0.
     fn leading(&self) -> (u128, i32, bool) {
         let [low, middle, high] = self.magnitude;
         let (mut top, mut rest) = (u128::from(high) << 64 | u128::from(middle), low);
@@ -79,20 +80,20 @@ impl Difference {
             exponent -= 64;
         }
         let zeros = top.leading_zeros();
-        // Below 64, but for what is so short that nothing is left behind it.
+        // The upper bits are below 64 bits, unless the number is so short that no bits follow them.
         top = top.checked_shl(zeros).unwrap_or(0) | u128::from(rest) >> (64 - zeros.min(64));
         (top, exponent - zeros as i32, rest.checked_shl(zeros).unwrap_or(0) != 0)
     }
 
-    /// Whether the square is far below an ulp, so that log1p of it is itself.
+    /// Whether the square of the difference is far below an ulp, so that log1p of the difference equals it.
     pub fn is_tiny(&self) -> bool {
         self.leading().1 < -127 - 64
     }
 
-    /// The nearest double, subnormal ones included.
+    /// The nearest double, including subnormal numbers.
     pub fn rounded(&self) -> f64 {
         let (top, exponent, mut inexact) = self.leading();
-        // The result is a multiple of 2^unit.
+        // The result is rounded to a multiple of 2^unit.
         let unit = (exponent + 127 - 52).max(-1074);
         let cut = (unit - exponent).clamp(1, 128) as u32;
         let mut y = top.checked_shr(cut).unwrap_or(0) as u64;
@@ -102,12 +103,12 @@ impl Difference {
             let half = below >> 127 == 1;
             y += u64::from(half && (inexact || y & 1 == 1));
         }
-        // A carry is the next exponent. A normal number's leading bit counts in its exponent field.
+        // A carry increases the exponent. The leading bit of a normal number counts in its exponent field.
         let y = f64::from_bits((((unit + 1074) as u64) << 52).wrapping_add(y));
         if self.negative { -y } else { y }
     }
 
-    /// Its first 53 bits and the next 53, for a difference that is not tiny.
+    /// The first 53 bits and the next 53 bits of a difference that is not tiny, as doubles.
     pub fn parts(&self) -> [f64; 2] {
         let (top, exponent, _) = self.leading();
         let sign = if self.negative { -1.0 } else { 1.0 };
@@ -126,7 +127,7 @@ fn significand(x: f64) -> (u64, i32) {
     (significand, field.max(1) as i32 - 1075)
 }
 
-/// `x` · 2^`by`, modulo 2^192, without bits below 1.
+/// `x` · 2^`by` modulo 2^192, without bits below 1.
 fn place(x: u64, by: i32) -> Fixed {
     [0, 1, 2].map(|limb| match by - 64 * limb {
         up @ 0..64 => x << up,
@@ -172,7 +173,7 @@ fn negate(x: Fixed) -> Fixed {
     subtract([0; LIMBS], x).0
 }
 
-/// `x` · `y` for a y of `N` limbs, of which as many of x are enough; rounded down.
+/// `x` · `y`, rounded down, for a `y` of `N` limbs; only as many limbs of `x` are used.
 #[inline(always)]
 fn product<const N: usize>(x: &Fixed, y: &Fixed) -> Fixed {
     let mut sum = [0; 2 * LIMBS];
@@ -188,7 +189,8 @@ fn product<const N: usize>(x: &Fixed, y: &Fixed) -> Fixed {
     std::array::from_fn(|i| if i < N { sum[N - 1 + i] >> 56 | sum[N + i] << 8 } else { 0 })
 }
 
-/// The sum of (±x)^(k − first) / k! for `first` ≤ k ≤ `last`, within 10 units of the last place for x below 0.7.
+/// The sum of (±x)^(k − first) / k! for `first` ≤ k ≤ `last`, with an error of at most 10 units of the last place for x below
+/// 0.7.
 fn series(x: Fixed, is_negative: bool, first: usize, last: usize) -> Fixed {
     let mut y = INVERSE_FACTORIALS[last];
     for k in (first..last).rev() {
@@ -207,16 +209,16 @@ fn series(x: Fixed, is_negative: bool, first: usize, last: usize) -> Fixed {
 mod tests {
     use super::*;
 
-    /// By mpmath.
+    /// The expected values were computed by mpmath.
     #[test]
     fn differences_are_rounded_correctly() {
         for (m, k, want) in [
             (-0.2, -1.7, 0.001_414_277_130_716_508),
-            // Of the first, double-doubles leave 38 bits; the second cancels to the rest of ln 2.
+            // In the first case double-doubles would keep 38 bits; in the second the result is the remainder of ln 2.
             (-4.535_906_210_002_51e-5, -10.000_923_255_011_076, 2.502_640_616_526_390_8e-26),
             (-std::f64::consts::LN_2, -std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17),
             (-1.064_447_259_493_656_6e-7, -16.055_640_044_919_37, 2.447_677_935_991_264_5e-33),
-            // 322.08 units of the least subnormal.
+            // The expected value is 322.08 units of the smallest subnormal.
             (-7e-322, -738.3, 1.59e-321),
         ] {
             let got = sum_less_one(m, k);
@@ -226,7 +228,8 @@ mod tests {
         }
     }
 
-    /// Machine code calls this, which can't unwind: also outside of its domain it gives something.
+    /// The function is called by machine code and can't unwind, so it must return a value for arguments outside of its domain
+    /// too.
     #[test]
     fn any_arguments_give_something() {
         let edge_cases = [0.0, -1.0, -745.2, f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::INFINITY, f64::NAN];

@@ -1,6 +1,6 @@
-//! sin, cos and tan of angles in radians, in float64 (`single` has those of float32). The reduction
-//! x = n·π/2 + r leaves |r| at most slightly above π/4, with r carried to 2^−70 of itself or better. Angles above [`LARGE`]
-//! take the slow path through `rare`, with the reduction of M. Payne and R. Hanek (1983).
+//! sin, cos and tan of angles in radians, in float64 arithmetic (`single` has the functions of float32). The reduction x = n·π/2
+//! + r leaves |r| at most slightly above π/4, with r carried to 2^−70 of itself or better. Angles above [`LARGE`] take the slow
+//! path through `rare`, with the reduction of M. Payne and R. Hanek (1983).
 
 use crate::functions::coefficients::{
     COS_FULL, COS_SHORT, HALF_PI, SIN_FULL, SIN_SHORT, TWO_OVER_PI, TWO_OVER_PI_BITS,
@@ -26,10 +26,11 @@ through_float64!(unary_with_single
     Tan tan single::tan::<WideTan, O>;
 );
 
-/// Angles up to this are reduced by three doubles of π/2: n has 28 bits, so that n·(the fourth) is below 2^−136.
+/// Angles up to this are reduced by π/2 as a sum of three doubles. n has 28 bits, so that n times the part beyond these is below
+/// 2^−136.
 const LARGE: f64 = (1u64 << 28) as f64;
 
-/// x = (quadrant + 4k)·π/2 + r.
+/// A reduced angle: x = (quadrant + 4k)·π/2 + r.
 struct Angle<O: Ops> {
     quadrant: O::V<u64>,
     r: Sum<O>,
@@ -42,7 +43,7 @@ fn reduce<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Angle<O> {
     let t = o.fma_c(x, TWO_OVER_PI, magic);
     let quadrant = o.bits::<f64>(t);
     let n = o.add_c(t, -MAGIC);
-    // Exact: multiples of 2^−52, or of x's last place, below 1.
+    // The differences are exact: multiples of 2^−52, or of the last place of x, below 1.
     let first = o.fma_c(n, -HALF_PI[0], x);
     if !P::FULL {
         let hi = o.fma_c(n, -HALF_PI[1], first);
@@ -66,7 +67,7 @@ fn sin_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
         let hi = o.fma::<f64>(cube, p, r.hi);
         return o.just(hi);
     }
-    // d sin = cos r dr
+    // Uses d sin = cos r dr.
     let slope = o.constant(1.0);
     let slope = o.fma_c(u, -0.5, slope);
     let lo = o.mul::<f64>(r.lo, slope);
@@ -84,19 +85,19 @@ fn cos_of_reduced<O: Ops, P: Precision>(o: &mut O, r: Sum<O>) -> Sum<O> {
         let hi = o.fma_to_c(u, p, 1.0);
         return o.just(hi);
     }
-    // 1 − r²/2 rounded, and what that lost.
+    // 1 − r²/2 rounded, and its rounding error.
     let half = o.mul_c(r.hi, -0.5);
     let hi = o.fma_to_c(half, r.hi, 1.0);
     let lost = o.c_sub(1.0, hi);
     let lo = o.fma::<f64>(half, r.hi, lost);
     let fourth = o.mul::<f64>(u, u);
     let lo = o.fma::<f64>(fourth, p, lo);
-    // d cos = −sin r dr, near enough −r dr
+    // Uses d cos = −sin r dr, approximately −r dr.
     let lo = o.nfma(r.hi, r.lo, lo);
     Sum { hi, lo }
 }
 
-/// Bit `bit` of the quadrant as a double's sign.
+/// The bit number `bit` of the quadrant, as the sign bit of a double.
 #[inline(always)]
 fn as_sign<O: Ops>(o: &mut O, quadrant: O::V<u64>, bit: u32) -> O::V<u64> {
     let moved = o.shl_const::<u64>(quadrant, 63 - bit);
@@ -113,12 +114,12 @@ fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u64>) -> O::M<f64> {
     o.mask_resize::<u64, f64>(odd)
 }
 
-/// A function of a reduced angle; [`Angle`] comes from either reduction.
+/// A function of a reduced angle. The [`Angle`] comes from either reduction.
 trait OfAngle {
     fn call<O: Ops, P: Precision>(o: &mut O, angle: Angle<O>) -> O::V<f64>;
 }
 
-/// sin of (quadrant + `SHIFT`)·π/2 + r.
+/// The sine of (quadrant + `SHIFT`)·π/2 + r.
 struct Sine<const SHIFT: u64>;
 
 impl<const SHIFT: u64> OfAngle for Sine<SHIFT> {
@@ -141,7 +142,7 @@ impl<const SHIFT: u64> OfAngle for Sine<SHIFT> {
     }
 }
 
-/// tan of quadrant·π/2 + r.
+/// The tangent of quadrant·π/2 + r.
 struct Tangent;
 
 impl OfAngle for Tangent {
@@ -150,7 +151,7 @@ impl OfAngle for Tangent {
         let sine = sin_of_reduced::<O, P>(o, angle.r);
         let cosine = cos_of_reduced::<O, P>(o, angle.r);
         let odd = is_odd(o, angle.quadrant);
-        // sin/cos, or −cos/sin
+        // sin/cos in even quadrants, −cos/sin in odd ones.
         let above = o.select::<f64>(odd, cosine.hi, sine.hi);
         let below = o.select::<f64>(odd, sine.hi, cosine.hi);
         let y = if P::FULL {
@@ -168,7 +169,7 @@ impl OfAngle for Tangent {
     }
 }
 
-/// The function of a magnitude, and where that is more than [`LARGE`] and the value therefore none.
+/// A function of a magnitude, and the mask of the lanes in which the magnitude exceeds [`LARGE`], so that the value is wrong.
 #[inline(always)]
 fn of_reducible<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let angle = reduce::<O, P>(o, x);
@@ -177,11 +178,11 @@ fn of_reducible<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> (O
     (y, large)
 }
 
-/// The function of a magnitude: reduced here, or by [`Huge`] where that isn't enough.
+/// A function of a magnitude, which is reduced here or, if it is too large, by [`Huge`].
 #[inline(always)]
 fn of_magnitude<F: OfAngle, O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let (y, large) = of_reducible::<F, O, P>(o, x);
-    // An infinity has given NaN already.
+    // The result for an infinity is NaN already.
     let finite = o.is(x, Cmp::Lt, f64::INFINITY);
     let large = o.mask_and::<f64>(large, finite);
     o.rare2::<Huge<F>, f64>(large, x, x, y)
@@ -209,7 +210,7 @@ fn tan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     o.flip(y, sign)
 }
 
-/// sin x for the nearest float32, and where it is left to the slow path: for large angles, infinity among them.
+/// sin x for the nearest float32, and the mask of the lanes that are left to the slow path: large angles, including infinity.
 #[inline(always)]
 pub(crate) fn near_sin<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let a = o.abs(x);
@@ -218,14 +219,14 @@ pub(crate) fn near_sin<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>
     (o.flip(y, sign), large)
 }
 
-/// cos x, as [`near_sin`].
+/// cos x for the nearest float32, with a mask as in [`near_sin`].
 #[inline(always)]
 pub(crate) fn near_cos<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let a = o.abs(x);
     of_reducible::<Sine<1>, O, Near>(o, a)
 }
 
-/// tan x, as [`near_sin`].
+/// tan x for the nearest float32, with a mask as in [`near_sin`].
 #[inline(always)]
 pub(crate) fn near_tan<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>) {
     let a = o.abs(x);
@@ -234,7 +235,7 @@ pub(crate) fn near_tan<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V<f64>, O::M<f64>
     (o.flip(y, sign), large)
 }
 
-/// sin of a float32 that float32 arithmetic doesn't reduce.
+/// sin of a float32 that float32 arithmetic can't reduce, on the slow path.
 struct WideSin;
 
 impl Rare2<f32> for WideSin {
@@ -244,7 +245,7 @@ impl Rare2<f32> for WideSin {
     }
 }
 
-/// cos of a float32 that float32 arithmetic doesn't reduce.
+/// cos of a float32 that float32 arithmetic can't reduce, on the slow path.
 struct WideCos;
 
 impl Rare2<f32> for WideCos {
@@ -254,7 +255,7 @@ impl Rare2<f32> for WideCos {
     }
 }
 
-/// tan of a float32 that float32 arithmetic doesn't reduce.
+/// tan of a float32 that float32 arithmetic can't reduce, on the slow path.
 struct WideTan;
 
 impl Rare2<f32> for WideTan {
@@ -264,7 +265,7 @@ impl Rare2<f32> for WideTan {
     }
 }
 
-/// A function of an angle above [`LARGE`].
+/// A function of an angle above [`LARGE`], on the slow path.
 struct Huge<F>(std::marker::PhantomData<F>);
 
 impl<F: OfAngle> Rare2<f64> for Huge<F> {
@@ -276,14 +277,14 @@ impl<F: OfAngle> Rare2<f64> for Huge<F> {
 
 /// Reduces a finite angle of at least 2^28 with 256 bits of 2/π.
 ///
-/// x is an integer m of 53 bits times 2^e. Bits of 2/π that make m·2^e·bit a multiple of 4 don't matter, nor do those
-/// far behind the point: of the 256 that are taken, 2 are the quadrant's and 254 − 53 stay exact behind them, of which the
-/// nearest multiple of π/2 to any double eats 62 at most.
+/// x is an integer m of 53 bits times 2^e. Bits of 2/π for which m·2^e·bit is a multiple of 4 don't matter, nor do bits far after
+/// the point. Of the 256 bits that are used, 2 give the quadrant, and 254 − 53 after them are exact; the double that is nearest
+/// to a multiple of π/2 cancels at most 62 of these.
 fn reduce_huge(x: f64) -> Angle<Scalar> {
     let bits = x.to_bits();
     let m = (bits & ((1 << 52) - 1)) | (1 << 52);
     let e = ((bits >> 52) & 0x7ff) as i32 - 1075;
-    // The first bit taken, counted from the one of weight 2^63 in a word of zeros before the point.
+    // The first bit used, counted from the bit with weight 2^63 in a word of zeros before the point.
     let skip = (e - 2 + 64) as u32 as usize;
     let word = |k: usize| if k == 0 { 0 } else { TWO_OVER_PI_BITS.get(k - 1).copied().unwrap_or(0) };
     let (at, shift) = (skip / 64, skip % 64);
@@ -291,7 +292,7 @@ fn reduce_huge(x: f64) -> Angle<Scalar> {
         let pair = (u128::from(word(at + k)) << 64) | u128::from(word(at + k + 1));
         (pair >> (64 - shift)) as u64
     });
-    // m · window modulo 2^256, most significant word first.
+    // m · window modulo 2^256, the most significant word first.
     let mut product = [0u64; 4];
     let mut carry = 0u128;
     for k in (0..4).rev() {
@@ -302,7 +303,7 @@ fn reduce_huge(x: f64) -> Angle<Scalar> {
     let high = (u128::from(product[0]) << 64) | u128::from(product[1]);
     let low = (u128::from(product[2]) << 64) | u128::from(product[3]);
     let mut quadrant = (high >> 126) as u64;
-    // The fraction, at the top of 256 bits; from a half on, the next quadrant less something.
+    // The fraction, shifted to the top of 256 bits. From a half on, it is replaced by the next quadrant minus the rest.
     let mut fraction = (high << 2 | low >> 126, low << 2);
     let negative = fraction.0 >> 127 == 1;
     if negative {
@@ -310,7 +311,7 @@ fn reduce_huge(x: f64) -> Angle<Scalar> {
         let (rest, borrow) = 0u128.overflowing_sub(fraction.1);
         fraction = (0u128.wrapping_sub(fraction.0).wrapping_sub(u128::from(borrow)), rest);
     }
-    // Its leading 106 bits as a sum, times π/2.
+    // The leading 106 bits of the fraction as a sum of two doubles, times π/2.
     let zeros = fraction.0.leading_zeros().min(127);
     let top = if zeros == 0 { fraction.0 } else { (fraction.0 << zeros) | (fraction.1 >> (128 - zeros)) };
     let unit = f64::from_bits(u64::from(1023 - 53 - zeros) << 52);

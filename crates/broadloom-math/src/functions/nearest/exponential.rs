@@ -1,12 +1,12 @@
-//! e^x and 2^x in float64, for the nearest float32. They are short enough for each instruction to count: what the functions
-//! of `functions::exponential` do in float64 because the result may be one is done in float32, or left out.
+//! e^x and 2^x in float64 arithmetic, for the nearest float32. These functions are so short that each instruction matters: steps
+//! that `functions::exponential` does in float64, because its result may be a float64, are done here in float32 or left out.
 
 use crate::functions::coefficients::{LN2_DD, LOG2_E};
 use crate::functions::float64::{Float64, MAGIC_EXPONENT, power_of_two};
 use crate::functions::near_coefficients::EXP_NEAR;
 use crate::ops::{Cmp, Ops};
 
-/// `x` held between limits beyond which the result is 0 or infinite; NaN stays.
+/// `x` clamped to limits beyond which the result is 0 or infinite; a NaN is unchanged.
 #[inline(always)]
 fn held<O: Ops>(o: &mut O, x: O::V<f32>, least: f32, most: f32) -> O::V<f64> {
     let (least, most) = (o.splat(least), o.splat(most));
@@ -17,7 +17,7 @@ fn held<O: Ops>(o: &mut O, x: O::V<f32>, least: f32, most: f32) -> O::V<f64> {
     o.float_resize::<f32, f64>(x)
 }
 
-/// 2^n·e^r, n given as [`MAGIC_EXPONENT`] plus it.
+/// 2^n·e^r, where `magic` is [`MAGIC_EXPONENT`] + n.
 #[inline(always)]
 fn scaled<O: Ops>(o: &mut O, magic: O::V<f64>, r: O::V<f64>) -> O::V<f64> {
     let q = o.polynomial(r, &EXP_NEAR);
@@ -27,7 +27,7 @@ fn scaled<O: Ops>(o: &mut O, magic: O::V<f64>, r: O::V<f64>) -> O::V<f64> {
     o.fma::<f64>(fraction, power, power)
 }
 
-/// e^x; what n·ln 2 has beyond a double is below 2^−48.
+/// e^x. The low part of n·ln 2, beyond a double, is neglected: it is below 2^−48.
 #[inline(always)]
 pub(super) fn exp<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     let x = held(o, x, -104.0, 89.0);
@@ -38,7 +38,7 @@ pub(super) fn exp<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     scaled(o, magic, r)
 }
 
-/// 2^x, exactly where x is an integer.
+/// 2^x, exact if x is an integer.
 #[inline(always)]
 pub(super) fn exp2<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     let x = held(o, x, -151.0, 129.0);

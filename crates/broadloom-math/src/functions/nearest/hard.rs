@@ -9,9 +9,10 @@ use crate::functions::logarithm::{Log, Log1p, Log2, Log10};
 use crate::functions::root::Cbrt;
 use crate::functions::trigonometric::{Cos, Sin, Tan};
 
-/// The float32 arguments whose value in full float64 precision rounds to another float32 than the exact one does.
+/// A function with the float32 arguments at which its value in full float64 precision rounds to another float32 than the exact
+/// value.
 pub(super) trait HardCases {
-    /// The bits of such an argument, and of the nearest float32.
+    /// For each such argument, its bits and the bits of the nearest float32 to the exact value.
     const CASES: &'static [(u32, u32)];
 }
 

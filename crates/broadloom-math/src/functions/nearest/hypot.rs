@@ -13,10 +13,10 @@ pub struct NearestHypot;
 
 declare_half_path!(Own: NearestHypot);
 
-/// Bits that the float64 root is good for: the sum is rounded once, at 2^−53, and the root of it once more.
+/// The number of bits to which the float64 root is right: the sum is rounded once, at 2^−53, and its root once more.
 const GOOD: u32 = 51;
 
-/// √(x1² + x2²), both rounded: float32's squares are exact in float64, and neither over- nor underflow.
+/// √(x1² + x2²) with the sum and the root rounded. Squares of float32 are exact in float64 and neither over- nor underflow.
 #[inline(always)]
 fn root<O: Ops>(o: &mut O, x1: O::V<f32>, x2: O::V<f32>) -> O::V<f64> {
     let (x1, x2) = (o.float_resize::<f32, f64>(x1), o.float_resize::<f32, f64>(x2));
@@ -32,7 +32,7 @@ impl Binary<f32> for NearestHypot {
         let y = root(o, x1, x2);
         let (y, flagged) = tie::rounded(o, y, GOOD);
         let y = o.rare2::<BesideTie, f32>(flagged, x1, x2, y);
-        // An infinite operand, also beside NaN.
+        // An infinite operand gives infinity, also together with NaN.
         let infinity = o.splat(f32::INFINITY);
         let [first, second] = [x1, x2].map(|x| {
             let bits = magnitude::<O, f32>(o, x);
@@ -44,7 +44,8 @@ impl Binary<f32> for NearestHypot {
     }
 }
 
-/// Decides beside the middle of two float32, or on it: the sum of the squares is compared with the middle's square, exactly.
+/// Decides whether a root is on one side of the midpoint of two float32 or exactly on it, by comparing the sum of the squares
+/// with the midpoint's square exactly.
 struct BesideTie;
 
 impl Rare2<f32> for BesideTie {
@@ -53,13 +54,13 @@ impl Rare2<f32> for BesideTie {
         let o = &mut Scalar;
         let y = root(o, x1, x2);
         let least = f64::from(f32::MIN_POSITIVE);
-        // Subnormal numbers are as far from one another as the least normal ones.
+        // Subnormal numbers have the same distance from each other as the smallest normal ones.
         let middle = if y < least { middle_around(y + least) - least } else { middle_around(y) };
-        // Of 25 bits, so that its square is exact, and so is the difference of two numbers so near to one another.
+        // The midpoint has 25 bits, so that its square is exact, and so is the difference of two such close numbers.
         let (x1, x2) = (f64::from(x1), f64::from(x2));
         let sum = o.two_sum(x1 * x1, x2 * x2);
         let above = (sum.hi - middle * middle) + sum.lo;
-        // A float64 next to the middle rounds as everything on that side of it.
+        // A float64 next to the midpoint rounds as every number on that side.
         let y = if above > 0.0 {
             f64::from_bits(middle.to_bits() + 1)
         } else if above < 0.0 {
@@ -71,7 +72,7 @@ impl Rare2<f32> for BesideTie {
     }
 }
 
-/// The middle of the two float32 around a positive `y` that is no subnormal one.
+/// The midpoint of the two float32 around a positive `y`, which is not a subnormal float32.
 fn middle_around(y: f64) -> f64 {
     f64::from_bits(y.to_bits() & !((1 << 29) - 1) | 1 << 28)
 }
@@ -84,7 +85,7 @@ mod tests {
         NearestHypot::call(&mut Scalar, x1, x2)
     }
 
-    /// The greatest integer whose square is at most `x`.
+    /// The largest integer whose square is at most `x`.
     fn integer_root(x: u128) -> u128 {
         let mut root = (x as f64).sqrt() as u128;
         while root * root > x {
@@ -96,7 +97,7 @@ mod tests {
         root
     }
 
-    /// The nearest float32 to √(a² + b²) for integers below 2^38 that are no zeros, by integers alone.
+    /// The nearest float32 to √(a² + b²) for integers below 2^38, not both 0, computed in integer arithmetic.
     fn exact(a: u64, b: u64) -> f32 {
         const SCALE: u32 = 24;
         let [a, b] = [a, b].map(|side| u128::from(side) << SCALE);
@@ -110,7 +111,7 @@ mod tests {
             std::cmp::Ordering::Equal => kept & 1 == 1,
             std::cmp::Ordering::Greater => true,
         };
-        // A power of two where it carries.
+        // If the rounding carries, the result is a power of two.
         (kept + u128::from(up)) as f32 * 2_f32.powi(drop as i32 - SCALE as i32)
     }
 
@@ -120,7 +121,7 @@ mod tests {
         for scale in [0, -40, 60, -149] {
             let (x1, x2) = (a as f64 * 2_f64.powi(scale), b as f64 * 2_f64.powi(scale));
             let wanted = f64::from(wanted) * 2_f64.powi(scale);
-            // Scaled, the case is the same unless the result leaves the normal numbers.
+            // The scaled case is equivalent, unless its result is outside of the normal numbers.
             if wanted < f64::from(f32::MIN_POSITIVE) || wanted > f64::from(f32::MAX) {
                 continue;
             }
@@ -131,12 +132,12 @@ mod tests {
         }
     }
 
-    /// Right triangles whose longest side has 25 bits and is odd are exact ties; those next to them are no ties, by as little as
-    /// float32 operands allow.
+    /// Right triangles whose longest side is odd and has 25 bits are exact ties. Cases next to them differ from a tie by as
+    /// little as float32 operands allow.
     #[test]
     fn ties_go_to_even_and_what_is_beside_them_to_its_side() {
         let (mut ties, mut seen) = (0, [0; 2]);
-        // A sum of two squares without a common factor leaves 1 when it is divided by 4: three times that leaves 3.
+        // A sum of two squares without a common factor is 1 modulo 4, and three times such a number is 3 modulo 4.
         for factor in [1, 3, 7] {
             for p in (2..5_800_u64).step_by(7) {
                 for q in (1..p).step_by(11).filter(|q| (p - q) % 2 == 1) {
@@ -160,7 +161,7 @@ mod tests {
         assert!(ties > 1000 && seen.iter().all(|&n| n > 100), "{ties} {seen:?}");
     }
 
-    /// One operand is so small that it only tells on which side of a tie, or of a number, the root is.
+    /// One operand is so small that it only decides on which side of a tie, or of a float32, the root is.
     #[test]
     fn a_small_operand_decides_and_random_ones_are_the_nearest() {
         let mut state = 1_u64;
@@ -174,14 +175,14 @@ mod tests {
             let b = (next() % (1 << 24)).max(1) >> shift;
             check(a, b);
         }
-        // The root of a² + b² is within b²/2a of a.
+        // The root of a² + b² exceeds a by at most b²/2a.
         for b in 1..3000 {
             check((1 << 24) - 1 - b % 7, b);
             check(((1 << 24) - 1 - b % 7) << 13, b << 1);
         }
     }
 
-    /// All pairs of small subnormal numbers, which have ties at odd multiples of 2^−150, and ends of the range.
+    /// All pairs of small subnormal numbers, which have ties at odd multiples of 2^−150, and the ends of the range.
     #[test]
     fn subnormal_numbers_and_the_ends() {
         for a in 0..400_u64 {

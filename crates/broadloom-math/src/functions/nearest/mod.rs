@@ -1,11 +1,11 @@
-//! The nearest float32, ties to even, of functions whose values are approximated: what `accuracy = nearest` puts in the
-//! place of the faster functions of float32.
+//! The nearest float32, ties to even, of functions whose values are approximated. `accuracy = nearest` uses them instead of the
+//! faster float32 functions.
 //!
-//! A value is computed in float64 to 2^−40 and better ([`Near`]), which decides the rounding unless the middle of two
-//! float32 is as near as that. Of the few lanes where it is, the slow path has the function in full float64 precision, and
-//! of the arguments that even this rounds the wrong way a list ([`hard`]), which is complete: all 2^32 arguments were
-//! tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary mathematical functions with correctly
-//! rounded last bit" (1991).
+//! A value is computed in float64 to 2^−40 or better ([`Near`]), which decides the rounding unless the value is as close to the
+//! midpoint of two float32 as that. The few lanes where it is take the slow path, which computes the function in full float64
+//! precision. The arguments at which even this rounds the wrong way are in a list ([`hard`]); it is complete, since all 2^32
+//! arguments were tried (docs/nearest.md). The method is A. Ziv's, "Fast evaluation of elementary mathematical functions with
+//! correctly rounded last bit" (1991).
 
 mod exponential;
 mod hard;
@@ -32,7 +32,7 @@ use hard::HardCases;
 
 pub use hypot::NearestHypot;
 
-/// A function in full float64 precision, or at a hard case the nearest float32.
+/// The slow path of a function: its value in full float64 precision or, at a hard case, the nearest float32.
 struct Slow<F>(PhantomData<F>);
 
 impl<F: Unary<f64, Out = f64> + HardCases> Slow<F> {
@@ -52,7 +52,7 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f32> for Slow<F> {
     }
 }
 
-/// In the place of a float64 that is rounded after it.
+/// The result replaces a float64 that is rounded to float32 afterwards.
 impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
     #[inline(always)]
     fn call(x: f64, _: f64) -> f64 {
@@ -60,22 +60,22 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
     }
 }
 
-/// erf of a float32 that is not negative.
+/// erf of a float32 that is not negative, in near precision.
 #[inline(always)]
 fn erf_of_single<O: Ops>(o: &mut O, a: O::V<f32>) -> O::V<f64> {
     let a = o.float_resize::<f32, f64>(a);
     erf_of_magnitude::<O, Near>(o, a)
 }
 
-/// erfc of a float32.
+/// erfc of a float32, in near precision.
 #[inline(always)]
 fn erfc_of_single<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     let x = o.float_resize::<f32, f64>(x);
     erfc::<O, Near>(o, x)
 }
 
-/// Declares functions of one argument from their cores of short precision; each names the bits that its value in
-/// [`Near`] precision is good for.
+/// Declares functions of one argument by their cores in near precision. Each names the number of bits to which its core's value
+/// is right.
 macro_rules! nearest {
     ($($(#[$doc:meta])* $name:ident = $of:ident: $way:ident $core:expr, $bits:literal;)*) => {$(
         $(#[$doc])*
@@ -92,7 +92,7 @@ macro_rules! nearest {
             }
         }
     )*};
-    // A result below float32's normal numbers is exact, or as good as its argument.
+    // A result below float32's normal numbers is exact, or as precise as its argument.
     (@normal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let y = $core($o, x);
@@ -100,7 +100,7 @@ macro_rules! nearest {
         let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
-    // The core says itself where it has no value.
+    // The core itself returns a mask of the lanes that need the slow path.
     (@reaching $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let x = $o.float_resize::<f32, f64>($x);
         let (y, beyond) = $core($o, x);
@@ -109,13 +109,13 @@ macro_rules! nearest {
         let y = $o.rare2::<Slow<$of>, f64>(flagged, x, x, y);
         $o.float_resize::<f64, f32>(y)
     }};
-    // A result may be a subnormal float32, and is not negative.
+    // The result is not negative, and may be a subnormal float32.
     (@subnormal $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let y = $core($o, $x);
         let (y, flagged) = tie::rounded($o, y, $bits);
         $o.rare2::<Slow<$of>, f32>(flagged, $x, $x, y)
     }};
-    // For an odd function: computed from the magnitude.
+    // An odd function is computed from the magnitude of its argument.
     (@odd $o:ident $x:ident $of:ident $core:expr, $bits:literal) => {{
         let sign = $o.bits::<f32>($x);
         let mask = $o.splat(1_u32 << 31);
@@ -134,7 +134,7 @@ nearest! {
     /// The nearest float32 to the inverse cosine
     NearestAcos = Acos: normal acos::<O, Near>, 42;
     /// The nearest float32 to the inverse hyperbolic cosine
-    // Just above 1, x + √(x² − 1) less 1 is as little as 2^−11.
+    // Just above 1, x + √(x² − 1) − 1 can be as small as 2^−11, so that fewer bits are right.
     NearestAcosh = Acosh: normal acosh::<O, Near>, 40;
     /// The nearest float32 to the inverse sine
     NearestAsin = Asin: normal asin::<O, Near>, 42;
@@ -152,7 +152,7 @@ nearest! {
     NearestCosh = Cosh: normal cosh::<O, Near>, 42;
     /// The nearest float32 to the error function
     NearestErf = Erf: odd erf_of_single::<O>, 42;
-    /// The nearest float32 to 1 less the error function
+    /// The nearest float32 to 1 minus the error function
     NearestErfc = Erfc: subnormal erfc_of_single::<O>, 42;
     /// The nearest float32 to e^x
     NearestExp = Exp: subnormal exponential::exp::<O>, 42;

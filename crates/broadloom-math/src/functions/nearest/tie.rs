@@ -1,14 +1,14 @@
-//! Whether a float64 is so near to the middle of two float32 that it doesn't decide which of them is the nearest; in two
-//! ways, each of which is the shorter one where it is used.
+//! Tests whether a float64 is so close to the midpoint of two float32 that it doesn't decide which of them is nearest. There are
+//! two tests, each of which is the shorter one where it is used.
 
 use crate::functions::float64::Float64;
 use crate::ops::{Cmp, Ops};
 
-/// Where the middle of two float32 is at most 2^−`bits` of `y` away, for a `y` that is no subnormal float32. Never of
-/// infinities and NaN, whose low bits are all 0 or all 1.
+/// The lanes where the distance of `y` to the midpoint of two float32 is at most 2^−`bits` of `y`. `y` must not be a subnormal
+/// float32. Infinities and NaN are not among these lanes, since their low bits are all 0 or all 1.
 ///
-/// The middle has the low 29 bits 2^28. In units of the last place of `y` it is less than k = 2^(53 − bits) away, so that
-/// these bits and 2^28 + k add up to less than 2k, but for a carry.
+/// The low 29 bits of the midpoint are 2^28. If the midpoint is less than k = 2^(53 − bits) units in the last place of `y` away,
+/// these bits of `y` and 2^28 + k add up to less than 2k, apart from a carry.
 #[inline(always)]
 pub(super) fn is_near<O: Ops>(o: &mut O, y: O::V<f64>, bits: u32) -> O::M<f64> {
     let k = 1_u64 << (53 - bits);
@@ -22,9 +22,9 @@ pub(super) fn is_near<O: Ops>(o: &mut O, y: O::V<f64>, bits: u32) -> O::M<f64> {
     o.mask_resize::<u64, f64>(near)
 }
 
-/// The float32 that everything within 2^−`bits` of a `y` ≥ 0 rounds to, and where there is none: rounding keeps the order, so
-/// that it is what both ends of the interval round to. It holds for subnormal results too, where [`is_near`] doesn't, and
-/// for NaN and infinities.
+/// The float32 to which every number within 2^−`bits` of a `y` ≥ 0 rounds, and a mask of the lanes where there is none. Since
+/// rounding keeps the order, such a float32 exists if both ends of the interval round to it. Unlike [`is_near`], this also works
+/// for subnormal results, for NaN and for infinities.
 #[inline(always)]
 pub(super) fn rounded<O: Ops>(o: &mut O, y: O::V<f64>, bits: u32) -> (O::V<f32>, O::M<f32>) {
     let width = f64::from_bits(u64::from(1023 - bits) << 52);
@@ -39,10 +39,10 @@ mod tests {
     use super::*;
     use crate::host::Scalar;
 
-    /// The middle of a float32 and the next one.
+    /// The midpoint of a float32 and the next one.
     fn middle(low: f32) -> f64 {
         let high = f32::from_bits(low.to_bits() + 1);
-        // The successor of the greatest float32 counts as 2^128.
+        // The successor of the largest float32 counts as 2^128.
         let high = if high.is_finite() { f64::from(high) } else { 2_f64.powi(128) };
         (f64::from(low) + high) / 2.0
     }
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    /// Also among subnormal numbers, whose middles are odd multiples of 2^−150, and where the greatest number ends.
+    /// Also tests subnormal numbers, whose midpoints are odd multiples of 2^−150, and the end of the range.
     #[test]
     fn a_rounding_is_given_where_it_is_one_for_the_whole_interval() {
         let least = f32::from_bits(1);

@@ -1,6 +1,7 @@
-//! pow of float16: the exponential of y·log x in float64 arithmetic, good to some 2^−33, and rounded once by way of odd.
+//! pow of float16: the exponential of y·log x in float64 arithmetic, with an error of about 2^−33, rounded to odd and then to
+//! float16.
 //!
-//! All operands are computed alike, since a loop over float16 spends as much on the conversions.
+//! All operands take the same path, since a loop over float16 spends as much time on the conversions.
 
 use crate::dtype::{Num, Real};
 use crate::functions::coefficients::{LN2_DD, LOG2_E};
@@ -10,13 +11,13 @@ use crate::functions::logarithm::{log_of_split, split};
 use crate::functions::logarithm_ends;
 use crate::ops::{Cmp, Ops};
 
-/// a^y for a ≥ 0 and a finite y; NaN for NaN.
+/// a^y for a ≥ 0 and a finite y; NaN if either is NaN.
 #[inline(always)]
 fn power_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let parts = split::<O, P>(o, a);
     let l = log_of_split::<O, P>(o, parts);
     let l = logarithm_ends::ends::<O, f64>(o, a, l.hi);
-    // y·log a, held where its exponential is 0 or infinite already.
+    // y·log a, clamped where its exponential is 0 or infinite anyway.
     let product = o.mul::<f64>(y, l);
     let product = o.at_most(product, 200.0);
     let product = o.at_least(product, -200.0);
@@ -30,11 +31,11 @@ fn power_of_magnitude<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>, y: O::V<f64
     scale::<O, P>(o, y, n)
 }
 
-/// x^y from r = |x|^y, with what the sign of x and exceptional operands change.
+/// x^y from r = |x|^y, corrected for the sign of x and for exceptional operands.
 #[inline(always)]
 fn power<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>, r: O::V<f64>) -> O::V<f64> {
     let (zero, one) = (o.constant(0.0), o.constant(1.0));
-    // A negative base: the sign of an odd power, and NaN for what is no power of it.
+    // For a negative base, an odd power is negative, and an exponent that is not an integer gives NaN.
     let whole = o.trunc::<f64>(y);
     let integral = o.cmp::<f64>(Cmp::Eq, whole, y);
     let half = o.mul_c(whole, 0.5);
@@ -53,12 +54,12 @@ fn power<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>, r: O::V<f64>) -> O::V<f6
     let broken = o.mask_not::<f64>(integral);
     let no_power = o.mask_and::<f64>(below, finite);
     let no_power = o.mask_and::<f64>(no_power, broken);
-    // All ones are a NaN.
+    // A float whose bits are all ones is a NaN.
     let nan = o.put(no_power, f64::of_bits(<u64 as Num>::MINUS_ONE), zero);
     let nan = o.bits::<f64>(nan);
     let r = o.or::<u64>(r, nan);
     let r = o.of_bits::<f64>(r);
-    // By definition.
+    // The power with exponent 1 is x by definition.
     let first = o.is(y, Cmp::Eq, 1.0);
     let r = o.select::<f64>(first, x, r);
     let reciprocal = o.div::<f64>(one, x);
@@ -76,7 +77,8 @@ fn power<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>, r: O::V<f64>) -> O::V<f6
 #[inline(always)]
 pub(super) fn pow<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // 1 to an infinite power is 1: as if to the largest finite one, which is as good for any other base.
+    // 1 to an infinite power is 1. The exponent is clamped to the largest finite number, which gives the same result for any
+    // other base.
     let exponent = o.at_most(y, f64::MAX);
     let exponent = o.at_least(exponent, -f64::MAX);
     let r = power_of_magnitude::<O, P>(o, a, exponent);

@@ -1,8 +1,8 @@
-//! pow of float32: 2^(y·log2 x), rounded once from a float64 that is good to some 2^−29.
+//! pow of float32: 2^(y·log2 x), rounded once from a float64 with an error of about 2^−29.
 //!
-//! The logarithm of bases near 1 needs more digits than two float32 sums have room for at the same cost, so that the two series
-//! are in float64 arithmetic; the exponent and the significand are separated before, and signs and exceptional operands seen
-//! to afterwards, in lanes of float32.
+//! The logarithm of bases near 1 needs more digits than sums of two float32 provide at the same cost, so the two series are in
+//! float64 arithmetic. The exponent and the significand are separated before, and signs and exceptional operands are handled
+//! afterwards, both in lanes of float32.
 
 use crate::functions::coefficients::{POWER_EXP2_SHORT, POWER_LOG2_SHORT};
 use crate::functions::compare;
@@ -11,10 +11,10 @@ use crate::functions::power::special::{self, Exceptional, Power};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops};
 
-/// Bits of √½.
+/// The bits of √½.
 const SQRT_HALF: u32 = 0x3f35_04f3;
 
-/// a = 2^e·(1 + f) for a normal positive `a`, √½ ≤ 1 + f < √2.
+/// Splits a normal positive `a` into a = 2^e·(1 + f), √½ ≤ 1 + f < √2.
 #[inline(always)]
 fn split<O: Ops>(o: &mut O, a: O::V<u32>) -> (O::V<f32>, O::V<f32>) {
     let least = o.splat(SQRT_HALF);
@@ -31,7 +31,7 @@ fn split<O: Ops>(o: &mut O, a: O::V<u32>) -> (O::V<f32>, O::V<f32>) {
     (e, f)
 }
 
-/// (2^e · (1 + f))^y
+/// The power (2^e · (1 + f))^y.
 #[inline(always)]
 fn power<O: Ops>(o: &mut O, e: O::V<f32>, f: O::V<f32>, y: O::V<f32>) -> O::V<f32> {
     let (e, f) = (o.float_resize::<f32, f64>(e), o.float_resize::<f32, f64>(f));
@@ -42,7 +42,7 @@ fn power<O: Ops>(o: &mut O, e: O::V<f32>, f: O::V<f32>, y: O::V<f32>) -> O::V<f3
     let p = o.polynomial(z, &POWER_LOG2_SHORT);
     let l = o.fma::<f64>(s, p, e);
     let p = o.mul::<f64>(y, l);
-    // Beyond these the power is 0 or infinite.
+    // Beyond these bounds the power is 0 or infinite.
     let p = o.at_most(p, 200.0);
     let p = o.at_least(p, -200.0);
     let t = o.add_c(p, MAGIC);
@@ -58,7 +58,7 @@ fn power<O: Ops>(o: &mut O, e: O::V<f32>, f: O::V<f32>, y: O::V<f32>) -> O::V<f3
     o.float_resize::<f64, f32>(y)
 }
 
-/// x^y
+/// The power x^y.
 #[inline(always)]
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f32>, y: O::V<f32>) -> O::V<f32> {
     let a = compare::magnitude::<O, f32>(o, x);

@@ -19,7 +19,7 @@ use crate::functions::power::special::{self, Exceptional, Power};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops};
 
-/// log(2^e · m) for √½ ≤ m < √2.
+/// log(2^e · m) for √½ ≤ m < √2, as a sum.
 #[inline(always)]
 fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
     let f = o.add_c(m, -1.0);
@@ -29,8 +29,9 @@ fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
     o.fast_two_sum(l.hi, l.lo)
 }
 
-/// `head` + `tail` + log(1 + f + low) to some 2^−66 of itself, 2^−64 at worst, as a sum whose low part is below 2^−12 of the other. `d` is 2 + f,
-/// `low` below half an ulp of 1, and the head 0 or a multiple of ln 2 with trailing zeros; `tail` adds what that lacks.
+/// `head` + `tail` + log(1 + f + low) as a sum whose low part is below 2^−12 of the high part; the relative error is about 2^−66,
+/// and 2^−64 at worst. `d` is 2 + f, and `low` is below half an ulp of 1. The head is 0 or a multiple of ln 2 with trailing
+/// zeros, and `tail` is its rounding error.
 #[inline(always)]
 pub(crate) fn precise_log<O: Ops>(
     o: &mut O,
@@ -43,16 +44,16 @@ pub(crate) fn precise_log<O: Ops>(
     let one = o.constant(1.0);
     let inverse = o.div::<f64>(one, d);
     let s = o.mul::<f64>(f, inverse);
-    // f + low − s·(2 + f + low): the first difference is exact.
+    // The remainder f + low − s·(2 + f + low), whose first difference is exact.
     let rest = o.fma_c(s, -2.0, f);
     let mut rest = o.nfma(s, f, rest);
     if let Some(low) = low {
         let more = o.nfma(s, low, low);
         rest = o.add::<f64>(rest, more);
     }
-    // u = 2 + 2/3·z + z²·Q(z), z = s²
+    // Computes u = 2 + 2/3·z + z²·Q(z), where z = s².
     let z = o.two_product(s, s);
-    // Q's last step is a rounding by itself: the polynomial's three would be three times the error.
+    // The last step of Q is a separate rounding: with the polynomial's three roundings the error would be three times as large.
     let q = o.polynomial(z.hi, &ATANH_REST_FULL[1..]);
     let q = o.fma_to_c(z.hi, q, ATANH_REST_FULL[0]);
     let q = o.fma_to_c(z.hi, q, TWO_THIRDS[1]);
@@ -60,7 +61,7 @@ pub(crate) fn precise_log<O: Ops>(
     let u = o.fma_c(z.hi, TWO_THIRDS[0], two);
     let lost = o.sub::<f64>(two, u);
     let lo = o.fma_c(z.hi, TWO_THIRDS[0], lost);
-    // The derivative of u with respect to z, but for that of Q.
+    // The derivative of u with respect to z, without that of Q.
     let u_slope = o.fma_c(q, 2.0, two_thirds);
     let lo = o.fma::<f64>(z.lo, u_slope, lo);
     let u_lo = o.fma::<f64>(z.hi, q, lo);
@@ -68,7 +69,7 @@ pub(crate) fn precise_log<O: Ops>(
     let slope = o.fma_c(z.hi, 2.0, two);
     let slope = o.fma::<f64>(slope, z.hi, two);
     let slope = o.mul::<f64>(slope, inverse);
-    // head + s·u
+    // Adds head + s·u.
     let product = o.two_product(s, u);
     let sum = o.fast_two_sum(head, product.hi);
     let lo = o.add::<f64>(sum.lo, product.lo);
@@ -78,20 +79,21 @@ pub(crate) fn precise_log<O: Ops>(
     Sum { hi: sum.hi, lo }
 }
 
-/// e^(y·l), held at 0 and infinity. An infinite `l` is allowed where y is not 0.
+/// e^(y·l), clamped at 0 and infinity. `l` may be infinite where y is not 0.
 #[inline(always)]
 fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let product = o.mul::<f64>(y, l.hi);
     let p = o.at_most(product, 720.0);
     let p = o.at_least(p, -760.0);
-    // The excess goes into the low part, so that it is infinite or large where the power is, and clamped where the power is 0.
+    // The part of the product beyond the clamp goes into the low part, so that this is infinite or large where the power is, and
+    // is clamped where the power is 0.
     let minus = o.neg::<f64>(p);
     let lo = o.fma::<f64>(y, l.hi, minus);
     let lo = o.fma::<f64>(y, l.lo, lo);
     let least = o.constant(-0.5);
     let above = o.cmp::<f64>(Cmp::Gt, lo, least);
     let lo = o.select::<f64>(above, lo, least);
-    // p = n·ln 2 + r, exactly but for the low part.
+    // p = n·ln 2 + r, exactly except for the low part.
     const BIASED: f64 = MAGIC + 2046.0;
     let biased = o.constant(BIASED);
     let t = o.fma_c(p, LOG2_E[0], biased);
@@ -106,7 +108,7 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     let sum = o.add::<f64>(y.hi, rest);
     let rest = o.fma::<f64>(lo, sum, rest);
     let y = o.add::<f64>(y.hi, rest);
-    // 2^n in two factors: n + 2046 is in the low bits.
+    // The low bits hold n + 2046, from which 2^n is made in two factors.
     let both = o.bits::<f64>(t);
     let first = o.shr_const::<u64>(both, 1);
     let second = o.sub::<u64>(both, first);
@@ -117,7 +119,7 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     o.mul::<f64>(y, second)
 }
 
-/// x^y
+/// The power x^y.
 #[inline(always)]
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);

@@ -1,22 +1,22 @@
 //! The effect of signs and exceptional operands on a power, for float64 and float32.
 //!
-//! Negative bases, zeros, and the exponents 0, 1 and 2 are computed along with all others. Bases that are subnormal, infinite or
-//! NaN take the slow path, and so do the exponent −1 and those that are NaN, infinite or too large for their parity to be in a
-//! sum's last bit: none of them is worth an instruction in every other power.
+//! Negative bases, zeros, and the exponents 0, 1 and 2 are computed together with all others. Bases that are subnormal, infinite
+//! or NaN take the slow path. So do the exponent −1 and exponents that are NaN, infinite, or too large for their parity to be in
+//! a sum's last bit. None of these cases justifies an instruction in every other power.
 
 use crate::dtype::{Float, Int, Num};
 use crate::functions::compare;
 use crate::ops::{Cmp, Ops, Rare2};
 
-/// A type with powers of its own.
+/// A float type with an implementation of positive powers.
 pub(crate) trait Power: Float {
-    /// The signed integers of its width.
+    /// The signed integer type of the same width.
     type Signed: Int;
-    /// The bits of the least normal number.
+    /// The bits of the smallest normal number.
     const LEAST_NORMAL: Self::Bits;
-    /// 1.5 · 2^(DIGITS − 1): a number below a third of it that is added leaves its nearest integer in the low bits.
+    /// 1.5 · 2^(DIGITS − 1). Its sum with a number below a third of it has the nearest integer in the low bits.
     const MAGIC: Self;
-    /// The exponents from which on the slow path is taken: a third of [`Power::MAGIC`].
+    /// The magnitude of exponents from which on they take the slow path: a third of [`Power::MAGIC`].
     const LARGE: Self;
     /// a^y for a positive finite `a` and a finite `y`.
     fn power(a: Self, y: Self) -> Self;
@@ -25,8 +25,8 @@ pub(crate) trait Power: Float {
 /// The lanes that take the slow path.
 #[inline(always)]
 pub(crate) fn exceptional<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>) -> O::M<T> {
-    // With the bits of the least normal number added, those of infinities and NaN are negative, and those of subnormal
-    // numbers below twice as much.
+    // If the bits of the smallest normal number are added, those of infinities and NaN become negative as an integer, and those
+    // of subnormal numbers are below twice as much.
     let base = compare::magnitude::<O, T>(o, x);
     let least = o.splat(T::LEAST_NORMAL);
     let moved = o.add::<T::Bits>(base, least);
@@ -48,14 +48,14 @@ pub(crate) fn exceptional<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>) -
     o.mask_or::<T>(base, exponent)
 }
 
-/// x^y from r = |x|^y, but for [`exceptional`] lanes.
+/// x^y from r = |x|^y, except in [`exceptional`] lanes.
 #[inline(always)]
 pub(crate) fn finish<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::V<T>) -> O::V<T> {
     let (zero, one) = (o.splat(T::ZERO), o.splat(T::ONE));
-    // 0^0 is the one that has come out wrong.
+    // The power 0^0 is the only one that r has wrong here.
     let y_zero = o.cmp::<T>(Cmp::Eq, y, zero);
     let r = o.select::<T>(y_zero, one, r);
-    // The sign of an odd power of a negative base: the parity becomes the highest bit.
+    // An odd power of a negative base is negative: the parity of y becomes the sign bit.
     let magic = o.splat(T::MAGIC);
     let sum = o.add::<T>(y, magic);
     let whole = o.sub::<T>(sum, magic);
@@ -70,19 +70,19 @@ pub(crate) fn finish<O: Ops, T: Power>(o: &mut O, x: O::V<T>, y: O::V<T>, r: O::
     let r = o.bits::<T>(r);
     let r = o.xor::<T::Bits>(r, sign);
     let r = o.of_bits::<T>(r);
-    // No power of a negative base.
+    // A negative base with an exponent that is not an integer gives NaN.
     let below = o.cmp::<T>(Cmp::Lt, x, zero);
     let broken = o.mask_and::<T>(below, fraction);
     let nan = o.splat(T::of_bits(T::NAN));
     let r = o.select::<T>(broken, nan, r);
-    // By definition.
+    // The power with exponent 2 is x·x by definition.
     let square = o.mul::<T>(x, x);
     let two = o.splat(T::from_f64(2.0));
     let two = o.cmp::<T>(Cmp::Eq, y, two);
     o.select::<T>(two, square, r)
 }
 
-/// The powers of the slow path.
+/// The slow path: powers of exceptional operands.
 pub(crate) struct Exceptional;
 
 impl<T: Power> Rare2<T> for Exceptional {

@@ -1,6 +1,6 @@
-//! erf and erfc of float32. Near 0 both come from x times an even polynomial. Farther out erf is 1 less an exponential of a
-//! polynomial, and erfc is exp(−x²) times the reciprocal of 1 + x times a function of that reciprocal that hardly changes, with
-//! every factor carried as two float32.
+//! erf and erfc of float32. Near 0 both come from x times an even polynomial. Farther from 0, erf is 1 minus an exponential of a
+//! polynomial, and erfc is exp(−x²) times the reciprocal of 1 + x times a nearly constant function of that reciprocal, with every
+//! factor carried as two float32.
 
 use crate::functions::coefficients::{
     ERF_SINGLE, ERF_SLOPE_SINGLE, ERFC_LOG_POINT, ERFC_LOG_SINGLE, ERFC_LOG_THERE, ERFC_SINGLE,
@@ -11,10 +11,10 @@ use crate::functions::single::F;
 use crate::functions::single::float32::{Float32, Sum};
 use crate::ops::{Cmp, Ops};
 
-/// 1.5 · 2^23: added to a number below 2^22 it leaves the nearest integer in the low bits.
+/// 1.5 · 2^23. Its sum with a number below 2^22 has the nearest integer in the low bits.
 const INTEGER_MAGIC: f32 = 12_582_912.0;
 
-/// Up to here erf is an odd polynomial, above it 1 less an exponential, which is below 1/4.
+/// Up to this magnitude erf is computed as an odd polynomial, above it as 1 minus an exponential, which is below 1/4 there.
 const FAR: f32 = 0.814;
 
 /// erf x
@@ -24,7 +24,7 @@ pub(crate) fn erf<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let a = o.abs(x);
     let q = near_factor(o, a);
     let near = o.fma::<f32>(a, q, a);
-    // 2^(there + v·P(v)), where what is not an integer of the exponent is rounded but once. From 4 on the result rounds to 1.
+    // 2^(there + v·P(v)), in which the fractional part of the exponent is rounded only once. From 4 on the result rounds to 1.
     let b = o.at_most(a, 4.0);
     let v = o.add_c(b, -ERFC_LOG_POINT);
     let p = polynomial::<O, f32>(o, v, &ERFC_LOG_SINGLE);
@@ -42,7 +42,7 @@ pub(crate) fn erf<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let e = o.add::<u32>(e, power);
     let e = o.of_bits::<f32>(e);
     let far = o.c_sub(1.0, e);
-    // NaN is near.
+    // A NaN counts as near, so that it is passed through.
     let is_far = o.is(a, Cmp::Ge, FAR);
     let y = o.select::<f32>(is_far, far, near);
     o.with_sign(y, sign)
@@ -56,22 +56,22 @@ fn near_factor<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     o.fma_to_c(u, p, ERF_SLOPE_SINGLE)
 }
 
-/// The polynomial with these coefficients. The first is added last, by itself: of [`polynomial`]'s roundings, which are as large as
-/// the first coefficients, one is left.
+/// The polynomial with these coefficients, whose first coefficient is added last, by itself. [`polynomial`] rounds several times
+/// at the size of the first coefficients; this way only one such rounding is left.
 #[inline(always)]
 fn headed<O: Ops>(o: &mut O, x: F<O>, coefficients: &'static [f32]) -> F<O> {
     let p = polynomial::<O, f32>(o, x, &coefficients[1..]);
     o.fma_to_c(x, p, coefficients[0])
 }
 
-/// 1.5 · 2^23 and twice the exponent's bias: n plus this has n + 254 in its low bits.
+/// 1.5 · 2^23 plus twice the exponent's bias. Its sum with an integer n has n + 254 in the low bits.
 const SCALE_MAGIC: f32 = INTEGER_MAGIC + 254.0;
 
-/// exp(−a²) over 2^n, and n plus [`SCALE_MAGIC`].
+/// exp(−a²)/2^n as a sum, and n + [`SCALE_MAGIC`].
 #[inline(always)]
 fn exp_of_minus_square<O: Ops>(o: &mut O, a: F<O>) -> (Sum<O>, F<O>) {
     let square = o.two_product(a, a);
-    // −a² = n·ln 2 + r + c; r is exact.
+    // −a² = n·ln 2 + r + c, where r is exact.
     let (magic, factor) = (o.splat(SCALE_MAGIC), o.splat(-LOG2_E_SINGLE[0]));
     let t = o.fma::<f32>(square.hi, factor, magic);
     let n = o.sub::<f32>(t, magic);
@@ -79,42 +79,42 @@ fn exp_of_minus_square<O: Ops>(o: &mut O, a: F<O>) -> (Sum<O>, F<O>) {
     let r = o.fma_c(n, -LN2_SINGLE[0], minus);
     let minus = o.neg::<f32>(square.lo);
     let c = o.fma_c(n, -LN2_SINGLE[1], minus);
-    // e^r = 1 + r + r²·q
+    // Uses e^r = 1 + r + r²·q.
     let q = headed(o, r, &EXP_SINGLE);
     let square = o.mul::<f32>(r, r);
     let one = o.splat(1.0f32);
     let first = o.fast_two_sum(one, r);
     let lo = o.fma::<f32>(square, q, first.lo);
     let y = o.fast_two_sum(first.hi, lo);
-    // c is as much as 2^−18, far more than r's last place.
+    // c can be as large as 2^−18, far more than the last place of r.
     let lo = o.fma::<f32>(c, y.hi, y.lo);
     (Sum { hi: y.hi, lo }, t)
 }
 
-/// From here on erfc is the product with exp(−x²).
+/// From this magnitude on erfc is computed as a product with exp(−x²).
 const PRODUCT: f32 = 0.6;
 
 /// erfc x
 #[inline(always)]
 pub(crate) fn erfc<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // (1 − x) − x·q, its first difference without loss as |x| is below 1.
+    // Computes (1 − x) − x·q; the first difference is exact, since |x| is below 1.
     let one = o.splat(1.0f32);
     let q = near_factor(o, x);
     let minus = o.neg::<f32>(x);
     let first = o.fast_two_sum(one, minus);
     let rest = o.fma::<f32>(minus, q, first.lo);
     let near = o.add::<f32>(first.hi, rest);
-    // Beyond this the result is 0.
+    // For larger arguments the result is 0.
     let a = o.abs(x);
     let b = o.at_most(a, 10.5);
     let (e, n) = exp_of_minus_square(o, b);
-    // w = 1/(1 + b): 1 is a multiple of the sum's last place.
+    // w = 1/(1 + b). The rounding error of the sum is exact, since 1 is a multiple of its last place.
     let d = o.fast_two_sum(one, b);
     let w = o.div::<f32>(one, d.hi);
     let rest = o.nfma(w, d.hi, one);
     let rest = o.nfma(w, d.lo, rest);
     let w_low = o.mul::<f32>(w, rest);
-    // w·(there + t·P(t))
+    // Computes w·(there + t·P(t)).
     let there = o.splat(ERFC_SINGLE_THERE);
     let t = o.add_c(w, -ERFC_SINGLE_POINT);
     let p = headed(o, t, &ERFC_SINGLE);
@@ -128,7 +128,7 @@ pub(crate) fn erfc<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let y = o.mul::<f32>(e.hi, g_low);
     let y = o.fma::<f32>(e.lo, g.hi, y);
     let y = o.fma::<f32>(e.hi, g.hi, y);
-    // 2^n in two factors, since it may be no float32.
+    // 2^n is applied in two factors, since it may be out of range of a float32.
     let bits = o.bits::<f32>(n);
     let half = o.shr_const::<u32>(bits, 1);
     let other = o.sub::<u32>(bits, half);
@@ -137,7 +137,7 @@ pub(crate) fn erfc<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let (half, other) = (o.of_bits::<f32>(half), o.of_bits::<f32>(other));
     let y = o.mul::<f32>(y, half);
     let y = o.mul::<f32>(y, other);
-    // erfc(−a) = 2 − erfc(a); NaN is near.
+    // Uses erfc(−a) = 2 − erfc(a). A NaN counts as near, so that it is passed through.
     let rest = o.c_sub(2.0, y);
     let negative = o.is(x, Cmp::Lt, 0.0);
     let y = o.select::<f32>(negative, rest, y);

@@ -7,19 +7,19 @@ use crate::functions::single::F;
 use crate::functions::single::float32::Float32;
 use crate::ops::{Cmp, Ops};
 
-/// 1.5 · 2^23 and twice the exponent's bias: n plus this has n + 254 in its low bits.
+/// 1.5 · 2^23 plus twice the exponent's bias. Its sum with an integer n has n + 254 in the low bits.
 const MAGIC: f32 = 12_582_912.0 + 254.0;
 
 /// e^x
 #[inline(always)]
 pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // Beyond these the result is 0 or infinite; NaN stays.
+    // Beyond these bounds the result is 0 or infinite; a NaN is unchanged.
     let (least, most) = (o.splat(-104.0f32), o.splat(89.0f32));
     let above = o.cmp::<f32>(Cmp::Lt, most, x);
     let x = o.select::<f32>(above, most, x);
     let below = o.cmp::<f32>(Cmp::Lt, x, least);
     let x = o.select::<f32>(below, least, x);
-    // x = n·ln 2 + r; the first difference is exact: a multiple of 2^−25 below 1/2.
+    // x = n·ln 2 + r. The first difference is exact, as it is a multiple of 2^−25 below 1/2.
     let magic = o.splat(MAGIC);
     let factor = o.splat(LOG2_E_SINGLE[0]);
     let t = o.fma::<f32>(x, factor, magic);
@@ -28,7 +28,7 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let tail = o.splat(-LN2_SINGLE[1]);
     let r = o.fma::<f32>(n, head, x);
     let r = o.fma::<f32>(n, tail, r);
-    // e^r = 1 + r + r²·q: the first sum and what it lost, so that the result grows with r.
+    // e^r = 1 + r + r²·q. The rounding error of the first sum is added, so that the result grows with r.
     let q = polynomial::<O, f32>(o, r, &EXP_SINGLE);
     let square = o.mul::<f32>(r, r);
     let one = o.splat(1.0f32);
@@ -41,7 +41,7 @@ pub(crate) fn exp<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 /// y·2^n for a y near 1, from n + [`MAGIC`].
 #[inline(always)]
 fn scale<O: Ops>(o: &mut O, y: F<O>, t: F<O>) -> F<O> {
-    // 2^n in two factors, since it may be no float32.
+    // 2^n is applied in two factors, since it may be out of range of a float32.
     let bits = o.bits::<f32>(t);
     let first = o.shr_const::<u32>(bits, 1);
     let second = o.sub::<u32>(bits, first);
@@ -55,14 +55,14 @@ fn scale<O: Ops>(o: &mut O, y: F<O>, t: F<O>) -> F<O> {
 /// 2^x
 #[inline(always)]
 pub(crate) fn exp2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // Beyond these the result is 0 or infinite; NaN stays.
+    // Beyond these bounds the result is 0 or infinite; a NaN is unchanged.
     let x = o.at_most(x, 129.0);
     let x = o.at_least(x, -151.0);
     let t = o.add_c(x, MAGIC);
     let n = o.add_c(t, -MAGIC);
-    // Exact; and 0 for an integer, so that its power is exact.
+    // This difference is exact, and 0 for an integer, whose power is therefore exact.
     let f = o.sub::<f32>(x, n);
-    // 2^f = 1 + f·c + f²·q: the first sum and what it lost, so that the result grows with f.
+    // 2^f = 1 + f·c + f²·q. The rounding error of the first sum is added, so that the result grows with f.
     let one = o.splat(1.0f32);
     let hi = o.fma_c(f, EXP2_SINGLE[0], one);
     let kept = o.sub::<f32>(one, hi);
@@ -74,13 +74,13 @@ pub(crate) fn exp2<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     scale(o, y, t)
 }
 
-/// 1.5 · 2^23 and less than the exponent's bias by one: n plus this has the exponent field of 2^(n−1) in its low bits.
+/// 1.5 · 2^23 plus the exponent's bias minus one. Its sum with an integer n has the exponent field of 2^(n−1) in the low bits.
 const HALVING_MAGIC: f32 = 12_582_912.0 + 126.0;
 
 /// e^x − 1
 #[inline(always)]
 pub(crate) fn expm1<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // Below the lower one the result rounds to −1.
+    // Arguments are clamped: below the lower bound the result rounds to −1.
     let held = o.at_most(x, 89.0);
     let held = o.at_least(held, -18.0);
     let magic = o.splat(HALVING_MAGIC);
@@ -92,7 +92,7 @@ pub(crate) fn expm1<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let square = o.mul::<f32>(r, r);
     let more = o.fma::<f32>(c, r, c);
     let rest = o.fma::<f32>(square, q, more);
-    // Half the result, since 2^128 is no float32: (2^(n−1) − 1/2) + 2^(n−1)·(r + rest).
+    // Half of the result, since 2^128 is out of range of a float32: (2^(n−1) − 1/2) + 2^(n−1)·(r + rest).
     let power = o.power_of_two(t);
     let head = o.add_c(power, -0.5);
     let hi = o.fma::<f32>(power, r, head);
@@ -104,11 +104,11 @@ pub(crate) fn expm1<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let lo = o.fma::<f32>(power, rest, lo);
     let half = o.add::<f32>(hi, lo);
     let y = o.add::<f32>(half, half);
-    // Half of a subnormal may be none, and a zero keeps its sign.
+    // Half of a subnormal may be no float32, and a zero has to keep its sign.
     let a = o.abs(x);
     let tiny = o.is(a, Cmp::Lt, TINY);
     o.select::<f32>(tiny, x, y)
 }
 
-/// Below this, functions with slope 1 at 0 and no square below x² are the argument itself to all digits.
+/// For smaller arguments, functions with slope 1 at 0 and without a quadratic term equal the argument to all digits.
 const TINY: f32 = 1.0 / (1u64 << 40) as f32;

@@ -5,7 +5,7 @@ use crate::functions::compare::magnitude;
 use crate::functions::single::F;
 use crate::ops::{Cmp, Ops};
 
-/// An unevaluated sum of two float32.
+/// A number as the unevaluated sum of two float32.
 pub(crate) struct Sum<O: Ops> {
     pub hi: F<O>,
     pub lo: F<O>,
@@ -19,7 +19,7 @@ impl<O: Ops> Clone for Sum<O> {
 }
 impl<O: Ops> Copy for Sum<O> {}
 
-/// Shorthands over any instance.
+/// Shorthands for float32 arithmetic over any instance of [`Ops`].
 pub(crate) trait Float32: Ops {
     /// `x + c`
     #[inline(always)]
@@ -70,14 +70,14 @@ pub(crate) trait Float32: Ops {
         self.fma::<f32>(x, a, b)
     }
 
-    /// The magnitude.
+    /// The magnitude of `x`.
     #[inline(always)]
     fn abs(&mut self, x: F<Self>) -> F<Self> {
         let bits = magnitude::<Self, f32>(self, x);
         self.of_bits::<f32>(bits)
     }
 
-    /// The sign bit alone.
+    /// The sign bit of `x` alone.
     #[inline(always)]
     fn sign_of(&mut self, x: F<Self>) -> Self::V<u32> {
         let bits = self.bits::<f32>(x);
@@ -85,7 +85,7 @@ pub(crate) trait Float32: Ops {
         self.and::<u32>(bits, mask)
     }
 
-    /// `x` with its sign bit set where `sign` has one.
+    /// `x` with its sign bit set where `sign` has the sign bit set.
     #[inline(always)]
     fn with_sign(&mut self, x: F<Self>, sign: Self::V<u32>) -> F<Self> {
         let bits = self.bits::<f32>(x);
@@ -93,14 +93,14 @@ pub(crate) trait Float32: Ops {
         self.of_bits::<f32>(bits)
     }
 
-    /// Compares with a constant.
+    /// Compares `x` with a constant.
     #[inline(always)]
     fn is(&mut self, x: F<Self>, how: Cmp, c: f32) -> Self::M<f32> {
         let c = self.splat(c);
         self.cmp::<f32>(how, x, c)
     }
 
-    /// At most `c`; NaN stays.
+    /// The minimum of `x` and `c`; a NaN is unchanged.
     #[inline(always)]
     fn at_most(&mut self, x: F<Self>, c: f32) -> F<Self> {
         let c = self.splat(c);
@@ -108,7 +108,7 @@ pub(crate) trait Float32: Ops {
         self.select::<f32>(above, c, x)
     }
 
-    /// At least `c`; NaN stays.
+    /// The maximum of `x` and `c`; a NaN is unchanged.
     #[inline(always)]
     fn at_least(&mut self, x: F<Self>, c: f32) -> F<Self> {
         let c = self.splat(c);
@@ -137,7 +137,7 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
-    /// `a · b` exactly, but for underflow.
+    /// `a · b` exactly, unless it underflows.
     #[inline(always)]
     fn two_product(&mut self, a: F<Self>, b: F<Self>) -> Sum<Self> {
         let hi = self.mul::<f32>(a, b);
@@ -146,9 +146,10 @@ pub(crate) trait Float32: Ops {
         Sum { hi, lo }
     }
 
-    /// `factor / x` to an eighth of it, for a normal `x` and a `factor` from 1/2 to 1: enough where the quotient's dividend is a
-    /// remainder, and what is computed below half an ulp. Less the bits of x, those of about the square of 1 are the
-    /// reciprocal's; a logarithm of the factor moves them.
+    /// `factor / x` with a relative error of at most an eighth, for a normal `x` and a `factor` from 1/2 to 1. This is enough if
+    /// the dividend is a remainder and the quotient is below half an ulp. As an integer, the bits of the reciprocal are
+    /// approximately twice the bits of 1 minus the bits of x; the factor is applied by subtracting the difference of its bits
+    /// from those of 1.
     #[inline(always)]
     fn rough_reciprocal(&mut self, x: F<Self>, factor: f32) -> F<Self> {
         let bits = self.bits::<f32>(x);
@@ -157,7 +158,7 @@ pub(crate) trait Float32: Ops {
         self.of_bits::<f32>(reciprocal)
     }
 
-    /// 2^k from a float whose low bits are the exponent field, by the addition of a magic number.
+    /// 2^k from a float that has the exponent field in its low bits, after the addition of a magic number.
     #[inline(always)]
     fn power_of_two(&mut self, magic: F<Self>) -> F<Self> {
         let bits = self.bits::<f32>(magic);

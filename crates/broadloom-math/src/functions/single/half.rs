@@ -1,21 +1,22 @@
-//! exp of float16, for which float32 arithmetic has the digits to round correctly.
+//! exp of float16, for which float32 arithmetic has enough digits to round correctly.
 
 use crate::dtype::f16;
 use crate::functions::coefficients::{EXP_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
 use crate::functions::float64::polynomial;
 use crate::ops::{Cmp, Ops};
 
-/// 1.5 · 2^23 and float16's least exponent: n plus this has n + 14 in its low bits.
+/// 1.5 · 2^23 minus the minimum exponent of float16. Its sum with an integer n has n + 14 in the low bits.
 const HALF_MAGIC: f32 = 12_582_912.0 + 14.0;
 
 /// e^x of float16, correctly rounded.
 ///
-/// With e^x = 2^n·(1 + t), adding 2^n·t to 2^n + 1.5·2^23·u rounds once to a multiple of u, the float16 result's last
-/// place, and leaves that multiple in the low bits. Exact to round: t is known to 2^−26, which no float16 argument needs
-/// (tested for all of them).
+/// With e^x = 2^n·(1 + t), adding 2^n·t to 2^n + 1.5·2^23·u rounds once to a multiple of u, the float16 result's last place, and
+/// leaves that multiple in the low bits. The rounding is right for every argument: t is known to 2^−26, more than any float16
+/// argument needs (tested for all of them).
 #[inline(always)]
 pub(crate) fn exp_half<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
-    // The exponent and significand in float32's places are x·2^−112; an infinity is then 2^16, and NaN comes last.
+    // Exponent and significand in the positions of float32 have the value x·2^−112; an infinity is then 2^16, and NaN is above
+    // it.
     let half_bits = o.bits::<f16>(x);
     let signed = o.int_resize::<u16, i16>(half_bits);
     let wide = o.int_resize::<i16, i32>(signed);
@@ -31,7 +32,7 @@ pub(crate) fn exp_half<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
     let x = o.select::<f32>(above, most, x);
     let below = o.cmp::<f32>(Cmp::Lt, x, least);
     let x = o.select::<f32>(below, least, x);
-    // n not below −24, float16's last place: what is less than half of it rounds to 0 whatever the remainder.
+    // n is clamped to −24, the last place of float16: smaller results round to 0, whatever the remainder.
     let magic = o.splat(HALF_MAGIC);
     let factor = o.splat(LOG2_E_SINGLE[0]);
     let t = o.fma::<f32>(x, factor, magic);
@@ -45,7 +46,7 @@ pub(crate) fn exp_half<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
     let q = polynomial::<O, f32>(o, r, &EXP_SINGLE);
     let square = o.mul::<f32>(r, r);
     let fraction = o.fma::<f32>(square, q, r);
-    // The result's exponent: n, or one less where 1 + t is below 1; at least that of the subnormals.
+    // The exponent of the result is n, or n − 1 where 1 + t is below 1, and at least that of subnormals.
     let n_bits = o.bits::<f32>(t);
     let n_bits = o.int_resize::<u32, i32>(n_bits);
     let sign = o.bits::<f32>(fraction);
@@ -55,7 +56,7 @@ pub(crate) fn exp_half<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
     let normal = o.splat(HALF_MAGIC.to_bits() as i32 - 14);
     let subnormal = o.cmp::<i32>(Cmp::Lt, e, normal);
     let e = o.select::<i32>(subnormal, normal, e);
-    // 2^n, and 1.5·2^23·u with u = 2^(e−10); the magic's own bits fall off the top.
+    // 2^n, and 1.5·2^23·u with u = 2^(e−10); the bits of the magic number itself are shifted out.
     let power = o.shl_const::<i32>(n_bits, 23);
     let bias = o.splat((127 - 14) << 23);
     let power = o.add::<i32>(power, bias);
@@ -68,7 +69,7 @@ pub(crate) fn exp_half<O: Ops>(o: &mut O, x: O::V<f16>) -> O::V<f16> {
     let rounder = o.of_bits::<f32>(rounder);
     let base = o.add::<f32>(power, rounder);
     let y = o.fma::<f32>(fraction, power, base);
-    // The multiple of u, and the exponent above it: a normal number's leading bit counts as one of it.
+    // The multiple of u, with the exponent added above it; a normal number's leading bit adds one to the exponent.
     let y = o.bits::<f32>(y);
     let low = o.splat(0x3f_ffff_u32);
     let multiple = o.and::<u32>(y, low);

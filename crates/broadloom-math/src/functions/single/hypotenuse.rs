@@ -11,7 +11,7 @@ pub(crate) fn hypot<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let swapped = o.cmp::<f32>(Cmp::Lt, a1, a2);
     let small = o.select::<f32>(swapped, a1, a2);
     let large = o.select::<f32>(swapped, a2, a1);
-    // The power of two below the greater one, such that its inverse is a normal number too.
+    // The power of two below the larger operand, chosen so that its inverse is a normal number too.
     let exponent = o.splat(f32::INFINITY.to_bits());
     let bits = o.bits::<f32>(large);
     let power = o.and::<u32>(bits, exponent);
@@ -24,13 +24,14 @@ pub(crate) fn hypot<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let inverse = o.of_bits::<f32>(inverse);
     let small = o.mul::<f32>(small, inverse);
     let large = o.mul::<f32>(large, inverse);
-    // The squares' sum and what it lost. The difference is exact, since the square is at least half of the sum.
+    // The sum of the squares and its rounding error. The difference is exact, since the larger square is at least half of the
+    // sum.
     let square = o.two_product(large, large);
     let sum = o.fma::<f32>(small, small, square.hi);
     let kept = o.sub::<f32>(square.hi, sum);
     let more = o.fma::<f32>(small, small, kept);
     let lost = o.add::<f32>(square.lo, more);
-    // The root, and its remainder over twice the root.
+    // The root, and its remainder divided by twice the root.
     let root = o.sqrt::<f32>(sum);
     let rest = o.nfma(root, root, sum);
     let rest = o.add::<f32>(rest, lost);

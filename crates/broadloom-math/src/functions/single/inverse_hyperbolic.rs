@@ -1,21 +1,21 @@
-//! asinh, acosh and atanh of float32, as log(1 + t) of a t that is carried as a sum of two float32.
+//! asinh, acosh and atanh of float32, computed as log(1 + t) with t as a sum of two float32.
 
 use crate::functions::single::F;
 use crate::functions::single::float32::{Float32, Sum};
 use crate::functions::single::logarithm::{log1p_of_sum, log1p_of_sum_times};
 use crate::ops::{Cmp, Ops};
 
-/// Above this the roots of x² ± 1 are x to all digits, and the square may overflow.
+/// For larger x, √(x² ± 1) is x to all digits, and the square may overflow.
 const LARGE: f32 = (1u64 << 30) as f32;
 
-/// √(square + low), where `square` is a normal number or 0, and what it lost.
+/// √(square + low) and its rounding error; `square` is a normal number or 0.
 #[inline(always)]
 fn root<O: Ops>(o: &mut O, square: Sum<O>) -> Sum<O> {
     let hi = o.sqrt::<f32>(square.hi);
     let rest = o.nfma(hi, hi, square.hi);
     let rest = o.add::<f32>(rest, square.lo);
     let half = o.splat(0.5f32);
-    // The root of 0 has no rest.
+    // If the root is 0, so is its remainder, but the divisor must not be 0.
     let divisor = o.add_c(hi, f32::MIN_POSITIVE);
     let inverse = o.div::<f32>(half, divisor);
     Sum { hi, lo: o.mul::<f32>(rest, inverse) }
@@ -26,7 +26,7 @@ fn root<O: Ops>(o: &mut O, square: Sum<O>) -> Sum<O> {
 pub(crate) fn asinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // t = a + (√(a² + 1) − 1)
+    // t = a + (√(a² + 1) − 1).
     let square = o.mul::<f32>(a, a);
     let hi = o.add_c(square, 1.0);
     let lost = o.c_sub(1.0, hi);
@@ -45,7 +45,7 @@ pub(crate) fn asinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 /// acosh x
 #[inline(always)]
 pub(crate) fn acosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
-    // t = d + √(d² + 2d) with d = x − 1, which is exact where it counts.
+    // t = d + √(d² + 2d) with d = x − 1, which is exact where it matters.
     let d = o.add_c(x, -1.0);
     let double = o.add::<f32>(d, d);
     let hi = o.fma::<f32>(d, d, double);
@@ -60,7 +60,7 @@ pub(crate) fn acosh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     o.select::<f32>(below, nan, y)
 }
 
-/// log(1 + t), or log(2a) for an `a` above [`LARGE`]; infinity and NaN are themselves.
+/// log(1 + t), or log(2a) for an `a` above [`LARGE`]; infinity and NaN are passed through.
 #[inline(always)]
 fn finish<O: Ops>(o: &mut O, a: F<O>, t: Sum<O>) -> F<O> {
     let large = o.is(a, Cmp::Gt, LARGE);
@@ -77,7 +77,7 @@ fn finish<O: Ops>(o: &mut O, a: F<O>, t: Sum<O>) -> F<O> {
 pub(crate) fn atanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // log((1 + a)/(1 − a)) = log1p(2a/(1 − a))
+    // Uses log((1 + a)/(1 − a)) = log1p(2a/(1 − a)).
     let one = o.splat(1.0f32);
     let d = o.sub::<f32>(one, a);
     let kept = o.sub::<f32>(one, d);

@@ -1,5 +1,5 @@
 //! asin, acos, atan and atan2 of float32: a multiple of π/4, plus or minus a series in an argument of at most 1/2. The multiple
-//! and the leading term are added without loss, and what a quotient or a root has lost is carried along.
+//! and the leading term are added exactly, and the rounding error of a quotient or a root is carried along.
 
 use crate::functions::coefficients::{ASIN_SINGLE, ATAN_SINGLE, HALF_PI_SINGLE};
 use crate::functions::float64::polynomial;
@@ -14,7 +14,7 @@ const QUARTER_PI: f32 = 0.5 * HALF_PI_SINGLE[0];
 /// The difference between π/2 and the nearest float32, divided by that float32; multiples by powers of two have the same ratio.
 const HALF_PI_REST: f32 = HALF_PI_SINGLE[1] / HALF_PI_SINGLE[0];
 
-/// `base` + `term` + `low`, where `base` is a multiple of π/4 by a power of two and above `term`, or 0.
+/// `base` + `term` + `low`, where `base` is 0, or is above `term` and is π/4 times a power of two.
 #[inline(always)]
 fn join<O: Ops>(o: &mut O, base: F<O>, term: F<O>, low: F<O>) -> F<O> {
     let sum = o.fast_two_sum(base, term);
@@ -23,14 +23,15 @@ fn join<O: Ops>(o: &mut O, base: F<O>, term: F<O>, low: F<O>) -> F<O> {
     o.add::<f32>(sum.hi, low)
 }
 
-/// About the slope of atan from 0 to 1/2, which is between 4/5 and 1.
+/// An approximate slope of atan from 0 to 1/2, where the slope is between 4/5 and 1.
 const SLOPE: f32 = 0.9150634;
 
-/// The angle whose tangent is `small`/`large`, less π/4 where `turned` is set, as the sum of two float32; negative where
-/// `sign` has its highest bit set. 0 ≤ `small` ≤ `large`, and where `turned` is set `small` is at least half of `large`.
+/// The angle whose tangent is `small`/`large`, minus π/4 where `turned` is set, as the sum of two float32, with its sign flipped
+/// where `sign` has the sign bit set. 0 ≤ `small` ≤ `large` is required, and `small` of at least half of `large` where `turned`
+/// is set.
 #[inline(always)]
 fn angle<O: Ops>(o: &mut O, small: F<O>, large: F<O>, turned: O::M<f32>, sign: O::V<u32>) -> (F<O>, F<O>) {
-    // (small − large)/(small + large) is the tangent of the angle less π/4; the dividend is exact.
+    // (small − large)/(small + large) is the tangent of the angle minus π/4; the dividend is exact.
     let zero = o.splat(0.0f32);
     let part = o.select::<f32>(turned, large, zero);
     let more = o.select::<f32>(turned, small, zero);
@@ -40,7 +41,7 @@ fn angle<O: Ops>(o: &mut O, small: F<O>, large: F<O>, turned: O::M<f32>, sign: O
     let above = o.xor::<u32>(above, sign);
     let above = o.of_bits::<f32>(above);
     let t = o.div::<f32>(above, below.hi);
-    // The remainder over the divisor, times the slope.
+    // The remainder divided by the divisor, times the slope.
     let rest = o.nfma(t, below.hi, above);
     let rest = o.nfma(t, below.lo, rest);
     let reciprocal = o.rough_reciprocal(below.hi, SLOPE);
@@ -51,7 +52,7 @@ fn angle<O: Ops>(o: &mut O, small: F<O>, large: F<O>, turned: O::M<f32>, sign: O
     (t, o.fma::<f32>(cube, p, rest))
 }
 
-/// Whether an angle with the tangent `small`/`large` is turned by π/4.
+/// Whether an angle with the tangent `small`/`large` has to be rotated by π/4.
 #[inline(always)]
 fn is_turned<O: Ops>(o: &mut O, small: F<O>, large: F<O>) -> O::M<f32> {
     let limit = o.mul_c(large, 0.5);
@@ -63,9 +64,9 @@ fn is_turned<O: Ops>(o: &mut O, small: F<O>, large: F<O>) -> O::M<f32> {
 pub(crate) fn atan<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let x_sign = o.sign_of(x);
     let a = o.abs(x);
-    // Beyond this the result rounds to π/2.
+    // For larger arguments the result rounds to π/2.
     let a = o.at_most(a, (1u64 << 60) as f32);
-    // Above 1: π/2 less the angle of the reciprocal.
+    // Above 1 the result is π/2 minus the angle of the reciprocal.
     let one = o.splat(1.0f32);
     let swapped = o.cmp::<f32>(Cmp::Gt, a, one);
     let small = o.select::<f32>(swapped, one, a);
@@ -89,22 +90,23 @@ pub(crate) fn atan2<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let swapped = o.cmp::<f32>(Cmp::Gt, a1, a2);
     let small = o.select::<f32>(swapped, a2, a1);
     let large = o.select::<f32>(swapped, a1, a2);
-    // One infinity is on an axis, two are on a diagonal.
+    // A point with one infinite coordinate is on an axis, and one with two is on a diagonal.
     let zero = o.splat(0.0f32);
     let apart = o.sub::<f32>(large, small);
     let axis = o.is(apart, Cmp::Gt, f32::MAX);
     let small = o.at_most(small, f32::MAX);
     let small = o.select::<f32>(axis, zero, small);
     let large = o.at_most(large, f32::MAX);
-    // Scaled so that sums stay finite, reciprocals normal, and the remainder of a quotient above underflow unless the quotient is
-    // a subnormal number, which has none. Two zeros have the quotient 0.
+    // Coordinates are scaled so that sums stay finite, reciprocals are normal, and the remainder of a quotient does not underflow
+    // unless the quotient is subnormal and has no remainder. The quotient of two zeros is 0.
     let below = o.is(large, Cmp::Lt, (1u64 << 30) as f32);
     let (up, down) = (o.splat((1u64 << 63) as f32), o.splat(0.0625f32));
     let factor = o.select::<f32>(below, up, down);
     let small = o.mul::<f32>(small, factor);
     let large = o.mul::<f32>(large, factor);
     let large = o.at_least(large, f32::MIN_POSITIVE);
-    // The angle is taken from π/2 where the second coordinate is the small one, and all from π where that is negative.
+    // The angle is subtracted from π/2 where the second coordinate is the small one, and the result from π where that coordinate
+    // is negative.
     let minus = o.splat(1u32 << 31);
     let bits = o.bits::<f32>(x2);
     let sign = o.and::<u32>(bits, minus);
@@ -122,7 +124,7 @@ pub(crate) fn atan2<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let swapped = o.mask_resize::<f32, u32>(swapped);
     let sign = o.select::<u32>(swapped, flipped, sign);
     let (t, low) = angle(o, small, large, turned, sign);
-    // 3π/4 is no float32.
+    // 3π/4 is not a float32, so it is added in two parts.
     let quarter = o.splat(QUARTER_PI);
     let base = o.two_product(quarters, quarter);
     let low = o.add::<f32>(low, base.lo);
@@ -130,16 +132,17 @@ pub(crate) fn atan2<O: Ops>(o: &mut O, x1: F<O>, x2: F<O>) -> F<O> {
     let sign = o.sign_of(x1);
     o.with_sign(y, sign)
 }
-/// `base` + `factor`·asin s, where s is `a` up to 1/2, and √((1 − a)/2) above: s + s·z·P(z), z = s².
+/// `base` + `factor`·asin s, where s is `a` for `a` up to 1/2, and √((1 − a)/2) above. asin s is computed as s + s·z·P(z), z =
+/// s².
 #[inline(always)]
 fn arc_sine<O: Ops>(o: &mut O, a: F<O>, above_half: O::M<f32>, base: F<O>, factor: F<O>) -> F<O> {
-    // Exact from 1/2 on.
+    // The difference is exact from 1/2 on.
     let complement = o.line(a, -0.5, 0.5);
     let square = o.mul::<f32>(a, a);
     let z = o.select::<f32>(above_half, complement, square);
     let root = o.sqrt::<f32>(complement);
     let s = o.select::<f32>(above_half, root, a);
-    // The rounding error of the root: its remainder over twice the root.
+    // The rounding error of the root is its remainder divided by twice the root.
     let rest = o.nfma(root, root, complement);
     let zero = o.splat(0.0f32);
     let rest = o.select::<f32>(above_half, rest, zero);
@@ -173,7 +176,7 @@ pub(crate) fn acos<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
     let above_half = o.is(a, Cmp::Gt, 0.5);
-    // Above 1/2: 2·asin s, below −1/2: π − 2·asin s, else π/2 − asin x.
+    // Above 1/2 the result is 2·asin s, below −1/2 it is π − 2·asin s, and otherwise π/2 − asin x.
     let zero = o.splat(0.0f32);
     let negative = o.is(x, Cmp::Lt, 0.0);
     let (half_pi, pi) = (o.splat(HALF_PI), o.splat(PI));

@@ -1,5 +1,5 @@
-//! log, log2, log10 and log1p of float32: the exponent and the reduced significand less 1 enter the last addition
-//! without rounding. `logarithm` names the sources.
+//! log, log2, log10 and log1p of float32. The exponent and f, the reduced significand minus 1, are exact in the last addition.
+//! `logarithm` names the sources.
 
 use crate::functions::coefficients::{
     LN2_SINGLE, LOG_CENTRED_SINGLE, LOG_SINGLE, LOG2_E_SINGLE, LOG10_2_SINGLE, LOG10_E_SINGLE,
@@ -10,14 +10,14 @@ use crate::functions::single::F;
 use crate::functions::single::float32::{Float32, Sum};
 use crate::ops::{Cmp, Ops};
 
-/// Bits of the least of the significands 1 + f: of 2/3, or of 3/4 where 1 + x is split.
+/// The bits of the smallest significand 1 + f: 2/3, or 3/4 where 1 + x is split.
 const LEAST: u32 = 0x3f2a_aaab;
 const LEAST_BESIDE_ONE: u32 = 0x3f40_0000;
 
-/// The unit of the exponent's field.
+/// 2^23, the value of the lowest bit of the exponent field.
 const FIELD: f32 = 8_388_608.0;
 
-/// x = 2^e·(1 + f) for a positive finite x, −1/3 ≤ f < 1/3; e is given times 2^23.
+/// Splits a positive finite x into 2^e·(1 + f), −1/3 ≤ f < 1/3. The exponent is returned as e·2^23.
 #[inline(always)]
 fn split<O: Ops>(o: &mut O, x: F<O>) -> (F<O>, F<O>) {
     let subnormal = o.is(x, Cmp::Lt, f32::MIN_POSITIVE);
@@ -35,7 +35,7 @@ fn split<O: Ops>(o: &mut O, x: F<O>) -> (F<O>, F<O>) {
     (o.sub::<f32>(e, less), f)
 }
 
-/// The exponent of the bits of a number as 2^e·(1 + f), in its place, as a signed integer.
+/// The exponent e of a number 2^e·(1 + f), as a signed integer in the position of the exponent field, from the number's bits.
 #[inline(always)]
 fn exponent_field<O: Ops>(o: &mut O, bits: O::V<u32>, least: u32) -> O::V<u32> {
     let least = o.splat(least);
@@ -44,14 +44,14 @@ fn exponent_field<O: Ops>(o: &mut O, bits: O::V<u32>, least: u32) -> O::V<u32> {
     o.and::<u32>(moved, mask)
 }
 
-/// The signed integer as float32.
+/// A signed integer as float32.
 #[inline(always)]
 fn number<O: Ops>(o: &mut O, field: O::V<u32>) -> F<O> {
     let field = o.int_resize::<u32, i32>(field);
     o.int_to_float::<i32, f32>(field)
 }
 
-/// f³·P(f) + `more`.
+/// Computes f³·P(f) + `more`.
 #[inline(always)]
 fn log_cube<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
     let p = polynomial::<O, f32>(o, f, table);
@@ -60,7 +60,7 @@ fn log_cube<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<
     o.fma::<f32>(cube, p, more)
 }
 
-/// f³·P(f) + `more`, less f²/2.
+/// Computes f³·P(f) + `more` − f²/2.
 #[inline(always)]
 fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
     let rest = log_cube(o, f, more, table);
@@ -68,7 +68,7 @@ fn log_rest<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<
     o.fma::<f32>(half, f, rest)
 }
 
-/// `part` and the exponent times `unit`, whose multiples by an exponent are exact: the sum, and what it lost.
+/// `part` plus the exponent times `unit`, whose multiples by an exponent are exact: the sum and its rounding error.
 #[inline(always)]
 fn beside_exponent<O: Ops>(o: &mut O, e: F<O>, unit: f32, part: F<O>) -> Sum<O> {
     let unit = unit / FIELD;
@@ -80,7 +80,7 @@ fn beside_exponent<O: Ops>(o: &mut O, e: F<O>, unit: f32, part: F<O>) -> Sum<O> 
 /// e·ln 2 + log(1 + f) + `more`.
 #[inline(always)]
 fn log_of_split<O: Ops>(o: &mut O, e: F<O>, f: F<O>, more: Option<F<O>>, table: &'static [f32]) -> F<O> {
-    // e·ln 2, whose head has 16 bits, and f without rounding.
+    // e·ln 2, whose high part has 16 bits, and f are exact.
     let y = beside_exponent(o, e, LN2_SINGLE[2], f);
     let mut lo = o.fma_c(e, LN2_SINGLE[3] / FIELD, y.lo);
     if let Some(more) = more {
@@ -98,18 +98,18 @@ pub(crate) fn log<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     special::<O, f32>(o, x, y)
 }
 
-/// e·`head` + e·`tail` + log(1 + f)·`unit`.
+/// Computes e·`head` + e·`tail` + log(1 + f)·`unit`.
 #[inline(always)]
 fn log_to_base<O: Ops>(o: &mut O, x: F<O>, [head, tail]: [f32; 2], unit: [f32; 2]) -> F<O> {
     let (e, f) = split(o, x);
-    // f − f²/2 as a sum without rounding but that of the square: just above 4/3, the exponent cancels the most of it.
+    // f − f²/2 as a sum, exact except for the rounding of the square: just above 4/3, the exponent cancels most of it.
     let half = o.mul_c(f, -0.5);
     let square = o.mul::<f32>(half, f);
     let near = o.add::<f32>(f, square);
     let kept = o.sub::<f32>(near, f);
     let lost = o.sub::<f32>(square, kept);
     let rest = log_cube(o, f, lost, &LOG_CENTRED_SINGLE);
-    // (near + rest)·unit, the product of `near` with what it lost, beside the exponent without rounding.
+    // Computes (near + rest)·unit, adding the product of `near`, with its rounding error, to the exponent exactly.
     let product = o.mul_c(near, unit[0]);
     let minus = o.neg::<f32>(product);
     let lost = o.fma_c(near, unit[0], minus);
@@ -138,12 +138,13 @@ pub(crate) fn log10<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 
 /// 1 + x = 2^e·(1 + f), −1/4 ≤ f < 1/2, for x above −1; e is given times 2^23.
 ///
-/// f is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents beside which the 1 doesn't count. For
-/// that e is 0 of every x below 1/2, also of the one that 1 is added to with the sum 3/2: its half is no such multiple.
+/// f is exact: x·2^−e and 2^−e − 1 are multiples of 2^−24 where e is not 0, up to exponents for which the 1 is negligible. This
+/// requires e = 0 for every x below 1/2, also for the x whose sum with 1 rounds to 3/2, because half of that x is no such
+/// multiple.
 struct BesideOne<O: Ops> {
     e: F<O>,
     f: F<O>,
-    /// 4·2^−e, which is normal where 2^−e may not be.
+    /// 4·2^−e, which is a normal number where 2^−e may not be.
     four: F<O>,
 }
 
@@ -166,16 +167,16 @@ fn split_beside_one<O: Ops>(o: &mut O, x: F<O>) -> BesideOne<O> {
     BesideOne { e: number(o, field), f, four }
 }
 
-/// log(1 + f + `low`·2^−e) − log(1 + f), for a small `low`.
+/// log(1 + f + `low`·2^−e) − log(1 + f), for a small `low`, approximately.
 #[inline(always)]
 fn share_of_low<O: Ops>(o: &mut O, x: &BesideOne<O>, low: F<O>) -> F<O> {
-    // About 1/(1 + f), of which a few bits will do, over 4.
+    // A quarter of 1/(1 + f), of which a few bits are enough.
     let slope = o.line(x.f, -0.75 / 4.0, 1.0 / 4.0);
     let low = o.mul::<f32>(low, x.four);
     o.mul::<f32>(low, slope)
 }
 
-/// log(1 + x) for a sum above −1.
+/// log(1 + x) for a sum x above −1.
 #[inline(always)]
 pub(super) fn log1p_of_sum<O: Ops>(o: &mut O, x: Sum<O>) -> F<O> {
     let parts = split_beside_one(o, x.hi);
@@ -183,7 +184,7 @@ pub(super) fn log1p_of_sum<O: Ops>(o: &mut O, x: Sum<O>) -> F<O> {
     log_of_split(o, parts.e, parts.f, Some(more), &LOG_SINGLE)
 }
 
-/// log(1 + x) for a sum above −1, log(2 + 2x) where `twice`.
+/// log(1 + x) for a sum x above −1, or log(2 + 2x) where `twice` is set.
 #[inline(always)]
 pub(super) fn log1p_of_sum_times<O: Ops>(o: &mut O, x: Sum<O>, twice: O::M<f32>) -> F<O> {
     let parts = split_beside_one(o, x.hi);
@@ -206,7 +207,7 @@ pub(crate) fn log1p<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let below = o.select::<f32>(end, infinity, nan);
     let inside = o.is(x, Cmp::Gt, -1.0);
     let y = o.select::<f32>(inside, y, below);
-    // The sign is that of x, of a zero too.
+    // The result has the sign of x, also if x is a zero.
     let sign = o.sign_of(x);
     o.with_sign(y, sign)
 }

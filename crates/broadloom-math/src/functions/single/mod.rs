@@ -1,6 +1,6 @@
-//! Functions of float32 in float32 arithmetic, for which a vector has twice the lanes of float64.
-//! The leading terms are carried exactly, so that less than half an ulp is added to the last rounding, as measured
-//! over all 2^32 arguments (docs/accuracy.md). The modules of the functions in float64 name the sources.
+//! Functions of float32 in float32 arithmetic, for which a vector has twice as many lanes as for float64. The leading terms are
+//! carried exactly, so that less than half an ulp is added to the last rounding, as measured over all 2^32 arguments
+//! (docs/accuracy.md). The modules of the functions in float64 name the sources.
 
 mod error_function;
 mod exponential;

@@ -1,13 +1,14 @@
-//! The cube root of float32. Bits divided by −3 are about those of y = x^(−1/3), and what y misses, h = 1 − x·y³, makes the factor
-//! (1 − h)^(−2/3) of y², to 2^−17. With c = x·y², what c³ lacks to x is computed almost without loss, so that the last operation is the
-//! only rounding that counts.
+//! The cube root of float32. Dividing the bits of x by −3 gives approximately those of y = x^(−1/3). With the error h = 1 − x·y³,
+//! the factor (1 − h)^(−2/3) corrects y² to 2^−17. With c = x·y², the difference of x and c³ is computed almost exactly, so that
+//! the last operation is the only rounding that matters.
 
 use crate::functions::coefficients::CBRT_SINGLE;
 use crate::functions::single::F;
 use crate::functions::single::float32::Float32;
 use crate::ops::{Cmp, Ops};
 
-/// 2^23 and a 256th of what a third of x's bits is taken from to give those of y: with it |h| is at most 0.1035.
+/// 2^23, plus a 256th of the constant from which a third of x's bits is subtracted to give the bits of y. With this constant |h|
+/// is at most 0.1035.
 const START: f32 = 8_388_608.0 + (0x54a2_1000_u32 >> 8) as f32;
 
 /// ∛x
@@ -15,13 +16,13 @@ const START: f32 = 8_388_608.0 + (0x54a2_1000_u32 >> 8) as f32;
 pub(crate) fn cbrt<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let whole = o.abs(x);
-    // No subnormal numbers, and no remainder below underflow.
+    // Scaling avoids subnormal numbers, and remainders that underflow.
     let small = o.is(whole, Cmp::Lt, 2.0f32.powi(-80));
     let (one, up, down) = (o.splat(1.0f32), o.splat(2.0f32.powi(72)), o.splat(2.0f32.powi(-24)));
     let factor = o.select::<f32>(small, up, one);
     let back = o.select::<f32>(small, down, one);
     let a = o.mul::<f32>(whole, factor);
-    // The low bits of the sum are those of y over 256.
+    // The low bits of the sum are the bits of y divided by 256.
     let bits = o.bits::<f32>(a);
     let bits = o.int_resize::<u32, i32>(bits);
     let number = o.int_to_float::<i32, f32>(bits);
@@ -35,7 +36,7 @@ pub(crate) fn cbrt<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let factor = o.line(h, CBRT_SINGLE[3], CBRT_SINGLE[2]);
     let factor = o.fma_to_c(h, factor, CBRT_SINGLE[1]);
     let factor = o.fma_to_c(h, factor, CBRT_SINGLE[0]);
-    // c = a·y², and (a − c³)/(3c²), where 1/c² is y².
+    // c = a·y², and its error (a − c³)/(3c²), where 1/c² is y².
     let square = o.mul::<f32>(square, factor);
     let c = o.mul::<f32>(a, square);
     let c2 = o.two_product(c, c);

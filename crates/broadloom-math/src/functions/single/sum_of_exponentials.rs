@@ -1,6 +1,7 @@
-//! logaddexp of float32: the greater operand and L = log(1 + t) with t = e^(lesser − greater), all of them carried as sums.
+//! logaddexp of float32: the sum of the larger operand and L = log(1 + t) with t = e^(smaller − larger), all carried as sums of
+//! two float32.
 //!
-//! Where the operand is below 0 the two may cancel: L is known to some 2^−27 of itself, so that two bits can be lost. The few
+//! If the larger operand is negative, it and L may cancel. L has an error of about 2^−27, so that two bits can be lost; the few
 //! lanes that lose more take the slow path.
 
 use crate::functions::coefficients::{ATANH_SINGLE, EXPM1_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};
@@ -10,14 +11,14 @@ use crate::functions::single::float32::{Float32, Sum};
 use crate::functions::single::hyperbolic::EXPONENT_MAGIC;
 use crate::ops::{Cmp, Ops, Rare2};
 
-// r²/2 is put in exactly.
+// The term r²/2 is added exactly.
 const _: () = assert!(EXPM1_SINGLE[0] == 0.5);
 
-/// Differences below this leave the greater operand as it is, but for an operand of next to nothing.
+/// For differences below this the result is the larger operand, unless that is very close to 0.
 const FAR: f32 = -87.0;
-/// Below this e^d is less than half the least float32.
+/// Below this, e^d is less than half of the smallest float32.
 const FARTHEST: f32 = -104.0;
-/// Where e^d may be subnormal and counts.
+/// Results below this magnitude take the slow path, since e^d may be subnormal there and still matter.
 const SMALL: f32 = f32::MIN_POSITIVE * (1u64 << 26) as f32;
 
 /// log(1 + e^d) for a sum from [`FAR`] to 0.
@@ -33,7 +34,7 @@ fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let upper = o.is(t, Cmp::Ge, EXPONENT_MAGIC - 1.0);
     let (zero, one) = (o.splat(0.0f32), o.splat(1.0f32));
     let q = o.select::<f32>(upper, one, zero);
-    // e^(r + c) − 1 = r + rest
+    // Uses e^(r + c) − 1 = r + rest.
     let r = o.fma_c(n, -LN2_SINGLE[0], d.hi);
     let c = o.fma_c(n, -LN2_SINGLE[1], d.lo);
     let square = o.mul::<f32>(r, r);
@@ -45,7 +46,7 @@ fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let more = o.fma_c(beyond, -0.5, more);
     let more = o.fma::<f32>(cube, p, more);
     let rest = o.fma_c(square, 0.5, more);
-    // t − q, and t + 2 + q with what it lost: q + q + 2 is a multiple of its last place.
+    // t − q, and t + 2 + q with its rounding error, which is exact since q + 2 is a multiple of the last place.
     let head = o.sub::<f32>(power, q);
     let hi = o.fma::<f32>(power, r, head);
     let kept = o.sub::<f32>(head, hi);
@@ -57,14 +58,14 @@ fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let kept = o.sub::<f32>(beside, divisor);
     let lost = o.add::<f32>(kept, numerator.hi);
     let lost = o.add::<f32>(lost, numerator.lo);
-    // The quotient s, and what it leaves of the numerator.
+    // The quotient s, and its remainder.
     let inverse = o.div::<f32>(one, divisor);
     let s = o.mul::<f32>(numerator.hi, inverse);
     let left = o.nfma(s, divisor, numerator.hi);
     let left = o.add::<f32>(left, numerator.lo);
     let left = o.nfma(s, lost, left);
     let s_low = o.mul::<f32>(left, inverse);
-    // d(2·artanh s) = 2·(1 + s² + …)·ds
+    // Uses d(2·artanh s) = 2·(1 + s² + …)·ds.
     let square = o.mul::<f32>(s, s);
     let s_low = o.fma::<f32>(s_low, square, s_low);
     let p = polynomial::<O, f32>(o, square, &ATANH_SINGLE);
@@ -85,7 +86,7 @@ pub(crate) fn logaddexp<Cancelling: Rare2<f32>, O: Ops>(o: &mut O, x1: F<O>, x2:
     let less = o.cmp::<f32>(Cmp::Lt, x1, x2);
     let m = o.select::<f32>(less, x2, x1);
     let k = o.select::<f32>(less, x1, x2);
-    // The rounding error of the difference is exact unless m is the greater one, where it hardly matters.
+    // The rounding error of the difference is exact unless m is the larger operand, and then it hardly matters.
     let difference = o.sub::<f32>(k, m);
     let kept = o.sub::<f32>(k, difference);
     let lost = o.sub::<f32>(kept, m);
@@ -94,7 +95,7 @@ pub(crate) fn logaddexp<Cancelling: Rare2<f32>, O: Ops>(o: &mut O, x1: F<O>, x2:
     let y = o.two_sum(m, l.hi);
     let lo = o.add::<f32>(y.lo, l.lo);
     let y = o.add::<f32>(y.hi, lo);
-    // Farther ones, those of infinities, and NaN. The logarithm of 1 is +0, also where that is e^−0.
+    // Selects the result for larger differences, infinities and NaN. The logarithm of 1 is +0, also if the 1 is e^−0.
     let near = o.is(difference, Cmp::Gt, FAR);
     let alone = o.add_c(m, 0.0);
     let sum = o.select::<f32>(near, y, alone);

@@ -1,5 +1,5 @@
 //! tan of float32, from the tangent of half the reduced angle. tan r = w/(1 − w²/4) with w = 2·tan(r/2), and its negative
-//! reciprocal in odd quadrants: one quotient, of which dividend and divisor are carried as two float32 each.
+//! reciprocal in odd quadrants: a single quotient, whose dividend and divisor are each carried as two float32.
 
 use crate::functions::coefficients::TAN_SINGLE;
 use crate::functions::float64::polynomial;
@@ -8,19 +8,19 @@ use crate::functions::single::float32::Float32;
 use crate::functions::single::trigonometric::{finish, is_odd, reduce};
 use crate::ops::{Ops, Rare2};
 
-/// tan x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+/// tan x; `Wide` computes it for angles that float32 arithmetic can't reduce.
 #[inline(always)]
 pub(crate) fn tan<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let angle = reduce(o, x);
     let square = o.mul::<f32>(angle.hi, angle.hi);
     let p = polynomial::<O, f32>(o, square, &TAN_SINGLE);
     let cube = o.mul::<f32>(square, angle.hi);
-    // dw = (1 + w²/4) dr, near enough 1 + 0.27·r².
+    // dw = (1 + w²/4) dr, approximately 1 + 0.27·r².
     let slope = o.line(square, 0.27, 1.0);
     let rest = o.mul::<f32>(angle.lo, slope);
     let rest = o.fma::<f32>(cube, p, rest);
     let w = o.fast_two_sum(angle.hi, rest);
-    // d = 1 − w²/4, its difference from 1 exact.
+    // d = 1 − w²/4, with the rounding error of the difference from 1 exact.
     let one = o.splat(1.0f32);
     let half = o.mul_c(w.hi, 0.5);
     let d = o.nfma(half, half, one);

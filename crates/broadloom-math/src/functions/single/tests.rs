@@ -4,7 +4,7 @@ use crate::functions::*;
 use crate::host::Scalar;
 use crate::ops::{Binary, Unary};
 
-/// The error of `got` in last places of the exact value.
+/// The error of `got`, in units of the last place of the exact value.
 fn ulps(got: f32, exact: f64) -> f64 {
     let exponent = (exact.abs().log2().floor() as i32).max(-126);
     (f64::from(got) - exact).abs() / 2f64.powi(exponent - 23)
@@ -14,7 +14,7 @@ fn call<F: Unary<f32, Out = f32>>(x: f32) -> f32 {
     F::call(&mut Scalar, x)
 }
 
-/// Expected values: mpmath. Of an odd function, what holds for x holds for −x.
+/// Expected values are from mpmath. For an odd function, −x is tested together with x.
 #[test]
 fn no_rounding_error_is_forgotten() {
     macro_rules! check {
@@ -62,7 +62,7 @@ fn no_rounding_error_is_forgotten() {
     }
 }
 
-/// The largest float32 whose tanh is not 1, the least whose tanh is 1, and one whose 2^25 beside 1 has no room for it.
+/// The largest float32 whose tanh is not 1, the smallest whose tanh is 1, and one for which 1 is too small to change 2^25.
 #[test]
 fn tanh_is_one_from_where_it_rounds_to_it() {
     let below = 1.0 - f32::EPSILON / 2.0;
@@ -73,7 +73,7 @@ fn tanh_is_one_from_where_it_rounds_to_it() {
     }
 }
 
-/// Half of these is between two float32.
+/// Half of each of these numbers is between two float32.
 #[test]
 fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     for bits in [1, 2, 3, 5, 0x7f_ffff, 0x80_0001] {
@@ -86,8 +86,8 @@ fn subnormal_numbers_are_kept_where_the_slope_is_one() {
     }
 }
 
-/// Terms that nearly cancel lose what the fast path knows of them; e^x2 may be subnormal, and 0 must stay. Expected values:
-/// mpmath.
+/// Terms that nearly cancel lose the digits that the fast path has; e^x2 may be subnormal, and an exact 0 must remain. Expected
+/// values are from mpmath.
 #[test]
 fn logaddexp_keeps_what_cancels_and_what_is_small() {
     let rows: [(f32, f32, f64); 10] = [

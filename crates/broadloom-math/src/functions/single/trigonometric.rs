@@ -1,5 +1,5 @@
-//! sin and cos of float32, and the reduction that tan shares: angles up to 2^17 are reduced by three float32 of π/2, the few
-//! above them take the slow path.
+//! sin and cos of float32, and the reduction that tan shares: angles up to 2^17 are reduced by π/2 as a sum of three float32, and
+//! the few larger angles take the slow path.
 
 use crate::functions::coefficients::{COS_SINGLE, HALF_PI_SINGLE, SIN_SINGLE, TWO_OVER_PI_SINGLE};
 use crate::functions::compare::magnitude;
@@ -7,20 +7,20 @@ use crate::functions::float64::polynomial;
 use crate::functions::single::F;
 use crate::ops::{Cmp, Ops, Rare2};
 
-/// 1.5 · 2^23: added to a number below 2^22 it leaves the nearest integer in the low bits.
+/// 1.5 · 2^23. Its sum with a number below 2^22 has the nearest integer in the low bits.
 const INTEGER_MAGIC: f32 = 12_582_912.0;
 
-/// Angles up to this are reduced in float32; those above are functions of a float64, lane by lane.
+/// Angles up to this are reduced in float32; for larger ones a float64 function is called lane by lane.
 ///
-/// n is below 2^17 there. It is the nearest integer to x·2/π but for 2^−8, the error of 2/π; so |r| is at most 0.7907,
-/// which is what the polynomials are made for. What three float32 of π/2 leave out is n·2^−76, below 2^−59; no float32 in
+/// Up to this angle n is below 2^17. It is the nearest integer to x·2/π up to 2^−8, the error of 2/π, so |r| is at most 0.7907,
+/// for which the polynomials are made. The remainder of π/2 after three float32 contributes n·2^−76, below 2^−59; no float32 in
 /// the range is nearer to a multiple of π/2 than 2^−28.
 const WIDEST: f32 = 131_072.0;
 
-/// From infinity's bits to those of a negative number.
+/// The difference from the bits of infinity to those of a negative number.
 const BEYOND_INFINITY: u32 = (1 << 31) - f32::INFINITY.to_bits();
 
-/// |x| = (quadrant + 4k)·π/2 + hi + lo, with |lo| at most half of hi's last place and 2^−30.
+/// A reduced angle: |x| = (quadrant + 4k)·π/2 + hi + lo, where |lo| is at most half of hi's last place and 2^−30.
 pub(super) struct Angle<O: Ops> {
     x: F<O>,
     magnitude: O::V<u32>,
@@ -39,8 +39,8 @@ pub(super) fn reduce<O: Ops>(o: &mut O, x: F<O>) -> Angle<O> {
     let t = o.fma::<f32>(a, factor, magic);
     let quadrant = o.bits::<f32>(t);
     let n = o.sub::<f32>(t, magic);
-    // The first difference is exact: a multiple of 2^−24 below 1, or |x| itself. So is `kept`, since `first` is a multiple of
-    // `product`'s last place; then `lo` holds all that n·(the second part) has beyond `hi`.
+    // The first difference is exact: it is a multiple of 2^−24 below 1, or |x| itself. `kept` is exact too, since `first` is a
+    // multiple of `product`'s last place. So `lo` holds all digits of n·(the second part) that `hi` does not.
     let [head, middle, tail] = HALF_PI_SINGLE.map(|part| o.splat(-part));
     let first = o.fma::<f32>(n, head, a);
     let product = o.mul::<f32>(n, middle);
@@ -55,7 +55,7 @@ pub(super) fn reduce<O: Ops>(o: &mut O, x: F<O>) -> Angle<O> {
 #[inline(always)]
 fn sine_and_cosine<O: Ops>(o: &mut O, angle: &Angle<O>) -> (F<O>, F<O>) {
     let Angle { hi, lo, .. } = *angle;
-    // cos r = (1 − r²/2 rounded) + (what that lost + r⁴·C − hi·lo)
+    // cos r = (1 − r²/2, rounded) + (its rounding error + r⁴·C − hi·lo).
     let square = o.mul::<f32>(hi, hi);
     let fourth = o.mul::<f32>(square, square);
     let (one, half) = (o.splat(1.0f32), o.splat(-0.5f32));
@@ -68,7 +68,7 @@ fn sine_and_cosine<O: Ops>(o: &mut O, angle: &Angle<O>) -> (F<O>, F<O>) {
     let minus = o.neg::<f32>(hi);
     let rest = o.fma::<f32>(minus, lo, rest);
     let cosine = o.add::<f32>(slope, rest);
-    // sin r = hi + (hi³·S + lo·cos r)
+    // sin r = hi + (hi³·S + lo·cos r).
     let p = polynomial::<O, f32>(o, square, &SIN_SINGLE);
     let cube = o.mul::<f32>(square, hi);
     let rest = o.mul::<f32>(lo, slope);
@@ -86,7 +86,7 @@ pub(super) fn is_odd<O: Ops>(o: &mut O, quadrant: O::V<u32>) -> O::M<f32> {
     o.mask_resize::<u32, f32>(odd)
 }
 
-/// `y` with its sign flipped where `sign`'s highest bit is set; large angles by the slow path.
+/// `y` with its sign flipped where the highest bit of `sign` is set. Large angles take the slow path.
 #[inline(always)]
 pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>, sign: O::V<u32>) -> F<O> {
     let mask = o.splat(1u32 << 31);
@@ -94,7 +94,7 @@ pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>
     let y = o.bits::<f32>(y);
     let y = o.xor::<u32>(y, sign);
     let y = o.of_bits::<f32>(y);
-    // Infinities, which have given NaN already, and NaN become negative.
+    // The bits of infinities, for which the result is NaN already, and of NaN become negative.
     let up = o.splat(BEYOND_INFINITY);
     let moved = o.add::<u32>(angle.magnitude, up);
     let moved = o.int_resize::<u32, i32>(moved);
@@ -104,7 +104,7 @@ pub(super) fn finish<W: Rare2<f32>, O: Ops>(o: &mut O, angle: &Angle<O>, y: F<O>
     o.rare2::<W, f32>(wide, angle.x, angle.x, y)
 }
 
-/// sin x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+/// sin x; `Wide` computes it for angles that float32 arithmetic can't reduce.
 #[inline(always)]
 pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let angle = reduce(o, x);
@@ -117,14 +117,14 @@ pub(crate) fn sin<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     finish::<Wide, O>(o, &angle, y, sign)
 }
 
-/// cos x; `Wide` computes it where float32 arithmetic doesn't reduce the angle.
+/// cos x; `Wide` computes it for angles that float32 arithmetic can't reduce.
 #[inline(always)]
 pub(crate) fn cos<Wide: Rare2<f32>, O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let angle = reduce(o, x);
     let (sine, cosine) = sine_and_cosine(o, &angle);
     let odd = is_odd(o, angle.quadrant);
     let y = o.select::<f32>(odd, sine, cosine);
-    // cos is the sine one quadrant on.
+    // The cosine is the sine of the angle plus one quadrant.
     let one = o.splat(1u32);
     let next = o.add::<u32>(angle.quadrant, one);
     let sign = o.shl_const::<u32>(next, 30);
