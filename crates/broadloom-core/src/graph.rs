@@ -1,8 +1,8 @@
 //! The typed graph: a hash-consed DAG of nodes.
 //!
-//! Every node is well typed when it is added, and no two nodes are equal. [`Graph::push`] takes operands of the dtypes that a
-//! node takes, so that its type follows and nothing is promoted; [`Graph::insert`] adds a typed node unchanged, which
-//! is how rewriting rebuilds a graph. Inference happens before, when handles are made.
+//! Every node is well typed when it is added, and no two nodes are equal. [`Graph::push`] requires operands of the dtypes that a
+//! node takes, derives the node's type from them, and promotes nothing. [`Graph::insert`] adds a typed node unchanged, which is
+//! how rewriting rebuilds a graph. Inference has happened before, when handles were made.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -23,38 +23,38 @@ pub use crate::node::NodeId;
 /// The result of an integer division by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IntDivision {
-    /// It gives 0.
+    /// The quotient is 0.
     #[default]
     Zero,
-    /// It fails the evaluation.
+    /// The evaluation fails.
     Error,
 }
 
-/// The accuracy of functions of float32 whose result is no exact arithmetic.
+/// The accuracy of float32 functions that are approximated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Accuracy {
-    /// Results within a fraction of an ulp, at the most lanes.
+    /// Results are within a fraction of an ulp; this is the fastest way.
     #[default]
     Fast,
-    /// The nearest one.
+    /// Results are the nearest float32.
     Nearest,
 }
 
-/// The options of an evaluation that are part of its meaning: the others change no bit of a result.
+/// The options of an evaluation that are part of its meaning. All other options leave the bits of results unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Semantics {
     /// The result of an integer division by zero.
     pub int_division: IntDivision,
-    /// The accuracy of functions of float32.
+    /// The accuracy of float32 functions that are approximated.
     pub accuracy: Accuracy,
-    /// Whether products that are added are rounded once, with their sum.
+    /// Whether a product that is added is rounded once, together with the sum.
     pub contract: bool,
 }
 
 /// A node without operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
-    /// The caller's array number `slot`.
+    /// The caller's array with a slot number.
     Input {
         /// The slot of the array.
         slot: u32,
@@ -63,16 +63,16 @@ pub enum Leaf {
         /// The layout of its elements.
         layout: Arc<Layout>,
     },
-    /// Generated numbers of int64, which take no memory: the element at place `n` of the layout is `n`.
+    /// Generated int64 numbers, which take no memory: the element at position `n` of the layout is `n`.
     Index {
-        /// The layout over the numbers: the number that each element is. A view of memory elsewhere is another layout here.
+        /// The layout over the numbers, which gives the number of each element. A view changes this layout.
         layout: Arc<Layout>,
     },
-    /// A constant, 0-d.
+    /// A 0-d constant.
     Const {
         /// The value.
         value: Scalar,
-        /// The caller's literal number, whose value is given at each run; `None` for a fixed value.
+        /// The number of the caller's literal, whose value is given at each run; `None` for a fixed value.
         slot: Option<u32>,
     },
 }
@@ -86,7 +86,7 @@ impl Leaf {
         }
     }
 
-    /// The view of it as a leaf, where strides express it.
+    /// A view of the leaf as another leaf, if strides can express it.
     fn view(&self, view: &View) -> Option<Leaf> {
         let layout = Arc::new(self.layout()?.view(view)?);
         match *self {
@@ -100,21 +100,21 @@ impl Leaf {
 /// The operation of a node of a graph.
 pub type NodeKind = node::NodeKind<NodeId, Leaf>;
 
-/// A node with its types.
+/// A node of a graph, with its dtype and shape.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The operation.
     pub kind: NodeKind,
     /// The dtype of its elements.
     pub dtype: DType,
-    /// Its shape.
+    /// The node's shape.
     pub shape: Shape,
-    /// Whether its evaluation can fail for a division by zero.
+    /// Whether evaluating the node can fail by a division by zero.
     pub faults: bool,
 }
 
 impl Node {
-    /// The value, of a constant.
+    /// The value, if the node is a constant.
     pub fn constant(&self) -> Option<Scalar> {
         match self.kind {
             NodeKind::Leaf(Leaf::Const { value, .. }) => Some(value),
@@ -140,29 +140,29 @@ impl Node {
 #[derive(Clone, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// Nodes with their hashes, so that the table grows and is searched without a look at the nodes.
+    /// The table of equal nodes. It stores their hashes, so that it grows and is searched without reading the nodes.
     interned: HashTable<(u64, NodeId)>,
     semantics: Semantics,
     depends_on_values: bool,
 }
 
-/// The most nodes a graph may have.
+/// The maximum number of nodes in a graph.
 pub const MAX_NODES: usize = 1 << 28;
 
 impl Graph {
-    /// An empty graph of this meaning.
+    /// An empty graph with these semantics.
     pub fn new(semantics: Semantics) -> Graph {
         Graph { semantics, ..Graph::default() }
     }
 
-    /// An empty graph of this meaning, with room for this many nodes.
+    /// An empty graph with these semantics, and with room for this many nodes.
     pub(crate) fn with_capacity(semantics: Semantics, nodes: usize) -> Graph {
         let (nodes, interned) = (Vec::with_capacity(nodes), HashTable::with_capacity(nodes));
         Graph { nodes, interned, ..Graph::new(semantics) }
     }
 
-    /// An empty graph to rewrite this one into, with which its products are contracted: its meaning is otherwise that of
-    /// this one, and like it it may depend on the values of constants.
+    /// An empty graph into which this one is rewritten. Products have been contracted in it; apart from that it has the same
+    /// semantics, and it also depends on the values of constants if this one does.
     pub(crate) fn successor(&self) -> Graph {
         let semantics = Semantics { contract: false, ..self.semantics };
         let depends_on_values = self.depends_on_values;
@@ -174,20 +174,19 @@ impl Graph {
         self.semantics
     }
 
-    /// Every node, operands first.
+    /// All nodes, operands first.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// A node.
+    /// The node with an id.
     ///
-    /// # Panics
-    /// If the id is another graph's and out of range here.
+    /// # Panics If the id is another graph's and out of range in this one.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// Every id, operands first.
+    /// The ids of all nodes, operands first.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::new)
     }
@@ -197,27 +196,24 @@ impl Graph {
         self.depends_on_values
     }
 
-    /// The caller's array number `slot`.
+    /// Adds the caller's array number `slot`.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes.
     pub fn input(&mut self, slot: u32, dtype: DType, layout: Layout) -> Result<NodeId> {
         self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout: Arc::new(layout) }))
     }
 
-    /// The numbers from 0 to `len`, exclusive.
+    /// Adds the numbers from 0 to `len`, exclusive.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes, or elements.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes, or elements.
     pub fn index(&mut self, len: usize) -> Result<NodeId> {
         let layout = Layout::contiguous(Shape::new(&[len])?);
         self.push(NodeKind::Leaf(Leaf::Index { layout: Arc::new(layout) }))
     }
 
-    /// A constant; with a slot, one whose value is given at each run.
+    /// Adds a constant. With a slot, its value is given at each run.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes.
     pub fn constant(&mut self, value: Scalar, slot: Option<u32>) -> Result<NodeId> {
         self.push(NodeKind::Leaf(Leaf::Const { value, slot }))
     }
@@ -226,23 +222,21 @@ impl Graph {
         Operand::Array(self.node(id).dtype, &self.node(id).shape)
     }
 
-    /// The node converted to a dtype; the node itself if it has it.
+    /// Adds the conversion of a node to a dtype. If the node has that dtype already, it is returned.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes.
     pub fn cast(&mut self, arg: NodeId, to: DType) -> Result<NodeId> {
         self.push(NodeKind::Cast { arg, to })
     }
 
-    /// A reshaped view of the elements.
+    /// Adds a view of a node.
     ///
-    /// # Errors
-    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn view(&mut self, arg: NodeId, view: View) -> Result<NodeId> {
         self.push(NodeKind::View { arg, view: Arc::new(view) })
     }
 
-    /// A node whose operands have the dtypes that it takes; its own types follow from theirs.
+    /// Adds a node whose operands have the dtypes that it takes. Its own dtype and shape follow from theirs.
     ///
     /// # Errors
     /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes, or elements; [`ErrorKind::Internal`] for an op that
@@ -290,7 +284,7 @@ impl Graph {
 
     fn broadcast(&self, name: &str, args: &Args<NodeId>) -> Result<Shape> {
         let mut shapes = args.iter().map(|&arg| &self.node(arg).shape);
-        // PERF: the usual operands have one shape.
+        // PERF: operands usually have the same shape.
         if let Some(first) = shapes.next()
             && shapes.all(|shape| shape == first)
         {
@@ -300,16 +294,16 @@ impl Graph {
         infer::broadcast(name, &operands).map(|(shape, _)| shape)
     }
 
-    /// A typed node: itself, or what it folds to. The types are taken as they are; the [verifier](crate::verify) checks
-    /// them in debug builds. Where products are to be contracted, functions stay as they are written, which decides what
-    /// contracts: nothing folds, and sums have their operands in order.
+    /// Adds a typed node, or the node that it folds to. Its types are not derived; the [verifier](crate::verify) checks them in
+    /// debug builds. In a graph whose products are to be contracted, nothing is folded and the operands of sums are not sorted,
+    /// because contraction depends on functions as they were written.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for too many nodes.
     pub fn insert(&mut self, mut kind: NodeKind, dtype: DType, shape: Shape) -> Result<NodeId> {
         match &mut kind {
             NodeKind::Apply { op, args } if self.semantics.contract => {
-                // The products of sums are what they are in either order.
+                // Operands of a sum stay in order, since contraction depends on them; products are contracted in either order.
                 if op.has(Law::Commutative) && *op != Op::Add {
                     args.sort();
                 }
@@ -354,7 +348,7 @@ impl Graph {
                 let count = Scalar::of(axes.count(&self.node(*arg).shape) as u64);
                 return self.constant(fold::cast(count, *to), None);
             }
-            // One element, combined with nothing: a NaN of it would be the canonical one.
+            // A reduction of a single element returns it, but a NaN would become the canonical one.
             NodeKind::Reduce { arg, axes: Axes::NONE, reduction, .. }
                 if !dtype.is_float() && reduction.op().is_some() =>
             {
@@ -365,8 +359,8 @@ impl Graph {
         self.intern(kind, dtype, shape)
     }
 
-    /// The value of the op, if its operands are constants; not of one whose evaluation may fail, or that nothing computes
-    /// as accurately as the semantics require.
+    /// The value of an op whose operands are constants; `None` for an op that may fail, or that no function computes as
+    /// accurately as the semantics require.
     fn fold(&mut self, op: Op, args: &Args<NodeId>) -> Option<Scalar> {
         if self.faults(op, args) {
             return None;
@@ -384,7 +378,7 @@ impl Graph {
         Some(value)
     }
 
-    /// Whether the op itself may fail for a division by zero.
+    /// Whether the op itself, not its operands, may fail by a division by zero.
     fn faults(&self, op: Op, args: &Args<NodeId>) -> bool {
         self.semantics.int_division == IntDivision::Error
             && args.last().is_some_and(|&arg| op.faults(self.node(arg).dtype))
@@ -468,7 +462,8 @@ mod tests {
         Ok(())
     }
 
-    /// A view of numbers is other numbers, as far as strides express it; indices of what is known are numbers too.
+    /// A view of generated numbers is generated numbers too, as far as strides can express it, and so are indices once extents
+    /// are known.
     #[test]
     fn generated_numbers_are_leaves_through_views() -> Result<()> {
         let mut g = Graph::default();

@@ -17,20 +17,21 @@ use crate::scalar::{Literal, Scalar};
 use crate::shape::{BroadcastError, Shape};
 use crate::symbol::{Dim, Dims};
 
-/// The promotion of dtypes of different kinds.
+/// The rules for the promotion of dtypes of different kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Promotion {
     /// The Array API standard's rules: different kinds are an error.
     #[default]
     Strict,
-    /// NumPy 2's rules: integers of 8 bits, and bools, become float16 for a float function, of 16 bits float32, others float64.
+    /// NumPy 2's rules. For a float function, bools and integers of 8 bits become float16, integers of 16 bits float32, and wider
+    /// ones float64.
     NumPy,
 }
 
-/// The advice to use an option, which has this name in every face.
+/// The advice to use the option, which has this name in every interface.
 pub const BY_NUMPY: &str = "promote as NumPy does (promotion=numpy)";
 
-/// An operand as inference sees it.
+/// An operand in the form that inference takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'a> {
     /// An array.
@@ -42,7 +43,7 @@ pub enum Operand<'a> {
 }
 
 impl Operand<'_> {
-    /// The dtype, of an array.
+    /// The dtype of an array; `None` for a literal.
     fn dtype(&self) -> Option<DType> {
         match self {
             Operand::Array(dtype, _) | Operand::Symbolic(dtype, _) => Some(*dtype),
@@ -61,14 +62,14 @@ impl fmt::Display for Operand<'_> {
     }
 }
 
-/// The types of an op's application.
+/// The types of the application of an op.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The dtype that the operands are converted to (the last two, of [`Arity::Choice`]; its first is bool).
+    /// The dtype that the operands are converted to. (For [`Arity::Choice`] these are the last two, and the first is a bool.)
     pub operand: DType,
     /// The result's dtype.
     pub result: DType,
-    /// The result's shape; with symbols, [`Dims::least_shape`].
+    /// The result's shape. For dims with symbols it is [`Dims::least_shape`].
     pub shape: Shape,
     /// The result's dims, if an operand has symbols.
     pub dims: Option<Dims>,
@@ -81,10 +82,9 @@ impl Signature {
     }
 }
 
-/// Types an op's application.
+/// Infers the types of the application of an op.
 ///
-/// # Errors
-/// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
+/// # Errors [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
 pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signature> {
     if operands.len() != op.operands() {
         return Err(Error::new(
@@ -104,7 +104,7 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
         if let Operand::Literal(literal) = x {
             self::literal(*literal, operand, mode).map_err(|e| {
                 let error = Error::new(e.kind(), format!("{op}: {}", e.message()));
-                // By NumPy's rule a comparison with an integer is exact, whatever the dtype holds.
+                // By NumPy's rules, a comparison with an integer literal is exact, even if the dtype can't hold the literal.
                 let is_exact = compares(op) && operand.is_integer() && matches!(literal, Literal::Int(_));
                 match mode {
                     Promotion::Strict if is_exact => error.with_help(BY_NUMPY),
@@ -119,10 +119,10 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
     Ok(Signature { operand, result, shape, dims })
 }
 
-/// Types a call of a host function: nothing is promoted; the shape of the result, and its dims if an operand has symbols.
+/// Infers the types of a call of a host function, whose operands are not promoted: returns the shape of the result, and its dims
+/// if an operand has symbols.
 ///
-/// # Errors
-/// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
+/// # Errors [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
 pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let (name, signature) = (function.name(), function.signature());
     let takes = signature.operands();
@@ -147,11 +147,12 @@ pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Sha
     broadcast(name, operands)
 }
 
-/// Types a reduction: the shape of the result, and its dims if the operand has symbols. Its dtype is the operand's.
+/// Infers the types of a reduction: returns the shape of the result, and its dims if the operand has symbols. The dtype follows
+/// from the operand's.
 ///
 /// # Errors
-/// [`ErrorKind::DType`] for a dtype that is not combined as it is; [`ErrorKind::Shape`] for axes that the operand does not
-/// have, for one of open rank, and for the minimum or maximum of nothing.
+/// [`ErrorKind::DType`] for a dtype that would have to be converted first; [`ErrorKind::Shape`] for axes that the operand does
+/// not have, for an operand of dynamic rank, and for the minimum or maximum of no elements.
 pub fn reduce(
     reduction: Reduction,
     operand: &Operand<'_>,
@@ -181,10 +182,9 @@ pub fn reduce(
     }
 }
 
-/// Types a scan, as [`reduce`] does; with the initial element the axis is longer by one.
+/// Infers the types of a scan, as [`reduce`] does for a reduction. With the initial element the axis is longer by one.
 ///
-/// # Errors
-/// The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
+/// # Errors The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
 pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Result<(Shape, Option<Dims>)> {
     combined(scan.name(), operand, |dtype| scan.takes(dtype), [axis].into_iter().collect())?;
     match operand {
@@ -212,11 +212,10 @@ pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Re
     }
 }
 
-/// Checks the totals of the blocks before the operand of a scan: they have its dtype, its extents along all other axes, and at least
-/// this number of blocks.
+/// Checks the totals of the blocks before the operand of a scan. They have the operand's dtype, its extents along all other axes,
+/// and at least this number of blocks.
 ///
-/// # Errors
-/// [`ErrorKind::Internal`], since users name no totals.
+/// # Errors [`ErrorKind::Internal`], since users can't name totals.
 pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: usize) -> Result<()> {
     if let (Operand::Array(dtype, shape), Operand::Array(of, totals)) = (operand, totals) {
         let fits = |(i, (extent, of)): (usize, (&usize, &usize))| {
@@ -230,10 +229,9 @@ pub fn before(operand: &Operand<'_>, axis: usize, totals: &Operand<'_>, blocks: 
     Err(Error::new(ErrorKind::Internal, "totals of other elements than a scan's"))
 }
 
-/// Checks the indices along an axis: they have the operand's shape, and are int64.
+/// Checks a node of the indices along an axis of the operand.
 ///
-/// # Errors
-/// [`ErrorKind::Shape`] for an axis that the operand does not have, and for one of open rank.
+/// # Errors [`ErrorKind::Shape`] for an axis that the operand does not have, and for an operand of dynamic rank.
 pub fn index(operand: &Operand<'_>, axis: usize) -> Result<()> {
     combined("indices", operand, |_| true, [axis].into_iter().collect())
 }
@@ -262,7 +260,7 @@ fn combined(name: &str, operand: &Operand<'_>, takes: impl Fn(DType) -> bool, ax
     Ok(())
 }
 
-/// Axes in words.
+/// Describes axes in words.
 fn spoken(axes: Axes) -> String {
     let mut all = axes.iter();
     match (all.next(), all.next()) {
@@ -275,7 +273,7 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// Whether a function compares its operands.
+/// Whether an op is a comparison.
 fn compares(op: Op) -> bool {
     matches!(op, Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual)
 }
@@ -300,7 +298,7 @@ fn require_condition(op: Op, condition: &Operand<'_>, mode: Promotion) -> Result
 /// The dtype that operands promote to, before the op's own rules.
 fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     let mut met: Option<DType> = None;
-    // Floats first: the order of operands must not matter, and int16 with uint16 alone would be int32.
+    // Floats are promoted first, because the order of operands must not matter, and int16 with uint16 alone would become int32.
     let arrays =
         |float: bool| operands.iter().filter_map(Operand::dtype).filter(move |d| d.is_float() == float);
     for dtype in arrays(true).chain(arrays(false)) {
@@ -331,7 +329,7 @@ fn promote(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     Ok(dtype)
 }
 
-/// Literals only: bool, int64 or float64, whichever holds the widest kind.
+/// The dtype of an expression with literals only: bool, int64 or float64, whichever can hold the literals' widest kind.
 fn all_literals(
     op: Op,
     operands: &[Operand<'_>],
@@ -347,7 +345,7 @@ fn all_literals(
     Ok(dtype)
 }
 
-/// A literal meets an array's dtype.
+/// The dtype of an array and a literal.
 fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     match (literal, dtype.kind()) {
         (Literal::Bool(_), Kind::Bool) => Some(dtype),
@@ -360,10 +358,10 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// A literal as an element of the dtype that it was promoted to. By NumPy's rule it may be rounded to infinity, and a bool is 0 or 1.
+/// A literal as an element of the dtype that it was promoted to. By NumPy's rules it may be rounded to infinity, and a bool
+/// becomes 0 or 1.
 ///
-/// # Errors
-/// [`ErrorKind::Literal`], naming the literal and the dtype.
+/// # Errors [`ErrorKind::Literal`], naming the literal and the dtype.
 pub fn literal(x: Literal, dtype: DType, mode: Promotion) -> Result<Scalar> {
     match x.to_dtype(dtype) {
         Err(_) if mode == Promotion::NumPy && (dtype.is_float() || matches!(x, Literal::Bool(_))) => {
@@ -373,7 +371,7 @@ pub fn literal(x: Literal, dtype: DType, mode: Promotion) -> Result<Scalar> {
     }
 }
 
-/// A literal as an element of any dtype, as `astype` converts it: a float saturates, an integer wraps.
+/// A literal converted to any dtype as `astype` does: a float saturates, an integer wraps.
 pub fn converted(x: Literal, dtype: DType) -> Scalar {
     match x {
         Literal::Bool(x) => fold::cast(Scalar::of(x), dtype),
@@ -384,7 +382,7 @@ pub fn converted(x: Literal, dtype: DType) -> Scalar {
     }
 }
 
-/// The dtype that two arrays' dtypes promote to; `None` where the mode says that they don't.
+/// The dtype to which the dtypes of two arrays promote; `None` if they don't in this mode.
 pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     use DType::*;
     let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
@@ -402,19 +400,19 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// What NumPy computes for bools alone in the place of a function that takes none.
+/// What NumPy computes if a function of numbers is applied to bools only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfBools {
-    /// Another function, of bools.
+    /// Another function, which takes bools.
     Function(Op),
-    /// The function, of operands that are converted to this dtype.
+    /// The same function, of operands converted to this dtype.
     Converted(DType),
-    /// The operand.
+    /// The operand itself.
     Unchanged,
 }
 
-/// What NumPy computes for bools alone in the place of a function of numbers; `None` if it refuses them. Source: the loops of NumPy 2's
-/// universal functions (`numpy.add.types` and the others).
+/// What NumPy computes if a function of numbers is applied to bools only; `None` if NumPy refuses it. Source: the loops of NumPy
+/// 2's universal functions (`numpy.add.types` and the others).
 pub fn of_bools(op: Op) -> Option<OfBools> {
     match op {
         Op::Add | Op::Maximum => Some(OfBools::Function(Op::LogicalOr)),
@@ -429,7 +427,8 @@ pub fn of_bools(op: Op) -> Option<OfBools> {
     }
 }
 
-/// The least float that holds every value of a bool or integer dtype, as NumPy sees it: float64 holds those of 64 bits.
+/// The smallest float that holds every value of a bool or integer dtype by NumPy's rules, which give float64 for integers of 64
+/// bits.
 fn least_float(dtype: DType) -> DType {
     match dtype.size() {
         1 => DType::Float16,
@@ -450,7 +449,7 @@ fn mixed(op: Op, operands: &[Operand<'_>], a: DType, b: DType) -> Error {
     Error::new(ErrorKind::DType, message).with_help(format!("{help}, or {BY_NUMPY}"))
 }
 
-/// The dtype that the op computes in, if it takes the promoted one.
+/// The dtype in which the op computes, given the promoted dtype.
 fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> Result<DType> {
     if op.dtypes().contains(&dtype) {
         return Ok(dtype);
@@ -462,7 +461,7 @@ fn accepted(op: Op, dtype: DType, operands: &[Operand<'_>], mode: Promotion) -> 
     }
     if float_function && mode == Promotion::NumPy {
         let arrays = || operands.iter().filter_map(Operand::dtype);
-        // An integer literal with bools alone is an int64.
+        // An integer literal together with bools only is an int64.
         let has_int64 = dtype != DType::Bool && arrays().all(|array| array == DType::Bool);
         return Ok(match arrays().map(least_float).max() {
             Some(float) if !op.has(Law::Divides) && !has_int64 => float,
@@ -523,7 +522,7 @@ fn symbolic_broadcast(op: &str, operands: &[Operand<'_>]) -> Result<(Shape, Opti
     let known: SmallVec<[&Dims; 3]> = known.iter().collect();
     let dims = Dims::broadcast(&known).map_err(|e| mismatch(op, operands, e.axis, &e.left, &e.right))?;
     let shape = dims.least_shape().map_err(|e| Error::new(e.kind(), format!("{op}: {}", e.message())))?;
-    // Of symbols with a size that is known, none may be left.
+    // Once all symbols have known sizes, there are no dims left.
     let dims = if dims.is_fixed() { None } else { Some(dims) };
     Ok((shape, dims))
 }
@@ -578,7 +577,7 @@ mod tests {
 
     #[test]
     fn numpy_promotion_of_mixed_kinds() {
-        // Read off numpy.promote_types, NumPy 2.
+        // Read from numpy.promote_types of NumPy 2.
         for (a, b, out) in [
             ("bool", "int8", "int8"),
             ("bool", "float16", "float16"),
@@ -595,7 +594,7 @@ mod tests {
         }
     }
 
-    /// The dtypes that operands are converted to and that come out, or the error.
+    /// The dtype that operands are converted to and that of the result, or the error.
     fn typed(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<(DType, DType)> {
         apply(op, operands, mode).map(|signature| (signature.operand, signature.result))
     }
@@ -607,7 +606,7 @@ mod tests {
         let mut unary = 0;
         for op in Op::ALL.iter().copied().filter(of_floats) {
             unary += usize::from(op.operands() == 1);
-            // What NumPy 2 computes functions of floats in, by the sizes of integers and bools; quotients are float64.
+            // The dtypes in which NumPy 2 computes float functions, by the size of integers and bools; quotients are float64.
             let types = |dtype: DType| {
                 let float = match dtype.size() {
                     _ if op.has(Law::Divides) => DType::Float64,
@@ -639,7 +638,7 @@ mod tests {
                     assert_eq!((error.kind(), error.to_string()), (ErrorKind::DType, words));
                 }
             }
-            // Bools are no numbers by the standard's rule; literals alone are float64 by both.
+            // By the standard's rules bools are not numbers. Literals alone are float64 by both rules.
             let bools = vec![Operand::Array(DType::Bool, &shape); op.operands()];
             let literals = vec![Operand::Literal(Literal::Int(2)); op.operands()];
             let error = typed(op, &bools, Promotion::Strict).expect_err("bool");
@@ -649,7 +648,7 @@ mod tests {
                 assert_eq!(typed(op, &literals, mode), types(DType::Int64), "{op}");
             }
         }
-        // 22 approximate ones, reciprocal, signbit and sqrt.
+        // The unary functions are 22 approximate ones, reciprocal, signbit and sqrt.
         assert_eq!(unary, 25);
     }
 

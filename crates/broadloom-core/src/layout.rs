@@ -1,8 +1,8 @@
 //! Strided layouts, and the views that change them without a copy.
 //!
-//! A [`Layout`] has a shape, strides and an offset, all in elements; a stride of 0 repeats, a negative one reverses. A
-//! [`View`] of it is a layout over the same memory, or nothing where no strides express it; every element of the result
-//! is an element of the original.
+//! A [`Layout`] has a shape, strides and an offset, all in elements; a stride of 0 repeats, a negative one reverses. A [`View`]
+//! of a layout is another layout over the same memory, if strides can express it; every element of the view is an element of the
+//! original.
 
 use std::fmt;
 
@@ -14,43 +14,43 @@ use crate::shape::Shape;
 /// Strides in elements, outermost first.
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// The place of each element of an array, in elements from the start of its memory.
+/// The position of each element of an array, in elements from the start of its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The extents.
     pub shape: Shape,
-    /// Elements from one index to the next, per dimension.
+    /// The distance between consecutive indices in elements, for each dimension.
     pub strides: Strides,
-    /// The element at index 0 … 0.
+    /// The position of the element whose indices are all 0.
     pub offset: isize,
 }
 
-/// Indices along one axis: `start`, `start + step`, … `len` of them.
+/// Indices along one axis: the `len` indices `start`, `start + step`, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// The first index taken.
+    /// The first index.
     pub start: usize,
-    /// From one index to the next; not 0 unless `len` is at most 1.
+    /// The distance from one index to the next; not 0 unless `len` is at most 1.
     pub step: isize,
     /// The number of elements.
     pub len: usize,
 }
 
-/// A change of shape that moves no element.
+/// A change of shape that leaves elements where they are in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
-    /// Repeats along new leading axes and along axes of extent 1.
+    /// Elements are repeated along new leading axes and along axes of extent 1.
     BroadcastTo(Shape),
-    /// Axis `i` of the result is axis `axes[i]` of the original.
+    /// Axes are permuted: axis `i` of the result is axis `axes[i]` of the original.
     Permute(SmallVec<[u8; 4]>),
-    /// One slice per axis.
+    /// Elements are selected by one slice for each axis.
     Slice(SmallVec<[Slice; 4]>),
-    /// A view with another shape, over the elements in row-major order.
+    /// The elements in row-major order get another shape.
     Reshape(Shape),
 }
 
 impl Layout {
-    /// Row-major, without gaps.
+    /// The layout in row-major order without gaps.
     pub fn contiguous(shape: Shape) -> Layout {
         let mut strides: Strides = SmallVec::from_elem(0, shape.rank());
         let mut step = 1isize;
@@ -61,7 +61,7 @@ impl Layout {
         Layout { shape, strides, offset: 0 }
     }
 
-    /// Whether elements lie in row-major order without gaps (extents of 1 may have any stride).
+    /// Whether elements are in row-major order without gaps. (Axes of extent 1 may have any stride.)
     pub fn is_contiguous(&self) -> bool {
         let mut step = 1isize;
         for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
@@ -73,9 +73,9 @@ impl Layout {
         true
     }
 
-    /// The lowest and the highest element reached, both inside the memory that the layout is for.
+    /// The lowest and the highest position of an element, both within the memory that the layout is for.
     ///
-    /// `None` for a layout without elements, and where the arithmetic overflows.
+    /// `None` for a layout without elements, and if the arithmetic overflows.
     pub fn reach(&self) -> Option<(isize, isize)> {
         if self.shape.elements() == 0 {
             return None;
@@ -89,7 +89,7 @@ impl Layout {
         Some((low, high))
     }
 
-    /// The view's layout; `None` where strides can't express it, which only happens to [`View::Reshape`].
+    /// The layout of a view; `None` if strides can't express it, which is only possible for [`View::Reshape`].
     pub fn view(&self, view: &View) -> Option<Layout> {
         match view {
             View::BroadcastTo(shape) => Some(self.broadcast_to(shape)),
@@ -101,14 +101,15 @@ impl Layout {
             View::Slice(slices) => {
                 let shape = view.shape(&self.shape);
                 if shape.elements() == 0 {
-                    // Nothing is reached; starts would add up, from view to view, beyond what an offset holds.
+                    // A layout without elements keeps its offset: starts of views of views would add up to more than an offset
+                    // holds.
                     return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
                 }
                 let mut offset = self.offset;
                 let mut strides = self.strides.clone();
                 for (s, stride) in slices.iter().zip(&mut strides) {
                     offset += s.start as isize * *stride;
-                    // One index has no next; and its step may be anything.
+                    // A single index has no next one, and its step may be anything.
                     *stride = if s.len > 1 { *stride * s.step } else { 0 };
                 }
                 Some(Layout { shape, strides, offset })
@@ -125,7 +126,8 @@ impl Layout {
         Layout { shape: shape.clone(), strides, offset: self.offset }
     }
 
-    /// Groups axes of both shapes with equal products; a group of several old axes must have strides that merge.
+    /// The layout of a reshape. Axes of both shapes are grouped so that the products of their extents are equal; several old axes
+    /// in a group must have strides that merge.
     fn reshape(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() == 0 {
             return Some(Layout { offset: self.offset, ..Layout::contiguous(shape.clone()) });
@@ -171,7 +173,7 @@ impl View {
         }
     }
 
-    /// The shape of the view of an array of this shape.
+    /// The shape of this view of an array of a given shape.
     pub fn shape(&self, of: &Shape) -> Shape {
         let extents: SmallVec<[usize; 4]> = match self {
             View::BroadcastTo(shape) | View::Reshape(shape) => return shape.clone(),
@@ -181,10 +183,9 @@ impl View {
         Shape::new(&extents).unwrap_or_default()
     }
 
-    /// Checks the view against the shape it is taken of.
+    /// Checks the view against the shape that it is taken of.
     ///
-    /// # Errors
-    /// [`ErrorKind::Shape`], naming the view, the shape and the axis.
+    /// # Errors [`ErrorKind::Shape`], naming the view, the shape and the axis.
     pub fn check(&self, of: &Shape) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, why));
         match self {
@@ -246,10 +247,10 @@ impl View {
         }
     }
 
-    /// Whether a reshape joins axes of extents above 1, so that strides may fail to express it.
+    /// Whether a reshape joins axes with extents above 1, in which case strides may not be able to express it.
     pub fn merges_axes(&self, of: &Shape) -> bool {
         let View::Reshape(shape) = self else { return false };
-        // A layout whose axes never merge: it reshapes exactly where no axes are joined.
+        // The strides of this layout never merge, so it can be reshaped exactly if no axes are joined.
         let apart: Strides = (0..of.rank()).map(|i| 3 + 2 * i as isize).collect();
         of.elements() != 0 && Layout { shape: of.clone(), strides: apart, offset: 0 }.reshape(shape).is_none()
     }
@@ -260,7 +261,7 @@ impl fmt::Display for Slice {
         let end = self.start as isize + self.step * self.len as isize;
         match self.step {
             1 => write!(f, "{}:{end}", self.start),
-            // Before the first element there is no number: a negative one would count from the end.
+            // The index before the first element can't be written, since a negative number would count from the end.
             step if end < 0 => write!(f, "{}::{step}", self.start),
             step => write!(f, "{}:{end}:{step}", self.start),
         }

@@ -1,9 +1,8 @@
 //! Array expressions from types to kernels: inference, graphs, rewriting, fusion, and the text language.
 //!
-//! Ops on typed values make a [`Graph`], and so does a [`text`]; fusion makes of it a [`Plan`] of kernels in run order,
-//! the only programs that executors see ([`Kernel`]). The flow, top to bottom: [`infer`] → [`node`] → [`structure`] →
-//! [`graph`] → [`rewrite`] → [`fuse`] → [`kernel`]. Nothing recurses along an expression, which may have a million
-//! nodes.
+//! Ops on typed values make a [`Graph`], and so does a [`text`]. Fusion cuts the graph into a [`Plan`] of kernels in run order,
+//! which are the only programs that executors see ([`Kernel`]). The flow, top to bottom: [`infer`] → [`node`] → [`structure`] →
+//! [`graph`] → [`rewrite`] → [`fuse`] → [`kernel`]. Nothing recurses along an expression, which may have a million nodes.
 #![forbid(unsafe_code)]
 
 pub mod fuse;

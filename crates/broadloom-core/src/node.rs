@@ -1,9 +1,9 @@
 //! The nodes of expressions: one enum, generic over references to operands and over leaves.
 //!
 //! A handle of the application, an entry of a cache key ([`structure`](crate::structure)) and a node of the
-//! [`graph`](crate::graph) are the same [`NodeKind`] over other types of operands and leaves. One becomes another by mapping
-//! these, and a new kind of node is a variant here. A computing node is typed: its operands have
-//! exactly the dtypes that it takes, and its shape is theirs, broadcast.
+//! [`graph`](crate::graph) are the same [`NodeKind`] over other types of operands and leaves. They are converted to each other by
+//! mapping operands and leaves, and a new kind of node is a variant of this enum. A computing node is typed: its operands have
+//! exactly the dtypes that it takes, and its shape is that to which theirs broadcast.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -13,19 +13,19 @@ use broadloom_ir::{Axes, DType, HostDeclaration, Op, Reduction, Scan};
 
 use crate::layout::View;
 
-/// The position of a node in a list in which operands come first: a [`Graph`](crate::Graph), or a
+/// The position of a node in a list in which operands come first: in a [`Graph`](crate::Graph) or a
 /// [`Structure`](crate::structure::Structure).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(NonZeroU32);
 
 impl NodeId {
-    /// The node at a position; lists are shorter than 2^32.
+    /// The id of the node at a position. Lists are shorter than 2^32.
     #[inline]
     pub fn new(index: usize) -> NodeId {
         NodeId(NonZeroU32::MIN.saturating_add(index as u32))
     }
 
-    /// The position.
+    /// The node's position in the list.
     #[inline]
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
@@ -38,11 +38,11 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// The most operands of a node.
+/// The maximum number of operands of a node.
 pub const MAX_OPERANDS: usize = 3;
 
-/// The operands of a function: one to three.
-// Not a `SmallVec`, whose associated type makes the lifetime of a handle's operands invariant.
+/// The operands of a function: from one to three.
+// This is not a `SmallVec`, whose associated type would make the lifetime of a handle's operands invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Args<A>([Option<A>; MAX_OPERANDS]);
 
@@ -53,11 +53,11 @@ impl<A> Args<A> {
         self.0.iter().flatten()
     }
 
-    /// Others in their places.
+    /// Maps each operand.
     #[inline]
     fn try_map<'n, B, E>(&'n self, mut to: impl FnMut(&'n A) -> Result<B, E>) -> Result<Args<B>, E> {
         let [first, second, third] = &self.0;
-        // PERF: without an iterator, since this is done for each node of a cached evaluation.
+        // PERF: this is written without an iterator, since it runs for each node of a cached evaluation.
         Ok(Args([
             first.as_ref().map(&mut to).transpose()?,
             second.as_ref().map(&mut to).transpose()?,
@@ -65,7 +65,7 @@ impl<A> Args<A> {
         ]))
     }
 
-    /// An operand.
+    /// The operand with this number.
     #[inline]
     pub fn get(&self, i: usize) -> Option<&A> {
         self.0.get(i)?.as_ref()
@@ -77,21 +77,21 @@ impl<A> Args<A> {
         self.0.iter().map(|arg| usize::from(arg.is_some())).sum()
     }
 
-    /// The last operand: of every op it has the dtype that the op computes in.
+    /// The last operand. For every op, it has the dtype in which the op computes.
     pub fn last(&self) -> Option<&A> {
         self.iter().next_back()
     }
 }
 
 impl<A: Copy + Ord> Args<A> {
-    /// Puts the operands in order, which a commutative function may have.
+    /// Sorts the operands, which is allowed for a commutative function.
     pub fn sort(&mut self) {
         let count = self.count();
         self.0[..count].sort_unstable();
     }
 }
 
-/// The first three.
+/// Collects the first three items.
 impl<A> FromIterator<A> for Args<A> {
     #[inline]
     fn from_iter<I: IntoIterator<Item = A>>(operands: I) -> Args<A> {
@@ -103,104 +103,105 @@ impl<A> FromIterator<A> for Args<A> {
     }
 }
 
-/// The operation of a node, over operands `A`, leaves `L` and host functions `F`.
+/// The operation of a node, with operands `A`, leaves `L` and host functions `F`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeKind<A, L, F = HostDeclaration> {
     /// A node without operands: an input, or a constant.
     Leaf(L),
-    /// A function of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
+    /// A function of nodes with the dtypes that it takes. Their shapes broadcast to the node's shape.
     Apply {
         /// The function.
         op: Op,
-        /// Its operands.
+        /// The function's operands.
         args: Args<A>,
     },
-    /// A function of the application, of nodes that have the dtypes it takes, their shapes broadcasting to the node's.
-    /// Its only known property is that equal operands give equal results.
+    /// A function of the application, of nodes with the dtypes that it takes. Their shapes broadcast to the node's shape. The
+    /// only known property of the function is that equal operands give equal results.
     Host {
         /// The function.
         function: F,
-        /// Its operands.
+        /// The function's operands.
         args: Args<A>,
     },
-    /// A conversion.
+    /// A conversion to another dtype.
     Cast {
-        /// The node that is converted.
+        /// The node to convert.
         arg: A,
         /// The node's dtype.
         to: DType,
     },
     /// A view of the elements of a node.
     View {
-        /// The node whose elements they are.
+        /// The node that is viewed.
         arg: A,
-        /// The change.
+        /// The change of shape.
         view: Arc<View>,
     },
-    /// The elements along axes, combined to one.
+    /// A reduction of the elements along axes.
     Reduce {
-        /// The node whose elements are combined. It has the dtype that the reduction takes.
+        /// The node whose elements are reduced. It has a dtype that the reduction takes.
         arg: A,
-        /// How.
+        /// The reduction.
         reduction: Reduction,
-        /// The axes.
+        /// The axes that are reduced.
         axes: Axes,
-        /// Whether the axes stay, with an extent of 1.
+        /// Whether reduced axes are kept, with an extent of 1.
         keep_dims: bool,
     },
-    /// Along an axis, each element combined with those before it.
+    /// A scan: along an axis, each element accumulated with the elements before it.
     Scan {
-        /// The node whose elements are combined. It has the dtype that the scan takes.
+        /// The node whose elements are scanned. It has a dtype that the scan takes.
         arg: A,
-        /// How.
+        /// The scan.
         scan: Scan,
-        /// The axis.
+        /// The axis along which elements are scanned.
         axis: u8,
         /// Whether the result begins with an additional element: the sum or product of no elements.
         initial: bool,
-        /// Where the elements are a part of a longer run: what is before them.
+        /// The elements before this scan's operand, if that is a part of a longer run of elements.
         before: Option<Before<A>>,
     },
-    /// The number of elements along axes: a constant, once extents are known. No graph has such a node.
+    /// The number of elements along axes, which is a constant once extents are known. Graphs never have such a node.
     Count {
         /// The node whose elements are counted.
         arg: A,
-        /// The axes.
+        /// The axes whose extents are multiplied.
         axes: Axes,
         /// The node's dtype.
         to: DType,
     },
-    /// The index of each element along an axis, as int64: generated numbers, once extents are known. No graph has such a
-    /// node.
+    /// The index of each element along an axis, as int64. It is generated numbers once extents are known; graphs never have such
+    /// a node.
     Index {
-        /// The node whose elements have the indices.
+        /// The node whose shape the indices have.
         arg: A,
-        /// The axis.
+        /// The axis of the indices.
         axis: u8,
     },
 }
 
 /// The elements before those of a scan, as blocks of 2^`level` elements.
 ///
-/// A part of a scan has the bits of the whole if it begins at a block and the totals of the blocks before it are known.
+/// A scan of a part of a run gives the bits of the scan of the whole run, if the part begins at a block and the totals of all
+/// blocks before it are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Before<A> {
-    /// The total of each block of the run from its first element on, along the scanned axis. The dtype and the other extents are
+    /// The total of each block along the scanned axis, from the first element of the run on. The dtype and the other extents are
     /// those of the scan's operand.
     pub totals: A,
     /// log2 of the number of elements of a block.
     pub level: u8,
-    /// The number of blocks before the operand's elements; there may be totals of more.
+    /// The number of blocks before the operand's elements. There may be totals of further blocks.
     pub blocks: usize,
 }
 
 impl<A, L, F> NodeKind<A, L, F> {
-    /// A function of operands.
+    /// The node of an op with these operands.
     pub fn apply(op: Op, args: impl IntoIterator<Item = A>) -> NodeKind<A, L, F> {
         NodeKind::Apply { op, args: args.into_iter().collect() }
     }
 
-    /// The operands in order; none of a leaf.
+    /// The operands in order; leaves have none.
     #[inline]
     pub fn operands(&self) -> impl DoubleEndedIterator<Item = &A> + Clone {
         let operands = match self {
@@ -235,9 +236,9 @@ impl<A, L, F> NodeKind<A, L, F> {
         }
     }
 
-    /// An operand.
+    /// The operand with this number.
     ///
-    /// PERF: a loop over numbers is cheaper than [`NodeKind::operands`] where every cached evaluation goes.
+    /// PERF: on the path of every cached evaluation, a loop over numbers is cheaper than [`NodeKind::operands`].
     #[inline]
     pub fn operand(&self, i: usize) -> Option<&A> {
         match self {
@@ -256,7 +257,7 @@ impl<A, L, F> NodeKind<A, L, F> {
         }
     }
 
-    /// The operands in order, taken out.
+    /// The operands in order, by value.
     pub fn into_operands(self) -> impl Iterator<Item = A> {
         let operands = match self {
             NodeKind::Leaf(_) => [None, None, None],
@@ -273,8 +274,7 @@ impl<A, L, F> NodeKind<A, L, F> {
 
     /// Maps a node to other operands, another leaf, or another form of a host function.
     ///
-    /// # Errors
-    /// The first one that `operand` or `leaf` gives.
+    /// # Errors The first error of `operand` or `leaf`.
     #[inline]
     pub fn try_map<'n, B, M, G, E>(
         &'n self,
@@ -309,7 +309,7 @@ impl<A, L, F> NodeKind<A, L, F> {
         })
     }
 
-    /// Whether each element is computed of those at its own index, those of broadcast operands included.
+    /// Whether each element is computed from the operands' elements at the same index, after broadcasting.
     pub fn is_element_wise(&self) -> bool {
         matches!(
             self,
@@ -317,14 +317,14 @@ impl<A, L, F> NodeKind<A, L, F> {
         )
     }
 
-    /// Whether elements are computed: it is neither a leaf nor a view.
+    /// Whether the node computes elements: it is neither a leaf nor a view.
     pub fn is_computed(&self) -> bool {
         !matches!(self, NodeKind::Leaf(_) | NodeKind::View { .. })
     }
 }
 
 impl<A, L, F> NodeKind<A, L, F> {
-    /// The operands of this op, if the node is one.
+    /// The operands, if the node is this op.
     pub fn args_of(&self, wanted: Op) -> Option<&Args<A>> {
         match self {
             NodeKind::Apply { op, args } if *op == wanted => Some(args),

@@ -1,10 +1,10 @@
 //! Rewriting: from a graph to a smaller one with the same bits.
 //!
-//! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping)
-//! and never drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever
-//! rules apply, so that a rule need not preserve its bits. Rebuilding keeps the types of nodes: only nodes that a rule
-//! makes are typed. Options that change the meaning are applied here as well, with any set of rules: [`contract`] before, and after the
-//! rules, which know functions by the names that users write, the choice between two functions of one name.
+//! The new graph holds only what the roots need. A rule is exact bit for bit (NaN, signed zeros, infinities, wrapping) and never
+//! drops a node that may fail. A computed NaN whose bits can be read is made the canonical one, whichever rules apply, so that a
+//! rule need not preserve its bits. Rebuilding keeps the types of nodes; types are inferred only for nodes that a rule makes.
+//! Options that change the meaning are applied here too, whether rules are on or off: [`contract`] before the rules, and the
+//! choice of more accurate functions after them, since rules know functions by the names that users write.
 
 mod accuracy;
 pub mod contract;
@@ -20,17 +20,17 @@ use crate::op::Op;
 use crate::rewrite::contract::Contraction;
 use crate::scalar::{Class, Literal};
 
-/// Whether rules apply; what is computed is the same either way.
+/// Whether rules are applied. The results are the same either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rules {
-    /// All of them.
+    /// All rules are applied.
     #[default]
     On,
-    /// None, for differential tests.
+    /// No rules are applied, for differential tests.
     Off,
 }
 
-/// Rewrites what the roots need into a new graph.
+/// Rewrites everything that the roots need into a new graph.
 ///
 /// # Errors
 /// The errors of building a graph; [`ErrorKind::DType`](crate::ErrorKind::DType) for a function that is not as accurate as the
@@ -39,7 +39,7 @@ pub fn run(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, Vec<
     rewrite(graph, roots, rules, |_| ())
 }
 
-/// [`run`], and every rule that fired, in the order of the nodes of the old graph.
+/// As [`run`], but also returns every rule that fired, in the order of the nodes of the old graph.
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -68,13 +68,13 @@ pub fn explain(graph: &Graph, roots: &[NodeId], rules: Rules) -> Result<(Graph, 
 pub struct Firing {
     /// The rule, read left to right.
     pub rule: &'static str,
-    /// The node of the old graph where it did.
+    /// The node of the old graph at which the rule fired.
     pub at: NodeId,
-    /// The node that replaces it in the new graph; a further rule at the same node may replace that.
+    /// The node that replaces it in the new graph. A further rule at the same node may have replaced this one.
     pub gives: NodeId,
 }
 
-/// The name reported instead of a rule's when the graph itself folds a node.
+/// The name that is reported in place of a rule's when the graph itself folds a node.
 const FOLDED: &str = "a function of constants -> its value";
 const CANONICAL: &str = "computed NaN whose bits are read -> the canonical one";
 
@@ -123,11 +123,11 @@ fn is_const(graph: &Graph, id: NodeId) -> bool {
     graph.node(id).constant().is_some()
 }
 
-/// Rebuilds a node over the new graph's operands.
+/// Rebuilds a node in the new graph, with the operands' new nodes.
 fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let node = graph.node(id);
     let kind = node.kind.try_map(
-        // Operands come first, so each has its new node.
+        // Operands come first, so each has its new node already.
         |&arg| crate::error::Result::Ok(new[arg.index()].unwrap_or(arg)),
         |leaf: &Leaf| Ok(leaf.clone()),
         Clone::clone,
@@ -135,7 +135,7 @@ fn rebuild(graph: &Graph, id: NodeId, new: &[Option<NodeId>], out: &mut Graph) -
     out.insert(kind, node.dtype, node.shape.clone())
 }
 
-/// The contraction of the node, in a graph whose products are to be contracted.
+/// The contraction of a node, in a graph whose products are to be contracted.
 fn contraction(graph: &Graph, id: NodeId) -> Option<Contraction<&NodeId>> {
     if !graph.semantics().contract || !graph.node(id).dtype.is_float() {
         return None;
@@ -144,7 +144,7 @@ fn contraction(graph: &Graph, id: NodeId) -> Option<Contraction<&NodeId>> {
     contract::contraction(&graph.node(id).kind, |id| &graph.node(*id).kind, is_two)
 }
 
-/// The fused sum over the new graph's operands. A negative is exact, and folds where it is of a constant.
+/// The fused multiply-add of a contraction, in the new graph. A negation is exact, and is folded if its operand is a constant.
 fn contracted(found: &Contraction<&NodeId>, new: &[Option<NodeId>], out: &mut Graph) -> Result<NodeId> {
     let [mut a, mut b] = found.factors.map(|&factor| new[factor.index()].unwrap_or(factor));
     let mut c = new[found.addend.index()].unwrap_or(*found.addend);
@@ -158,7 +158,7 @@ fn contracted(found: &Contraction<&NodeId>, new: &[Option<NodeId>], out: &mut Gr
     out.push(NodeKind::apply(Op::Fma, [a, b, c]))
 }
 
-/// Applies rules at a node until none fits. Each rule's result is simpler, so this ends.
+/// Applies rules at a node until none applies. The result of each rule is simpler, so this ends.
 fn simplify(graph: &mut Graph, id: NodeId, note: &mut impl FnMut(&'static str, NodeId)) -> Result<NodeId> {
     let mut current = id;
     loop {
@@ -187,19 +187,19 @@ pub struct Rule {
     apply: fn(&mut At<'_>) -> Result<Option<NodeId>>,
 }
 
-/// A node that a rule looks at.
+/// The node that a rule is tried at, with its graph.
 struct At<'a> {
     graph: &'a mut Graph,
     id: NodeId,
 }
 
 impl At<'_> {
-    /// The operands, if this is the op.
+    /// The operands, if the node is this op.
     fn op(&self, wanted: Op) -> Option<SmallVec<[NodeId; 3]>> {
         args_of(self.graph, self.id, wanted)
     }
 
-    /// The operand of a unary op that is an operand here.
+    /// The operand of an operand that is this unary op.
     fn inner(&self, id: NodeId, wanted: Op) -> Option<NodeId> {
         args_of(self.graph, id, wanted).map(|args| args[0])
     }
@@ -220,7 +220,7 @@ impl At<'_> {
         !self.graph.node(id).faults
     }
 
-    /// The operand beside a constant of the class, of a commutative op.
+    /// The other operand of a commutative op, if one operand is a constant of this class.
     fn beside(&self, args: &[NodeId], class: Class) -> Option<NodeId> {
         match *args {
             [a, b] if self.is(b, class) => Some(a),
@@ -243,7 +243,7 @@ fn args_of(graph: &Graph, id: NodeId, wanted: Op) -> Option<SmallVec<[NodeId; 3]
     graph.node(id).kind.args_of(wanted).map(|args| args.iter().copied().collect())
 }
 
-/// `let` an option or leave the rule.
+/// Binds the value of an option with `let`, or returns without applying the rule.
 macro_rules! want {
     ($e:expr) => {
         match $e {
@@ -274,7 +274,7 @@ rules! {
     "abs(negative(x)) -> abs(x)"          => |at| {
         let x = want!(at.op(Op::Abs))[0];
         let x = want!(at.inner(x, Op::Negative));
-        // An unsigned −x wraps, and is its own absolute value.
+        // An unsigned −x wraps, so x and −x have different absolute values.
         if at.dtype(x).kind() == Kind::Unsigned { return Ok(None) }
         at.apply(Op::Abs, &[x])
     };
@@ -318,7 +318,7 @@ rules! {
     "x ** 0 -> 1"                         => |at| {
         let a = want!(at.op(Op::Pow));
         let is_zero = at.is(a[1], Class::Zero) || at.is(a[1], Class::NegativeZero);
-        // Also for NaN.
+        // The product is 0 also where the other operand is NaN.
         if !is_zero || !at.may_drop(a[0]) { return Ok(None) }
         let dtype = at.dtype(a[0]);
         at.literal(Literal::Int(1), dtype)
@@ -409,7 +409,7 @@ rules! {
 
 const ROUNDINGS: &[Op] = &[Op::Ceil, Op::Floor, Op::Round, Op::Trunc];
 
-/// Functions that give the same bits for x and −x.
+/// Even functions, which give the same bits for x and −x.
 const EVEN: &[Op] = &[Op::Cos, Op::Cosh, Op::Square];
 
 fn even(at: &mut At<'_>, sign: Op) -> Result<Option<NodeId>> {
@@ -461,7 +461,7 @@ fn holds(wide: DType, narrow: DType) -> bool {
         (Kind::Float, Kind::Float) => wide.size() > narrow.size(),
         (Kind::Float, _) => false,
         (Kind::Signed, Kind::Unsigned) => false,
-        // A float with enough digits also has the range.
+        // A float with enough digits also has a sufficient range.
         _ => digits(wide) >= digits(narrow),
     }
 }

@@ -29,10 +29,10 @@ impl Shape {
                 format!("rank {} is above the limit of {MAX_RANK}", extents.len()),
             ));
         }
-        // The product of the nonzero extents, so that strides fit even where an extent is 0.
+        // The product of the nonzero extents, so that strides fit even if an extent is 0.
         let product = extents.iter().filter(|&&e| e != 0).try_fold(1usize, |n, &e| n.checked_mul(e));
         match product {
-            // 8 bytes is the largest element.
+            // The largest elements have 8 bytes.
             Some(n) if n <= isize::MAX as usize / 8 => Ok(Shape(extents.into())),
             _ => Err(Error::new(
                 ErrorKind::Limit,
@@ -46,22 +46,22 @@ impl Shape {
         Shape::default()
     }
 
-    /// Number of dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.0.iter().product()
     }
 
     /// The shape that all of these broadcast to.
     ///
-    /// Axes are aligned at the end; extents match or are 1.
+    /// Axes are aligned at the end, and extents have to be equal or 1.
     ///
     /// # Errors
-    /// The first axis (counted from the end, −1 the last) whose extents don't match, with the extents.
+    /// The first axis whose extents don't match, counted from the end with −1 for the last, and these extents.
     pub fn broadcast(shapes: &[&Shape]) -> std::result::Result<Shape, BroadcastError> {
         if let Some((first, rest)) = shapes.split_first()
             && rest.iter().all(|s| s == first)
@@ -97,9 +97,9 @@ pub enum BroadcastError {
     Axis {
         /// The axis, −1 for the last.
         axis: isize,
-        /// The extent met first.
+        /// The extent of the earlier shapes.
         left: usize,
-        /// The extent that differs from it.
+        /// The extent of the shape that differs.
         right: usize,
     },
     /// The result would be too large.
@@ -113,7 +113,7 @@ impl Deref for Shape {
     }
 }
 
-/// Extents in brackets: `[3,4]`.
+/// Prints extents in brackets: `[3,4]`.
 pub(crate) struct Extents<'a>(pub &'a [usize]);
 
 impl fmt::Display for Extents<'_> {

@@ -1,10 +1,10 @@
 //! The structure of expressions: everything that decides their graph except the values of literals.
 //!
-//! A [`Structure`] lists the nodes of expressions, operands first, each node of the application once. Two expressions
-//! of one structure have the same graph up to the values of their literals, so that it is the key of a plan. Equality
-//! and hash cover ops, dtypes, layouts, views and host functions, which leaves are the same memory, and the
-//! [classes](Scalar::class) of literals. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic)
-//! inputs, whose layouts are filled in when it is bound.
+//! A [`Structure`] lists the nodes of expressions, operands first, each node of the application once. Two expressions of equal
+//! structure have the same graph up to the values of their literals, so a structure is the key of a plan. Equality and hash cover
+//! ops, dtypes, layouts, views and host functions, which leaves are the same memory, and the [classes](Scalar::class) of
+//! literals. A symbolic kernel is a structure with [dynamic](KeyLeaf::Dynamic) inputs, whose layouts are filled in when it is
+//! bound.
 
 use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
@@ -19,12 +19,12 @@ use crate::layout::Layout;
 use crate::node::{MAX_OPERANDS, NodeId, NodeKind};
 use crate::shape::Shape;
 
-/// A layout that is borrowed where a structure is looked up, and owned where it is kept.
+/// A layout, which is borrowed while a structure is looked up and owned once it is kept.
 #[derive(Clone, Debug)]
 pub enum KeyLayout<'s> {
     /// The layout of an array.
     Borrowed(&'s Layout),
-    /// Kept.
+    /// The layout of a structure that is kept.
     Owned(Box<Layout>),
 }
 
@@ -40,7 +40,7 @@ impl Deref for KeyLayout<'_> {
 }
 
 impl PartialEq for KeyLayout<'_> {
-    // PERF: element by element, since a call to compare memory costs more than the few extents that there are.
+    // PERF: the layouts are compared element by element, since a call that compares memory costs more than the few extents.
     #[inline]
     fn eq(&self, other: &KeyLayout<'_>) -> bool {
         self.offset == other.offset
@@ -52,16 +52,16 @@ impl PartialEq for KeyLayout<'_> {
 
 impl Eq for KeyLayout<'_> {}
 
-/// A leaf of a structure. Its slot numbers the application's arrays, or its literals.
+/// A leaf of a structure. Its slot is the number of the application's array or literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyLeaf<'s> {
-    /// Elements in memory.
+    /// An array in memory.
     Memory {
-        /// The slot of the array: equal slots are the same memory.
+        /// The slot of the array. Equal slots are the same memory.
         slot: u32,
         /// The dtype of its elements.
         dtype: DType,
-        /// The element for each index.
+        /// The position of the element for each index.
         layout: KeyLayout<'s>,
     },
     /// An input of a symbolic kernel, whose extents and strides are given when it is bound.
@@ -71,20 +71,20 @@ pub enum KeyLeaf<'s> {
         /// The dtype of its elements.
         dtype: DType,
     },
-    /// Generated numbers of int64, from 0 on.
+    /// Generated int64 numbers from 0 on.
     Index {
         /// The number of elements.
         len: usize,
     },
-    /// A literal, 0-d: rules look at its class, and each evaluation gives its value.
+    /// A 0-d literal. Rules see only its class, and each evaluation gives its value.
     Literal {
         /// The slot of the literal.
         slot: u32,
         /// Its dtype.
         dtype: DType,
-        /// The class of its value, which rules may use.
+        /// The class of the value, which rules may depend on.
         class: Class,
-        /// The approximate function of numbers that gave it before there was an expression, if one did.
+        /// The approximate function that computed the literal before it became part of an expression, if there was one.
         rounded_by: Option<Op>,
     },
 }
@@ -92,16 +92,16 @@ pub enum KeyLeaf<'s> {
 /// A node of a structure.
 pub type Entry<'s> = NodeKind<NodeId, KeyLeaf<'s>>;
 
-/// The nodes of expressions, operands first, and which of them are the roots.
+/// The nodes of expressions, operands first, and their roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Structure<'s> {
-    /// The nodes.
+    /// The nodes, operands first.
     pub nodes: &'s [Entry<'s>],
-    /// The roots, in their order.
+    /// The roots in their order.
     pub roots: &'s [NodeId],
 }
 
-/// A structure that is kept: it borrows nothing.
+/// A structure that is kept, and borrows nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedStructure {
     nodes: Box<[Entry<'static>]>,
@@ -109,7 +109,8 @@ pub struct OwnedStructure {
 }
 
 impl Hash for Structure<'_> {
-    // PERF: a word for each node, and one more for a layout: this is a tenth of a cached evaluation of a short expression.
+    // PERF: a word is hashed for each node, and one more for a layout. This is a tenth of a cached evaluation of a short
+    // expression.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_usize(self.nodes.len());
         for entry in self.nodes {
@@ -150,21 +151,21 @@ impl Hash for Structure<'_> {
 }
 
 impl Hash for OwnedStructure {
-    /// As of the structure that it was made of.
+    /// Has the hash of the structure that it was made from.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.borrow().hash(state);
     }
 }
 
 impl OwnedStructure {
-    /// The structure.
+    /// The structure as borrowed from this one.
     pub fn borrow(&self) -> Structure<'_> {
         Structure { nodes: &self.nodes, roots: &self.roots }
     }
 }
 
 impl<'s> Structure<'s> {
-    /// The structure, borrowing nothing.
+    /// A copy of the structure that borrows nothing.
     pub fn to_owned(self) -> OwnedStructure {
         let owned = |leaf: &KeyLeaf<'_>| match leaf {
             KeyLeaf::Memory { slot, dtype, layout } => {
@@ -207,7 +208,7 @@ impl<'s> Structure<'s> {
         self.nodes.iter().map(|entry| over_leaf(entry, bound)).collect()
     }
 
-    /// The most computing nodes and views on a way from a root to a leaf; and the highest rank.
+    /// The largest number of computing nodes and views on a path from a root to a leaf, and the largest rank of a leaf.
     pub fn depth_and_rank(self) -> (usize, usize) {
         let (mut depths, mut deepest, mut highest) = (Vec::<u32>::with_capacity(self.nodes.len()), 0, 0);
         for entry in self.nodes {
@@ -224,7 +225,7 @@ impl<'s> Structure<'s> {
         (deepest, highest)
     }
 
-    /// The graph, its inputs and literals numbered as here; and its roots.
+    /// The graph of the structure, with the same numbers of inputs and literals, and its roots.
     ///
     /// The nodes are typed, so that a node's type follows from its operands' and nothing is promoted or converted.
     ///
@@ -234,7 +235,7 @@ impl<'s> Structure<'s> {
     pub fn graph(self, literals: &[Scalar], semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {
         let mut graph = Graph::with_capacity(semantics, self.nodes.len());
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
-        // Most inputs are laid out as the one before.
+        // Most inputs have the layout of the previous input.
         let mut last = None;
         for entry in self.nodes {
             let kind = entry.try_map(
@@ -248,7 +249,7 @@ impl<'s> Structure<'s> {
     }
 }
 
-/// Maps a node to another leaf.
+/// Maps the leaf of a node.
 fn over_leaf<'e, 'm, E>(
     entry: &'e Entry<'e>,
     leaf: impl FnOnce(&'e KeyLeaf<'e>) -> std::result::Result<KeyLeaf<'m>, E>,
@@ -257,7 +258,7 @@ fn over_leaf<'e, 'm, E>(
 }
 
 impl KeyLeaf<'_> {
-    /// Hashes the layout, and the rest of the leaf as one word.
+    /// Hashes the layout of the leaf. Returns the rest of the leaf as one word.
     #[inline]
     fn hash_layout(&self, state: &mut impl Hasher) -> u64 {
         let word = |sort: u64, slot: u32, dtype: DType| sort << 8 | dtype as u64 | u64::from(slot) << 32;
@@ -281,7 +282,8 @@ impl KeyLeaf<'_> {
         }
     }
 
-    /// The graph's leaf, a literal with its value; an input shares the last layout if that is its own.
+    /// The graph's leaf for a structure's leaf; a literal gets its value, and an input shares the last layout if its own is
+    /// equal.
     fn with_value(
         &self,
         literals: &[Scalar],
@@ -313,7 +315,8 @@ impl KeyLeaf<'_> {
     }
 }
 
-/// The error for a function of numbers alone, which is computed when it is written, before an accuracy is known.
+/// The error for a literal that an approximate function of numbers has computed when the expression was written, before an
+/// accuracy was known.
 fn rounded_before(op: Op, dtype: DType) -> Error {
     let why = format!(
         "{op} of numbers alone is computed as they are, not to the nearest {dtype}, as accuracy = nearest asks for"
@@ -346,7 +349,7 @@ mod tests {
         Structure { nodes, roots }.to_string()
     }
 
-    /// Structures that differ in one thing each.
+    /// Structures each of which differs from the others in one thing.
     fn variants() -> Vec<Vec<Entry<'static>>> {
         let (x, y) = (memory(0, &[2, 3]), memory(1, &[2, 3]));
         let rounded = |class, rounded_by| {
@@ -430,7 +433,7 @@ mod tests {
 
     #[test]
     fn entries_are_small() {
-        // A cached evaluation writes one for each node.
+        // A cached evaluation writes one entry for each node, so entries should be small.
         assert!(size_of::<Entry<'_>>() <= 32, "{}", size_of::<Entry<'_>>());
     }
 }

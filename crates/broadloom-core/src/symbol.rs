@@ -1,8 +1,8 @@
 //! Extents that are known when a kernel runs, not when it is built.
 //!
-//! A [`Dim`] is a number, a symbol, or any leading axes; [`Dims`] broadcast, and become a [`Shape`] once their symbols
-//! have extents. Accepted dims broadcast in the same way for every binding, so a symbol matches itself and a
-//! literal 1 and nothing else, even if it is bound to 1.
+//! A [`Dim`] is a number, a symbol, or any leading axes; [`Dims`] broadcast, and become a [`Shape`] once their symbols have
+//! extents. Accepted dims broadcast in the same way for every binding: a symbol matches only itself and a literal 1, even if it
+//! is bound to 1.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,12 +14,12 @@ use smallvec::SmallVec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::shape::{MAX_RANK, Shape};
 
-/// The name of an extent.
+/// The name of a symbolic extent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(Arc<str>);
 
 impl Symbol {
-    /// The name.
+    /// The symbol's name.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -41,11 +41,11 @@ impl fmt::Display for Symbol {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {
-    /// This many.
+    /// A fixed extent.
     Fixed(usize),
-    /// A symbolic extent: any number, which is the same wherever the symbol occurs in the kernel.
+    /// A symbolic extent, which can be any number, but is the same wherever the symbol occurs in the kernel.
     Symbol(Symbol),
-    /// Any number of axes, the same wherever this occurs; only ever the first.
+    /// Any number of leading axes, the same wherever this occurs. Only the first dim can be of this kind.
     Rest,
 }
 
@@ -56,7 +56,7 @@ impl From<usize> for Dim {
 }
 
 impl From<&str> for Dim {
-    /// A number, `...`, or else a symbol.
+    /// Parses a number or `...`; any other text is a symbol.
     fn from(text: &str) -> Dim {
         match text {
             "..." => Dim::Rest,
@@ -97,24 +97,23 @@ impl fmt::Display for Dims {
     }
 }
 
-/// Two extents that don't meet: the axis, counted from the end, and both.
+/// Two dims that don't match: the axis, counted from the end, and both dims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// −1 is the last.
+    /// The axis; −1 is the last.
     pub axis: isize,
-    /// The dim of the operands before.
+    /// The dim of the earlier operands.
     pub left: Dim,
-    /// The dim of this operand.
+    /// The dim of the operand that does not match.
     pub right: Dim,
 }
 
 impl Dims {
-    /// Checked dims.
+    /// Makes dims, after checking them.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] for `...` behind another dim, or a symbol that is no name (letters, digits and `_`, not a
-    /// digit first); [`ErrorKind::Limit`] for a rank above [`MAX_RANK`], or fixed extents beyond what a [`Shape`] can
-    /// have.
+    /// [`ErrorKind::Shape`] for `...` after another dim, or a symbol that is not a name (letters, digits and `_`, not a digit
+    /// first); [`ErrorKind::Limit`] for a rank above [`MAX_RANK`], or fixed extents beyond what a [`Shape`] can have.
     pub fn new(dims: &[Dim]) -> Result<Dims> {
         for (i, dim) in dims.iter().enumerate() {
             match dim {
@@ -149,10 +148,9 @@ impl Dims {
         self.first() == Some(&Dim::Rest)
     }
 
-    /// The shape with every symbol 1, and no axes for `...`.
+    /// The shape in which every symbol is 1, and `...` stands for no axes.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] if the fixed extents are beyond what a [`Shape`] can have.
+    /// # Errors [`ErrorKind::Limit`] if the fixed extents are beyond what a [`Shape`] can have.
     pub fn least_shape(&self) -> Result<Shape> {
         let extents: SmallVec<[usize; 4]> = self
             .iter()
@@ -162,14 +160,14 @@ impl Dims {
         Shape::new(&extents)
     }
 
-    /// Axis `i` of the result is axis `axes[i]` of these; `None` if an axis is out of range.
+    /// The dims permuted: axis `i` of the result is axis `axes[i]` of these. `None` if an axis is out of range.
     pub fn permuted(&self, axes: &[u8]) -> Option<Dims> {
         axes.iter().map(|&axis| self.get(axis as usize).cloned()).collect::<Option<_>>().map(Dims)
     }
 
     /// The dims that all of these broadcast to: axes are aligned at the end; equal dims match, and 1 matches any.
     ///
-    /// If one list has `...`, every longer part of another meets it and must be `...` as well.
+    /// If one list has `...`, the longer leading part of any other list is matched with it and must also be `...`.
     ///
     /// # Errors
     /// The first axis, counted from the end, whose dims don't match.
@@ -193,7 +191,7 @@ impl Dims {
                 }
             }
             if has_rest {
-                // Two rests that begin at different axes are different lists of axes.
+                // Two `...` that begin at different axes stand for different lists of axes.
                 match rest {
                     Some(at) if at != named.len() => {
                         let axis = -1 - at.min(named.len()) as isize;
@@ -215,16 +213,16 @@ impl Dims {
     }
 }
 
-/// Whether a text is a name: of an extent, or of an input.
+/// Whether a text is a valid name of an extent or of an input.
 pub fn is_name(text: &str) -> bool {
     text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
         && text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
 }
 
-/// The values of symbols in one run.
+/// The extents of symbols in one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
-    /// Symbols with their extents, in the order in which they were met.
+    /// The symbols with their extents, in the order in which they were found.
     symbols: SmallVec<[(Symbol, usize); 4]>,
     rest: Option<SmallVec<[usize; 4]>>,
 }
@@ -235,7 +233,7 @@ impl Binding {
         self.symbols.iter().find(|(s, _)| s == symbol).map(|(_, extent)| *extent)
     }
 
-    /// Gives a symbol an extent; the extent that it has, if that is another.
+    /// Gives a symbol an extent. The error is the symbol's present extent, if that is different.
     pub fn set(&mut self, symbol: &Symbol, extent: usize) -> std::result::Result<(), usize> {
         match self.get(symbol) {
             None => self.symbols.push((symbol.clone(), extent)),
@@ -245,10 +243,9 @@ impl Binding {
         Ok(())
     }
 
-    /// Takes the extents of an array of these dims: symbols get theirs, those that have one must agree.
+    /// Matches dims with the extents of an array: symbols get the extents, and the extents of symbols that have one must agree.
     ///
-    /// # Errors
-    /// [`ErrorKind::Shape`], with the axis and both extents.
+    /// # Errors [`ErrorKind::Shape`], with the axis and both extents.
     pub fn meet(&mut self, dims: &Dims, extents: &[usize]) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, why));
         let named = if dims.has_rest() { &dims[1..] } else { &dims[..] };
@@ -287,11 +284,10 @@ impl Binding {
         Ok(())
     }
 
-    /// Takes the number of elements of an array of these dims, where that settles the one symbol that has no extent yet;
-    /// whether every symbol has an extent now.
+    /// Matches dims with a number of elements, which determines the extent of a symbol if only one has none yet. Returns whether
+    /// all symbols have extents now.
     ///
-    /// # Errors
-    /// [`ErrorKind::Shape`] if no extent of that symbol gives as many.
+    /// # Errors [`ErrorKind::Shape`] if no extent of that symbol gives this number of elements.
     pub fn meet_elements(&mut self, dims: &Dims, elements: usize) -> Result<bool> {
         let mut open: Option<(&Symbol, u32)> = None;
         let mut known = 1usize;
@@ -323,7 +319,7 @@ impl Binding {
         let Some((symbol, times)) = open else {
             return if known == elements { Ok(true) } else { fail(dims) };
         };
-        // Of nothing, any extent would do.
+        // If there are no elements, any extent of the symbol would do.
         if known == 0 {
             return if elements == 0 { Ok(false) } else { fail(dims) };
         }
@@ -344,10 +340,9 @@ impl Binding {
         }
     }
 
-    /// The shape of dims whose symbols all have their extents.
+    /// The shape of dims whose symbols all have extents.
     ///
-    /// # Errors
-    /// [`ErrorKind::Shape`], naming the first symbol that has none; [`ErrorKind::Limit`] as of [`Shape::new`].
+    /// # Errors [`ErrorKind::Shape`], naming the first symbol that has none; [`ErrorKind::Limit`] as for [`Shape::new`].
     pub fn shape(&self, dims: &Dims) -> Result<Shape> {
         let mut extents: SmallVec<[usize; 8]> = SmallVec::new();
         let open = |what: &dyn fmt::Display| {
@@ -373,7 +368,7 @@ impl Binding {
 mod tests {
     use super::*;
 
-    /// Dims from a text such as `n 3`.
+    /// Makes dims from a text such as `n 3`.
     fn dims(text: &str) -> Dims {
         Dims::new(&text.split_whitespace().map(Dim::from).collect::<Vec<_>>()).expect(text)
     }

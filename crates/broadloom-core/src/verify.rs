@@ -16,10 +16,9 @@ use crate::op::Arity;
 use crate::shape::Shape;
 use broadloom_math::DType;
 
-/// Checks a graph.
+/// Verifies a graph.
 ///
-/// # Errors
-/// [`ErrorKind::Internal`]: the first thing that does not hold, with the graph's text.
+/// # Errors [`ErrorKind::Internal`] with the first violation, and the graph's text.
 pub fn graph(graph: &Graph) -> Result<()> {
     for id in graph.ids() {
         if let Err(why) = node(graph, id) {
@@ -118,7 +117,7 @@ mod tests {
 
     type Build<'t> = dyn Fn(&mut Graph, [NodeId; 3]) -> Result<NodeId> + 't;
 
-    /// A node that is inserted with types which do not follow from its operands is found.
+    /// The verifier finds a node whose types do not follow from its operands.
     #[test]
     fn ill_typed_nodes_are_refused() -> Result<()> {
         let shape = |extents: &[usize]| Shape::new(extents).expect("small");

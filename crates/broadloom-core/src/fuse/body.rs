@@ -1,8 +1,8 @@
-//! One kernel's body, from the nodes that it writes down to inputs, constants and cut nodes.
+//! Builds the body of one kernel, from the nodes that it writes down to inputs, constants and cut nodes.
 //!
-//! Views that are met on the way down are collected in a chain and applied to the layout of each leaf, so a body has
-//! none; a node that is reached through different chains is computed once for each. The walk keeps its own stack, since
-//! a body may be as deep as the graph.
+//! Views that are met on the way down are collected in a chain and applied to the layout of each leaf, so that a body has no
+//! views. A node that is reached through different chains is computed once for each. The walk has a stack of its own, since a
+//! body may be as deep as the graph.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::kernel::{Inst, Kernel, ValueId};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
-/// A value's definition while kinds are still numbered apart.
+/// The definition of a value while inputs, parameters and instructions are still numbered separately.
 #[derive(Clone, Copy)]
 enum Early {
     Input(u32),
@@ -29,30 +29,30 @@ enum Early {
     Inst(u32),
 }
 
-/// The values of nodes that are reached straight, of one body after the other.
+/// The values of nodes that are reached without views, for one body after the other.
 ///
 /// PERF: most nodes of most bodies are, and a list takes a fraction of the time and memory of a table.
 pub struct Straight {
-    /// For each node the body that it has a value of, and that value.
+    /// For each node, the last body that has a value for it, and that value.
     values: Vec<(u32, Early)>,
     body: u32,
 }
 
 impl Straight {
-    /// The memo of the bodies of a graph, which has fewer bodies than nodes.
+    /// An empty memo for the bodies of a graph, which has fewer bodies than nodes.
     pub fn of(graph: &Graph) -> Straight {
         Straight { values: vec![(0, Early::Inst(0)); graph.nodes().len()], body: 0 }
     }
 }
 
-/// The values of a body so far, by node and chain of views.
+/// The values that a body has so far, by node and chain of views.
 struct Done<'s> {
     straight: &'s mut Straight,
     others: FxHashMap<(NodeId, ChainId), Early>,
 }
 
 impl<'s> Done<'s> {
-    /// None, for the next body.
+    /// Begins the next body, which has no values yet.
     fn new(straight: &'s mut Straight) -> Done<'s> {
         straight.body += 1;
         Done { straight, others: FxHashMap::default() }
@@ -87,24 +87,24 @@ struct Builder<'a> {
     callees: FxHashMap<HostDeclaration, u32>,
     kernel: Kernel,
     early: Vec<[Early; 3]>,
-    /// The node behind each instruction.
+    /// For each instruction, the node that it computes.
     nodes: Vec<NodeId>,
 }
 
 /// A value that a body computes.
 #[derive(Clone, Copy)]
 pub struct Member {
-    /// The node.
+    /// The node whose value is computed.
     pub node: NodeId,
     /// The destination of the output, or the reduction of it.
     pub target: DraftTarget,
-    /// The destination of its elements.
+    /// What is done with the value's elements.
     pub sink: Sink,
-    /// Whether this is the kernel that computes it: everyone else reads a node that is cut off.
+    /// Whether this kernel is the one that computes the node; all other kernels read a node that is cut off.
     pub own: bool,
 }
 
-/// Builds the body that computes the members, all of the given shape.
+/// Builds the body that computes the members, all of which have this shape.
 pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, straight: &mut Straight) -> Draft {
     let mut builder = Builder {
         graph,
@@ -127,7 +127,7 @@ pub fn build(graph: &Graph, shape: Shape, members: &[Member], cuts: &Cuts, strai
     builder.finish(outputs, members)
 }
 
-/// The memory of a whole node that is an input, or cut.
+/// The memory of a node that is an input or is cut, with the layout of all its elements.
 pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
     let node = graph.node(id);
     match &node.kind {
@@ -139,7 +139,7 @@ pub fn whole(graph: &Graph, id: NodeId, cuts: &Cuts) -> (Origin, Arc<Layout>) {
 }
 
 impl Builder<'_> {
-    /// Emits a node of the loop's shape and everything below it.
+    /// Emits a node that has the loop's shape, and everything below it.
     fn compute(&mut self, root: NodeId, own: bool) -> Early {
         let mut stack = vec![(root, STRAIGHT, false)];
         while let Some((id, chain, ready)) = stack.pop() {
@@ -158,12 +158,12 @@ impl Builder<'_> {
         self.value(root, STRAIGHT)
     }
 
-    /// The value of a node that is computed, which an operand is before its reader.
+    /// The value of a node that has been computed. Operands are computed before their readers.
     fn value(&self, id: NodeId, chain: ChainId) -> Early {
         self.done.get(id, chain).expect("operands come first")
     }
 
-    /// Handles a node met for the first time: a leaf at once, others after their operands.
+    /// Handles a node that is met for the first time: a leaf at once, any other node after its operands.
     fn open(&mut self, id: NodeId, chain: ChainId, stack: &mut Vec<(NodeId, ChainId, bool)>) {
         let node = self.graph.node(id);
         match &node.kind {
@@ -174,7 +174,7 @@ impl Builder<'_> {
             NodeKind::Leaf(Leaf::Const { value, slot }) => {
                 let source = slot.map_or(ParamSource::Fixed(*value), ParamSource::Slot);
                 let param = self.params.len() as u32;
-                // One parameter for each constant, whatever views it is seen through.
+                // A constant has one parameter, whatever views it is seen through.
                 let known = self.done.get(id, STRAIGHT);
                 let early = known.unwrap_or_else(|| {
                     self.params.push(source);
@@ -194,7 +194,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A node's operands with the chains under which they are needed.
+    /// The operands of a node, with the chains of views under which they are needed.
     fn operands(&mut self, id: NodeId, chain: ChainId) -> SmallVec<[(NodeId, ChainId); 3]> {
         let graph = self.graph;
         let node = graph.node(id);
@@ -214,7 +214,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The chain of an operand; a 0-d operand is the same under any.
+    /// The chain of views of an operand. A 0-d operand is the same through any chain.
     fn extend(&mut self, arg: NodeId, view: View, chain: ChainId) -> ChainId {
         if self.graph.node(arg).shape.rank() > 0 {
             return self.chains.push(view, chain);
@@ -229,7 +229,7 @@ impl Builder<'_> {
     fn leaf(&mut self, id: NodeId, chain: ChainId, origin: Origin, layout: &Arc<Layout>) {
         let layout = match chain {
             STRAIGHT => layout.clone(),
-            // `cut::find` has cut every node whose leaves a view can't be pushed to.
+            // A view can be pushed to the leaves, because `cut::find` has cut all nodes for which it can't.
             _ => {
                 let seen = self.chains.apply((**layout).clone(), chain);
                 Arc::new(seen.expect("views were checked to be expressible"))
@@ -244,7 +244,7 @@ impl Builder<'_> {
         self.done.insert(id, chain, Early::Input(number));
     }
 
-    /// Emits a node whose operands are there.
+    /// Emits a node whose operands have been emitted.
     fn emit(&mut self, id: NodeId, chain: ChainId) {
         let operands = self.operands(id, chain);
         let graph = self.graph;

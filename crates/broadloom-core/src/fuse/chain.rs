@@ -1,20 +1,20 @@
 //! Chains of views, from a node up to the loop that reads it.
 //!
-//! A reader sees a node through views of views. Each distinct chain has a number, by which the layout of a leaf is
+//! A reader may see a node through views of views. Each distinct chain of views has a number, by which the layout of a leaf is
 //! found. Chains share their tails, so that each takes constant space.
 
 use rustc_hash::FxHashMap;
 
 use crate::layout::{Layout, View};
 
-/// A chain of one [`Chains`].
+/// The number of a chain in its [`Chains`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChainId(u32);
 
 /// The empty chain.
 pub const STRAIGHT: ChainId = ChainId(0);
 
-/// Chains: a view of the node first, then the chain of what reads it.
+/// All chains of views: each is a view of the node, followed by the chain of its reader.
 #[derive(Default)]
 pub struct Chains {
     links: Vec<(View, ChainId, u32)>,
@@ -22,7 +22,7 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// The chain of a node that is seen through a view by a reader with a chain of its own.
+    /// The chain of a node that is seen through a view by a reader with the chain `rest`.
     pub fn push(&mut self, view: View, rest: ChainId) -> ChainId {
         if let Some(&id) = self.known.get(&(view.clone(), rest)) {
             return id;

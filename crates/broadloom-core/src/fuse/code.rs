@@ -1,16 +1,16 @@
-//! The instruction that a node becomes: the one place where kinds of nodes meet the kernel IR.
+//! The instruction code of each kind of node: the only place where kinds of nodes meet the kernel IR.
 
 use broadloom_ir::HostDeclaration;
 
 use crate::graph::{Graph, Node, NodeKind};
 use crate::kernel::{Callee, Code};
 
-/// The code that computes the node's elements from its operands'; none of a leaf or a view, for which nothing is
-/// computed. `place` numbers the host functions of the kernel.
+/// The code that computes a node's elements from those of its operands; `None` for leaves and views, which compute nothing.
+/// `place` numbers the host functions of the kernel.
 pub fn of(graph: &Graph, node: &Node, place: impl FnOnce(&HostDeclaration) -> u32) -> Option<Code> {
     match &node.kind {
         NodeKind::Leaf(_) | NodeKind::View { .. } => None,
-        // These are stages of their own; what they read is computed by a kernel.
+        // These nodes are stages of their own; kernels only compute their operands.
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             None
         }

@@ -1,8 +1,8 @@
-//! Chooses the nodes that are cut off into kernels of their own, before any is built.
+//! Chooses the nodes that are cut off into separate kernels, before any kernel is built.
 //!
-//! A node is materialised for one of five reasons: a reshape of it that no strides can express, a broadcast operand that
-//! is cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views
-//! read, and a node that several loops would compute ([`shared`]). Each comes with its [`Decision`].
+//! A node is materialised for one of five reasons: a reshape of it that strides can't express, a broadcast operand that is
+//! cheaper to compute once, a node that may fail in elements that nothing reads, a node that many different views read, and a
+//! node that several loops would compute ([`shared`]). Each cut comes with its [`Decision`].
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::layout::{Layout, View};
 use crate::shape::Shape;
 
-/// Facts about a node's leaves.
+/// Facts about the leaves of a node.
 #[derive(Clone, Default)]
 struct Leaves {
-    /// All of them lie contiguously under the node's own shape, or are single values.
+    /// Whether all leaves are contiguous under the node's own shape, or are single values.
     flat: bool,
-    /// The node is an input, seen through views.
+    /// The layout of the leaf, if the node is a view of a single input.
     layout: Option<Arc<Layout>>,
-    /// Cost per element of all that the node is computed from.
+    /// The cost per element of everything that the node is computed from.
     total: u64,
 }
 
-/// A node is computed for at most this many chains of views; one that is read through more is materialised.
+/// A node is computed for at most this many chains of views. A node that is read through more is materialised.
 const MAX_CHAINS: usize = 4;
 
-/// A chain has at most this many views; the node below is materialised.
+/// A chain has at most this many views. A node that is read through more is materialised.
 const MAX_VIEWS: u32 = 64;
 
 /// Finds the nodes to cut, in time linear in the graph.
@@ -42,12 +42,12 @@ pub fn find(graph: &Graph, roots: &[NodeId], log: &mut Log) -> Cuts {
     for id in graph.ids() {
         has_chains |= reads_through_views(graph, id);
         let mut found = look(graph, id, &leaves, &mut cuts, log);
-        // Nodes that several operands share are counted for each, up to the cost of everything before.
+        // A node that several operands share is counted for each of them, but the sum is at most the cost of all earlier nodes.
         all += cost::of_node(graph, graph.node(id));
         found.total = found.total.min(all);
         leaves.push(found);
     }
-    // PERF: where there are no views, every node is reached straight.
+    // PERF: without views, every node is reached by the empty chain.
     if has_chains {
         many_chains(graph, roots, &mut cuts, log);
     }
@@ -65,8 +65,8 @@ fn reads_through_views(graph: &Graph, id: NodeId) -> bool {
     matches!(node.kind, NodeKind::View { .. }) || node.kind.operands().any(differs)
 }
 
-/// Cuts nodes that would be computed for many chains of views, or whose chains would be long. Readers come after
-/// the nodes that they read, so one pass from the last node to the first knows all chains of a node when it reaches it.
+/// Cuts nodes that would be computed for many chains of views, or whose chains would be long. Readers come after their operands,
+/// so in one pass from the last node to the first all chains of a node are known when it is reached.
 fn many_chains(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let mut chains = Chains::default();
     let mut of: Vec<SmallVec<[ChainId; MAX_CHAINS]>> = vec![SmallVec::new(); graph.nodes().len()];
@@ -123,7 +123,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             cuts.insert(id);
             if let NodeKind::Scan { before: Some(before), .. } = &node.kind {
-                // A scan reads them whole, in their order.
+                // A scan reads the totals before it as a whole, in their order.
                 let totals = &graph.node(before.totals).kind;
                 let is_flat = |layout: &Layout| layout.is_contiguous() && layout.offset == 0;
                 if !matches!(totals, NodeKind::Leaf(Leaf::Input { layout, .. }) if is_flat(layout)) {
@@ -160,7 +160,7 @@ fn look(graph: &Graph, id: NodeId, leaves: &[Leaves], cuts: &mut Cuts, log: &mut
     }
 }
 
-/// The decision on an operand of a larger loop.
+/// The decision about an operand of a larger loop.
 fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost::Weighed>) -> Decision {
     let elements = graph.node(reader).shape.elements();
     let why = match weighed {
@@ -175,14 +175,14 @@ fn of_broadcast(graph: &Graph, arg: NodeId, reader: NodeId, weighed: Option<cost
     Decision::of_node(graph, arg, why)
 }
 
-/// Whether a node that may fail is only read by a loop without elements, which would never compute it.
+/// Whether a node that may fail is read only by a loop without elements, which would never compute it.
 fn loses_elements(graph: &Graph, arg: NodeId, reader: &Shape) -> bool {
     let node = graph.node(arg);
     node.faults && reader.elements() == 0 && node.shape.elements() > 0
 }
 
-/// A division by zero in any element of a node fails the evaluation, whether the element is used or not: the node is
-/// computed whole.
+/// Cuts a node in which a division by zero fails the evaluation, whether the element is used or not, so that all of its elements
+/// are computed.
 fn cut_for_faults(graph: &Graph, arg: NodeId, cuts: &mut Cuts, log: &mut Log) {
     if cuts.insert(arg) {
         log.note(|| Decision::of_node(graph, arg, Why::Faults));

@@ -1,7 +1,7 @@
 //! The decisions of fusion, with their reasons.
 //!
-//! A [`Decision`] is a line of [`crate::fuse::Plan`]. It becomes text only when it is shown, so that noting it
-//! costs an evaluation nothing.
+//! A [`Decision`] is a line in the explanation of a [`crate::fuse::Plan`]. It is converted to text only when it is shown, so that
+//! recording it costs an evaluation nothing.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,13 +11,13 @@ use crate::layout::View;
 use crate::shape::Shape;
 use broadloom_math::DType;
 
-/// The nodes to materialise.
+/// The nodes that are cut off, and so materialised.
 pub(crate) type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
 
 /// A decision about a node, or about a whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The node; `None` for a body.
+    /// The node; `None` for a decision about a body.
     pub node: Option<(NodeId, DType)>,
     /// The shape of the node, or of the body's loops.
     pub shape: Shape,
@@ -28,75 +28,75 @@ pub struct Decision {
 /// A decision and its reason. Costs are in vector instructions over all elements, as the model of fusion counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Materialised: no strides express a view of it.
+    /// The node is materialised because strides can't express a view of it.
     NoStrides {
-        /// The view.
+        /// The view of the node.
         view: View,
     },
-    /// Materialised: a larger loop would compute it too often.
+    /// The node is materialised because a larger loop would compute it too often.
     Repeated {
-        /// The node whose loop reads it.
+        /// The node whose loop reads this one.
         reader: NodeId,
-        /// The elements of that loop.
+        /// The number of elements of that loop.
         elements: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Fused into a larger loop: a temporary would cost more.
+    /// The node is fused into a larger loop because a temporary would cost more.
     Recomputed {
-        /// The node whose loop reads it.
+        /// The node whose loop reads this one.
         reader: NodeId,
-        /// The elements of that loop.
+        /// The number of elements of that loop.
         elements: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Fused into a larger loop, where it is computed once per row.
+    /// The node is fused into a larger loop, where it is computed once per row.
     Hoisted {
-        /// The node whose loop reads it.
+        /// The node whose loop reads this one.
         reader: NodeId,
     },
-    /// Materialised: it combines elements.
+    /// The node is materialised because it reduces or scans elements.
     Combined,
-    /// Materialised: several loops would compute it, among them that of a reduction.
+    /// The node is materialised because several loops would compute it, one of which is a reduction's.
     Shared {
-        /// The number of loops.
+        /// The number of loops that read the node.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Fused into several loops, each of which computes it: a temporary would cost more.
+    /// The node is fused into several loops, each of which computes it, because a temporary would cost more.
     Again {
-        /// The number of loops.
+        /// The number of loops that read the node.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Materialised: it may divide by zero in elements that are not read.
+    /// The node is materialised because it may divide by zero in elements that are not read.
     Faults,
-    /// Materialised: it would be computed for many chains of views.
+    /// The node is materialised because it would be computed for many chains of views.
     ManyChains,
-    /// Materialised: it is read through a long chain of views.
+    /// The node is materialised because it is read through a long chain of views.
     LongChain,
-    /// A body that is too long is cut where the fewest values are live.
+    /// A body that is too long is cut into several kernels, where the fewest values are live.
     Split {
-        /// Its instructions.
+        /// The number of instructions of the body.
         instructions: usize,
-        /// The kernels that it becomes.
+        /// The number of kernels that it becomes.
         kernels: usize,
     },
 }
 
 impl Decision {
-    /// A decision about a node.
+    /// Makes a decision about a node.
     pub(crate) fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
         let node = graph.node(id);
         Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
@@ -104,7 +104,7 @@ impl Decision {
 }
 
 impl Why {
-    /// Whether the node gets a kernel of its own.
+    /// Whether the node gets a separate kernel.
     pub fn materialises(&self) -> bool {
         !matches!(self, Why::Recomputed { .. } | Why::Again { .. } | Why::Hoisted { .. } | Why::Split { .. })
     }
@@ -156,7 +156,7 @@ impl fmt::Display for Decision {
     }
 }
 
-/// The receiver of decisions.
+/// A receiver of decisions, which records or discards them.
 #[derive(Default)]
 pub(crate) struct Log(Option<Vec<Decision>>);
 
@@ -173,12 +173,12 @@ impl Log {
         }
     }
 
-    /// Whether anyone wants to know.
+    /// Whether the log records decisions.
     pub fn keeps(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns the noted decisions.
+    /// Returns the recorded decisions.
     pub fn take(self) -> Vec<Decision> {
         self.0.unwrap_or_default()
     }
@@ -194,7 +194,7 @@ mod tests {
     use crate::layout::Layout;
     use crate::op::Op;
 
-    /// A row that a loop of this many rows would compute again for each, with the costs of both ways.
+    /// Two plans of a row that a loop of this many rows would compute again for each row, with the costs of both ways.
     fn of_row(rows: usize) -> Result<(fuse::Plan, fuse::Plan)> {
         let mut g = Graph::default();
         let x = g.input(0, DType::Float32, Layout::contiguous(Shape::new(&[rows, 100])?))?;
@@ -215,7 +215,7 @@ mod tests {
                 }
                 ref other => panic!("{other:?}"),
             };
-            // The cost of the recording of exp per element; 20 000 for a kernel, and 8 for an element of a temporary.
+            // The cost of exp per element is that of its recording; a kernel costs 20 000, and an element of a temporary 8.
             let exp = u64::from(Code::Apply(Op::Exp, DType::Float32).cost());
             assert_eq!((recompute, store), (exp * 100 * (rows as u64 - 1), 20_000 + 8 * 100));
             assert_eq!(
@@ -227,10 +227,11 @@ mod tests {
         Ok(())
     }
 
-    /// Kernels have as many instructions as there may be, fewer of dear ones, and none is longer than is compiled by default.
+    /// Kernels have as many instructions as the limit allows, or fewer expensive ones. No kernel is longer than is compiled by
+    /// default.
     #[test]
     fn a_body_is_cut_where_it_is_too_long_or_too_dear() -> Result<()> {
-        // A pow of float32 has some tens of vector instructions.
+        // A float32 pow has some tens of vector instructions.
         let most = MAX_BODY / 2;
         let bodies =
             [(Op::Multiply, MAX_BODY, 1..=1), (Op::Multiply, MAX_BODY + 1, 2..=2), (Op::Pow, most, 2..=8)];
@@ -248,7 +249,7 @@ mod tests {
         Ok(())
     }
 
-    /// Each instruction of each stage has its node, also where a body is cut.
+    /// Each instruction of each stage has its node, also in a body that was cut.
     #[test]
     fn every_instruction_has_its_node() -> Result<()> {
         let mut g = Graph::default();

@@ -1,4 +1,4 @@
-//! A kernel before its place in the plan is known.
+//! A kernel before its position in the plan is known.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ pub enum Origin {
     Node(NodeId),
 }
 
-/// A kernel before its nodes' values have places: outputs and sources may be cut nodes.
+/// A kernel before nodes are mapped to memory: its outputs and inputs may be cut nodes.
 pub struct Draft {
     pub kernel: Kernel,
     pub shape: Shape,
     pub inputs: Vec<(Origin, Arc<Layout>)>,
     pub params: Vec<ParamSource>,
     pub outputs: Vec<DraftTarget>,
-    /// The axes along which elements are combined.
+    /// The axes along which elements are reduced or scanned.
     pub axes: Axes,
-    /// How a scan begins.
+    /// The state in which a scan begins.
     pub beginning: Beginning,
-    /// The node behind each instruction.
+    /// For each instruction, the node that it computes.
     pub nodes: Vec<NodeId>,
 }
 
 impl Draft {
-    /// The cut nodes that the elements are combined to; none where they are stored.
+    /// The cut nodes to which elements are reduced or scanned; none if elements are stored.
     pub fn combined(&self) -> impl Iterator<Item = NodeId> {
         self.outputs.iter().zip(&self.kernel.outputs).filter_map(|(target, output)| match target {
             DraftTarget::Node(id) if output.sink != Sink::Store => Some(*id),

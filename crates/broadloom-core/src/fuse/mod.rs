@@ -1,8 +1,8 @@
-//! Fusion: cuts a graph into kernels in run order.
+//! Fusion: cuts a graph into kernels in the order in which they run.
 //!
-//! All element-wise nodes that share an index space and need no cut become one kernel. A view of a node that is not
-//! evaluated is pushed to the inputs; if that is impossible, the node is cut off. The [`Plan`] lists what each
-//! kernel reads and writes, and on request the reasons for the cuts.
+//! All element-wise nodes that share an index space and need no cut become one kernel. A view of a computed node is pushed to the
+//! inputs; if that is impossible, the node is cut off. The [`Plan`] lists what each kernel reads and writes and, on request, the
+//! reasons for the cuts.
 
 mod body;
 mod chain;
@@ -34,10 +34,9 @@ pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
     cut_up(graph, roots, Log::new(false))
 }
 
-/// [`run`], with the decisions, and the nodes that each stage computes.
+/// As [`run`], but also records the decisions and the nodes that each stage computes.
 ///
-/// # Errors
-/// The errors of [`run`].
+/// # Errors The errors of [`run`].
 pub fn explain(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
     cut_up(graph, roots, Log::new(true))
 }

@@ -1,4 +1,4 @@
-//! The result of fusion: kernels in run order, with the inputs and outputs of each.
+//! The result of fusion: kernels in the order in which they run, each with its inputs and outputs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::shape::Shape;
 /// The source of a kernel's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The caller's array of this number.
+    /// The caller's array with this number.
     Slot(u32),
-    /// A temporary that an earlier kernel wrote.
+    /// The temporary with this number, which an earlier kernel has written.
     Temp(u32),
-    /// No memory: the element at place `n` of the input's layout is the number `n`, of int64.
+    /// No memory: the element at position `n` of the input's layout is the int64 number `n`.
     Index,
 }
 
 /// The source of a kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamSource {
-    /// The caller's literal of this number.
+    /// The caller's literal with this number.
     Slot(u32),
     /// A value fixed by rewriting.
     Fixed(Scalar),
@@ -38,9 +38,9 @@ pub enum ParamSource {
 /// The destination of a kernel's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The root of this number.
+    /// The root with this number.
     Root(u32),
-    /// A temporary, contiguous.
+    /// The temporary with this number, which is contiguous.
     Temp(u32),
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for Target {
     }
 }
 
-/// An array that a kernel reads: whose memory, and which elements of it, over the kernel's whole index space.
+/// An array that a kernel reads: its source, and the element for each index of the kernel's whole index space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InputView {
-    /// Whose memory.
+    /// The source of the elements.
     pub source: Source,
-    /// The element for each index; strides of 0 repeat.
+    /// The position of the element for each index; strides of 0 repeat elements.
     pub layout: Arc<Layout>,
 }
 
@@ -77,33 +77,34 @@ pub struct InputView {
 pub struct Stage {
     /// The loop body.
     pub kernel: Arc<Kernel>,
-    /// The extents of the loops.
+    /// The extents of the loops: the shape of the index space.
     pub shape: Shape,
-    /// One per kernel input; and for a scan that continues another one, the totals of the blocks before its elements.
+    /// The inputs, one for each input of the kernel. For a scan that continues another one, there is a further input with the
+    /// totals of the blocks before its elements.
     pub inputs: Vec<InputView>,
-    /// One per kernel parameter.
+    /// The sources of the parameters, one for each parameter of the kernel.
     pub params: Vec<ParamSource>,
-    /// One per kernel output.
+    /// The destinations of the outputs, one for each output of the kernel.
     pub outputs: Vec<Target>,
-    /// The axes of the shape along which elements are combined, where outputs are not stored.
+    /// The axes of the shape along which elements are reduced or scanned; none if all outputs are stored.
     pub axes: Axes,
-    /// How a scan begins.
+    /// The state in which a scan begins.
     pub beginning: Beginning,
 }
 
-/// How a scan begins.
+/// The state in which a scan begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beginning {
-    /// With its first element.
+    /// With its first element as the first result.
     #[default]
     First,
-    /// With the sum or product of no elements, which is an element of the result.
+    /// With the sum or product of no elements, which is an additional first result.
     Initial,
-    /// After some blocks of 2^level elements, whose totals are the stage's last input, and contiguous.
+    /// After some blocks of 2^level elements. Their totals are the stage's last input, which is contiguous.
     After {
-        /// The number of blocks.
+        /// The number of blocks before the scan.
         blocks: usize,
-        /// log2 of their number of elements.
+        /// log2 of the number of elements of a block.
         level: u8,
     },
 }
@@ -114,12 +115,12 @@ impl Stage {
         self.kernel.outputs.iter().all(|output| output.sink == Sink::Store)
     }
 
-    /// Whether elements are reduced along axes. Others may be stored as well, if these axes are the last ones.
+    /// Whether elements are reduced along axes. If these are the last axes, elements may be stored as well.
     pub fn reduces(&self) -> bool {
         self.reductions().any(|reduction| reduction.is_some())
     }
 
-    /// The reduction of each output's elements along axes; `None` where they are stored or scanned.
+    /// For each output, the reduction of its elements along axes; `None` if they are stored or scanned.
     pub fn reductions(&self) -> impl Iterator<Item = Option<Reduction>> {
         self.kernel.outputs.iter().map(|output| match output.sink {
             Sink::Reduce(reduction) => Some(reduction),
@@ -127,7 +128,7 @@ impl Stage {
         })
     }
 
-    /// The scan of each output's elements and its axis, or `None`.
+    /// The scan of the outputs' elements and its axis, if the stage is a scan.
     pub fn scan(&self) -> Option<(Scan, usize)> {
         match (self.kernel.outputs.first()?.sink, self.axes.iter().next()) {
             (Sink::Scan(scan), Some(axis)) => Some((scan, axis)),
@@ -135,7 +136,7 @@ impl Stage {
         }
     }
 
-    /// The names of what elements are combined by, for each output that is not stored.
+    /// The names of the reductions or scans, one for each output that is not stored.
     pub fn combined_by(&self) -> impl Iterator<Item = &'static str> {
         self.kernel.outputs.iter().filter_map(|output| match output.sink {
             Sink::Store => None,
@@ -151,7 +152,7 @@ impl Stage {
         self.kernel.result_dtypes().zip(self.kernel.outputs.iter().map(shape))
     }
 
-    /// The name and dtype of an input: a value of the kernel, or the totals before a scan.
+    /// Describes an input by name and dtype: a value of the kernel, or the totals before a scan.
     pub fn read(&self, input: usize) -> (String, DType) {
         match self.kernel.inputs.get(input) {
             Some(&dtype) => (format!("{:?}", self.kernel.input(input)), dtype),
@@ -180,7 +181,7 @@ impl Stage {
     }
 }
 
-/// The shape of what is written of elements of this shape.
+/// The shape of an output for elements of this shape: reduced or scanned as `sink` says.
 pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, beginning: Beginning) -> Shape {
     let extents: SmallVec<[usize; 4]> = match sink {
         Sink::Store => return shape.clone(),
@@ -192,23 +193,23 @@ pub(super) fn written_shape(shape: &Shape, sink: Sink, axes: Axes, beginning: Be
             shape.iter().enumerate().map(longer).collect()
         }
     };
-    // Inference has made a shape of these extents before.
+    // Inference has made a shape of these extents before, so they are valid.
     Shape::new(&extents).unwrap_or_default()
 }
 
-/// Kernels in run order, and the temporaries between them.
+/// Kernels in the order in which they run, and the temporaries between them.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// In run order.
+    /// The stages in the order in which they run.
     pub stages: Vec<Stage>,
-    /// The temporaries' types.
+    /// The dtype and shape of each temporary.
     pub temps: Vec<(DType, Shape)>,
-    /// The roots' types.
+    /// The dtype and shape of each root.
     pub roots: Vec<(DType, Shape)>,
-    /// The reasons for the cuts of the graph; of [`explain`](super::explain) only.
+    /// The reasons for the cuts of the graph, if the plan was made by [`explain`](super::explain).
     pub decisions: Vec<Decision>,
-    /// For each stage the node behind each instruction, and then those that their elements are combined to; of
-    /// [`explain`](super::explain) only.
+    /// For each stage, the node behind each instruction and then the nodes to which elements are reduced or scanned, if the plan
+    /// was made by [`explain`](super::explain).
     pub computes: Vec<Vec<NodeId>>,
 }
 
@@ -231,7 +232,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The memory order of a layout's elements, in words.
+/// Describes the memory order of a layout's elements in words.
 pub fn describe(layout: &Layout) -> String {
     if layout.is_contiguous() {
         "contiguous".to_string()

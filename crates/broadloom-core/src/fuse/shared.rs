@@ -13,17 +13,17 @@ use crate::fuse::decision::{Cuts, Decision, Log, Why};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::shape::Shape;
 
-/// Loops by their numbers; more of one value than these don't change what is decided.
+/// The numbers of the loops that compute a value; more loops of one value than this don't change a decision.
 type Loops = SmallVec<[u32; 4]>;
 
-/// The key of loops that several values share: roots, or reductions of one level along the same axes.
+/// The key by which values share a loop: roots of one shape, or reductions of one level along the same axes.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Roots(Shape),
     Reductions { level: u32, axes: u64, shape: Shape },
 }
 
-/// A loop: how many elements it has, and how many of them are combined together, in rows of a reduction or scan.
+/// A loop: the number of its elements, and the number of elements that are reduced or scanned together, which are a row.
 struct Loop {
     elements: usize,
     row: Option<usize>,
@@ -54,7 +54,7 @@ impl Known {
         self.shared(Key::Roots(shape.clone()), Loop { elements: shape.elements(), row: None })
     }
 
-    /// The loop that computes a node that is cut off, or its operand.
+    /// The loop that computes a node that is cut off, or the operand of a node that reduces or scans.
     fn of_cut(&mut self, graph: &Graph, id: NodeId, level: u32) -> u32 {
         let node = graph.node(id);
         let row_of = |shape: &Shape, axis: usize| shape[axis.min(shape.rank())..].iter().product();
@@ -74,14 +74,14 @@ impl Known {
         }
     }
 
-    /// The cost of computing a node in each of these loops, and that of a temporary.
+    /// Weighs the cost of computing a node in each of these loops against that of a temporary.
     fn weigh(&self, graph: &Graph, id: NodeId, cost: u64, readers: &Loops, is_root: bool) -> cost::Weighed {
         let node = graph.node(id);
         let elements = node.shape.elements();
         let loops = || readers.iter().map(|&reader| &self.loops[reader as usize]);
         let computed = || loops().map(|reader| reader.elements.min(elements));
         let again = computed().sum::<usize>() - computed().max().unwrap_or(0);
-        // Operands, the temporary and results of a row.
+        // The bytes of a row for operands, temporary and results.
         let bytes = 3 * node.dtype.size();
         let row = loops().filter_map(|reader| reader.row).max().unwrap_or(elements).min(elements);
         let stays = row.saturating_mul(bytes) <= BLOCK_BYTES;
@@ -89,7 +89,7 @@ impl Known {
     }
 }
 
-/// Finds the nodes to materialise, in time linear in the graph: of what several loops compute the topmost nodes.
+/// Finds the nodes to materialise, in time linear in the graph: of the values that several loops compute, the topmost nodes.
 pub fn find(graph: &Graph, roots: &[NodeId], cuts: &mut Cuts, log: &mut Log) {
     let combines = |kind: &NodeKind| matches!(kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. });
     if !graph.nodes().iter().any(|node| combines(&node.kind)) {
@@ -144,8 +144,7 @@ fn add(to: &mut Loops, reader: u32) {
     }
 }
 
-/// For each node the cost of its elements if only cut nodes are stored, and the number of cut nodes on the
-/// way to a leaf.
+/// For each node, the cost of its elements if only cut nodes are stored, and the largest number of cut nodes on a path to a leaf.
 fn costs_and_levels(graph: &Graph, cuts: &Cuts) -> (Vec<u64>, Vec<u32>) {
     let mut costs: Vec<u64> = Vec::with_capacity(graph.nodes().len());
     let mut levels: Vec<u32> = Vec::with_capacity(graph.nodes().len());
@@ -153,13 +152,13 @@ fn costs_and_levels(graph: &Graph, cuts: &Cuts) -> (Vec<u64>, Vec<u32>) {
     for id in graph.ids() {
         let node = graph.node(id);
         let own = match node.kind {
-            // A conversion is an instruction on most targets.
+            // A conversion is one instruction on most targets.
             NodeKind::Cast { .. } => 1,
             _ => cost::of_node(graph, node),
         };
         all = all.saturating_add(own);
         let elements = node.shape.elements();
-        // Smaller operands are computed once for a row, or were weighed before.
+        // Smaller operands don't count: they are computed once per row, or were weighed before.
         let counts = |arg: &&NodeId| !cuts.contains(arg) && graph.node(**arg).shape.elements() >= elements;
         let below = node.kind.operands().filter(counts).map(|arg| costs[arg.index()]);
         costs.push(below.fold(own, u64::saturating_add).min(all));
@@ -179,7 +178,7 @@ mod tests {
     use crate::fuse::{self, Plan, Stage};
     use crate::layout::{Layout, Slice, View};
 
-    /// `f(x - max(x))` of rows, divided by its sum.
+    /// The plan of `f(x - max(x))` of rows, divided by its sum.
     fn divided_by_sum(op: Op, shape: &[usize]) -> Result<Plan> {
         let shape = Shape::new(shape)?;
         let mut g = Graph::default();
@@ -212,8 +211,8 @@ mod tests {
         Ok(())
     }
 
-    /// A value is stored and reduced by one stage only where the reduction is along the last axes and reads each element under its
-    /// own indices.
+    /// A stage both stores and reduces a value only if the reduction is along the last axes and reads each element under its own
+    /// indices. Other reductions of a stored value read it from memory.
     #[test]
     fn other_reductions_of_a_stored_value_read_it_from_memory() -> Result<()> {
         let shape = Shape::new(&[100, 1000])?;

@@ -1,8 +1,7 @@
 //! Places a draft in the plan, cutting a body that is too long where the fewest values are live.
 //!
-//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, and no more of expensive ones than are compiled by default.
-//! Values that cross a cut go through temporaries of the loop's shape, written by the earlier stage and read by the
-//! later one.
+//! A kernel has at most [`MAX_BODY`](crate::fuse::MAX_BODY) instructions, and at most the cost that is compiled by default.
+//! Values that cross a cut go through temporaries of the loop's shape, written by the earlier stage and read by the later one.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::kernel::{Code, Definition, Inst, Kernel, ValueId};
 use crate::layout::Layout;
 use rustc_hash::FxHashMap;
 
-/// The temporary of each cut node that is placed.
+/// The temporary of each cut node that has a position in the plan.
 pub type Placed = FxHashMap<NodeId, u32>;
 
 /// Adds the draft's stages to the plan.
@@ -29,7 +28,7 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
         let source = match leaf {
             Origin::Slot(s) => Source::Slot(s),
             Origin::Index => Source::Index,
-            // Cut nodes are placed in order of their ids, before anyone reads them.
+            // Cut nodes are placed in the order of their ids, so before anything reads them.
             Origin::Node(id) => Source::Temp(placed[&id]),
         };
         inputs.push(InputView { source, layout });
@@ -68,7 +67,8 @@ pub fn push(plan: &mut Plan, placed: &mut Placed, draft: Draft, log: &mut Log) {
     }
 }
 
-/// Makes of a stage that combines elements one that stores them, and gives the one that combines what was stored.
+/// Changes a stage that reduces or scans elements to one that stores them. Returns the stage that reduces or scans the stored
+/// elements.
 fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     let (mut kernel, mut outputs, mut temps) = (Kernel::default(), Vec::new(), Vec::new());
     let dtypes: Vec<_> = whole.kernel.output_dtypes().collect();
@@ -99,7 +99,7 @@ fn stored(plan: &mut Plan, whole: &mut Stage) -> Stage {
     }
 }
 
-/// Cuts a long body into pieces.
+/// Cuts a long body into several stages.
 fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     let kernel = &*whole.kernel;
     let ends = pieces(kernel);
@@ -109,7 +109,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
         why: Why::Split { instructions: kernel.body.len(), kernels: ends.len() },
     });
     let piece_of = |inst: usize| ends.partition_point(|&end| end <= inst);
-    // The temporary of each value that a later piece, or a root's last piece, needs.
+    // The temporary of each value that a later stage needs, or that the last one needs for a root.
     let mut temps: FxHashMap<ValueId, u32> = FxHashMap::default();
     for (i, inst) in kernel.body.iter().enumerate() {
         for &arg in inst.args() {
@@ -123,7 +123,7 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
             }
         }
     }
-    // Which piece writes each output: the one that computes it, or the last.
+    // The stage that writes each output: the one that computes it, or the last one.
     let home = |v: ValueId| match kernel.definition(v) {
         Definition::Inst(i) => piece_of(i),
         _ => ends.len() - 1,
@@ -157,7 +157,8 @@ fn cut(plan: &mut Plan, whole: &Stage, nodes: &[NodeId], log: &mut Log) {
     }
 }
 
-/// The ends of the pieces: in the second half of the allowance of each, where the fewest values are live.
+/// The instructions before which a body is cut: each part ends in the second half of its allowance, where the fewest values are
+/// live.
 fn pieces(kernel: &Kernel) -> Vec<usize> {
     let n = kernel.body.len();
     let mut last_use: Vec<usize> = (0..n).collect();
@@ -168,7 +169,7 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
             }
         }
     }
-    // live[i]: values computed before i and used at i or later.
+    // live[i] is the number of values that are computed before instruction i and used at i or later.
     let mut change = vec![0isize; n + 2];
     for (i, &last) in last_use.iter().enumerate() {
         change[i + 1] += 1;
@@ -178,7 +179,7 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
     for i in 1..=n {
         live[i] = live[i - 1] + change[i];
     }
-    // The cost of the instructions before each.
+    // before[i] is the cost of the instructions before instruction i.
     let mut before = vec![0; n + 1];
     for (i, inst) in kernel.body.iter().enumerate() {
         before[i + 1] = before[i] + cost::of_inst(inst.code);
@@ -198,11 +199,11 @@ fn pieces(kernel: &Kernel) -> Vec<usize> {
 
 struct Piece<'a> {
     whole: &'a Stage,
-    /// The layout of temporaries.
+    /// The layout of all temporaries.
     contiguous: &'a Arc<Layout>,
     temps: &'a FxHashMap<ValueId, u32>,
     stage: Stage,
-    /// Old value to (kind, number) in the piece.
+    /// For each value of the whole body, its kind and number in this part.
     places: FxHashMap<ValueId, Place>,
 }
 
@@ -266,7 +267,8 @@ impl Piece<'_> {
         self.stage
     }
 
-    /// The value in the piece: its own, a temporary read, or the whole's input or parameter.
+    /// The value in a part of a body that corresponds to a value of the whole body: one that the part computes, a temporary that
+    /// it reads, or an input or parameter of the whole body.
     fn place(&mut self, v: ValueId, kernel: &mut Kernel) -> Place {
         if let Some(&place) = self.places.get(&v) {
             return place;

@@ -1,8 +1,7 @@
 //! Groups values into loops: from roots and cut nodes to drafts, in run order.
 //!
-//! Roots of one shape share one, and so do reductions of one shape along the same axes that do not depend on each other.
-//! A draft reads only what drafts of lower levels write, where the level of a node counts the cut nodes that it depends
-//! on.
+//! Roots of one shape share a loop, and so do reductions of one shape along the same axes that do not depend on each other. A
+//! draft reads only values that drafts of lower levels write; the level of a node counts the cut nodes that it depends on.
 
 use broadloom_ir::Axes;
 use broadloom_ir::kernel::Sink;
@@ -18,17 +17,17 @@ use crate::shape::Shape;
 
 /// A draft before its body is built.
 struct Group {
-    /// The drafts of roots run last; else the level, and the first node.
+    /// The position in run order: drafts of roots run last, others in the order of their level and first node.
     order: (bool, u32, usize),
     shape: Shape,
     members: Vec<Member>,
     axes: Axes,
     beginning: Beginning,
-    /// The totals before a scan.
+    /// The node with the totals before a scan.
     totals: Option<NodeId>,
 }
 
-/// One draft per cut node that is needed but for those that share one, then one per shape of roots.
+/// The drafts of all loops: one for each cut node that is needed, unless it shares a loop, and one for each shape of roots.
 pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     let uses = Uses::of(graph, roots);
     let mut groups: Vec<Group> = Vec::new();
@@ -87,8 +86,8 @@ pub fn drafts(graph: &Graph, roots: &[NodeId], cuts: &Cuts) -> Vec<Draft> {
     groups.into_iter().map(build).collect()
 }
 
-/// Joins the loop that stores a node with one that reduces what is computed of it, along the last axes: the elements are reduced
-/// where they are computed.
+/// Joins the loop that stores a node with a loop that reduces what is computed from it along the last axes, so that the elements
+/// are reduced where they are computed.
 fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec<Group>) {
     let stored = groups.iter().enumerate().filter_map(|(i, group)| match group.members[..] {
         [Member { node, own: true, .. }] => Some((node, i)),
@@ -109,7 +108,7 @@ fn store_and_reduce(graph: &Graph, cuts: &Cuts, levels: &[u32], groups: &mut Vec
     groups.retain(|group| !group.members.is_empty());
 }
 
-/// Larger bodies are not looked through for what they read.
+/// Loops that compute more nodes than this are not searched for what they read.
 const MOST_NODES: usize = 256;
 
 /// The only node with the highest level among those that a group reads, if the group reduces along its last axes and reads that node
@@ -121,7 +120,7 @@ fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Optio
     if !reduces || (first..rank).any(|axis| !group.axes.contains(axis)) {
         return None;
     }
-    // Whether each cut node is read under its own indices only.
+    // For each cut node, whether it is read only under its own indices.
     let mut read: FxHashMap<NodeId, bool> = FxHashMap::default();
     let mut seen: FxHashSet<(NodeId, bool)> = FxHashSet::default();
     let mut pending: Vec<(NodeId, bool)> = group.members.iter().map(|member| (member.node, true)).collect();
@@ -150,8 +149,8 @@ fn last_read(graph: &Graph, cuts: &Cuts, levels: &[u32], group: &Group) -> Optio
     (is_straight && others == 1).then_some(last)
 }
 
-/// Adds a value to the loop that it shares with others, or to a new one: a root with roots, a reduction with those along the same
-/// axes.
+/// Adds a value to a loop that it can share, or to a new loop. A root shares one with other roots, a reduction with reductions
+/// along the same axes.
 fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member: Member, axes: Axes) {
     let shares = |other: &Member| match (other.sink, member.sink) {
         (Sink::Store, Sink::Store) => order.0,
@@ -173,11 +172,11 @@ fn add(groups: &mut Vec<Group>, order: (bool, u32, usize), shape: Shape, member:
     }
 }
 
-/// The uses of each node, by its id.
+/// The uses of each node, indexed by its id.
 struct Uses {
-    /// Whether a root needs it.
+    /// Whether any root needs the node.
     reached: Vec<bool>,
-    /// The number of operands and roots that refer to it.
+    /// The number of operands and roots that are the node.
     count: Vec<u32>,
 }
 
@@ -200,7 +199,7 @@ impl Uses {
         uses
     }
 
-    /// Whether a root is a reduction or scan that nothing else needs: its stage writes it where it goes.
+    /// Whether a root is a reduction or scan that no other node needs, so that its stage writes it directly to the result.
     fn is_written_directly(&self, graph: &Graph, root: NodeId) -> bool {
         matches!(graph.node(root).kind, NodeKind::Reduce { .. } | NodeKind::Scan { .. })
             && self.count[root.index()] == 1

@@ -1,4 +1,5 @@
-//! Graphs of operands that are not typed yet, for tests: promoted, converted and broadcast as handles are.
+//! Builds graphs for tests from operands that are not typed yet: they are promoted, converted and broadcast as those of handles
+//! are.
 
 use broadloom_ir::{DType, HostDeclaration, Literal, Op, Result};
 use smallvec::SmallVec;
@@ -23,20 +24,19 @@ impl From<NodeId> for Arg {
 }
 
 impl Graph {
-    /// A function of operands, promoted as the Array API standard says, and broadcast.
+    /// Adds a function of operands, which are promoted by the Array API standard's rules and broadcast.
     ///
-    /// # Errors
-    /// The errors of [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors The errors of [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
         let signature = infer::apply(op, &self.operands(args), Promotion::Strict)?;
         let args = self.typed(args, |i| signature.operand(op, i))?;
         self.insert(NodeKind::Apply { op, args }, signature.result, signature.shape)
     }
 
-    /// A host function of operands of exactly its dtypes, broadcast. It is not called here, whatever the operands are.
+    /// Adds a call of a host function; the operands have exactly its dtypes, and are broadcast. The function is not called here,
+    /// even if all operands are constants.
     ///
-    /// # Errors
-    /// The errors of [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors The errors of [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn call(&mut self, function: &HostDeclaration, args: &[Arg]) -> Result<NodeId> {
         let (shape, _) = infer::call(function, &self.operands(args))?;
         let signature = function.signature();
@@ -44,7 +44,7 @@ impl Graph {
         self.insert(NodeKind::Host { function: function.clone(), args }, signature.result(), shape)
     }
 
-    /// The operands as inference sees them.
+    /// The operands in the form that inference takes.
     fn operands(&self, args: &[Arg]) -> SmallVec<[Operand<'_>; 3]> {
         args.iter()
             .map(|arg| match *arg {
@@ -54,7 +54,7 @@ impl Graph {
             .collect()
     }
 
-    /// The operands with the dtypes that they are converted to.
+    /// The operands converted to these dtypes.
     fn typed(&mut self, args: &[Arg], dtype: impl Fn(usize) -> DType) -> Result<Args<NodeId>> {
         let typed = args.iter().enumerate().map(|(i, arg)| match *arg {
             Arg::Node(id) => self.cast(id, dtype(i)),

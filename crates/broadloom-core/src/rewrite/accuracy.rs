@@ -1,20 +1,19 @@
 //! Replaces approximate functions by those that give the nearest float32, if the semantics of a graph require it.
 //!
-//! A function without such a form is refused here, before anything is compiled, so that no result silently has another accuracy. It is
-//! refused with rules and without, and only where a root needs it.
+//! A function without such a form is refused here, before anything is compiled, so that no result silently has a lower accuracy.
+//! It is refused whether rules are on or off, but only if a root needs it.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Graph, NodeId, NodeKind};
 use crate::op::Op;
 use broadloom_math::DType;
 
-/// The name reported instead of a rule's.
+/// The name that is reported in place of a rule's.
 pub(super) const NEAREST: &str = "approximate function of float32 -> the one that gives the nearest float32";
 
-/// The node with the op of the requested accuracy: itself, if it has that.
+/// The node with the op of the requested accuracy, which is the node itself if it is accurate enough.
 ///
-/// # Errors
-/// [`ErrorKind::DType`] where there is no such op for the dtype.
+/// # Errors [`ErrorKind::DType`] if there is no such op for the dtype.
 pub(super) fn nearest(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let NodeKind::Apply { op, args } = &graph.node(id).kind else { return Ok(id) };
     let (op, args) = (*op, *args);
@@ -58,7 +57,7 @@ mod tests {
         Graph::new(Semantics { accuracy, ..Semantics::default() })
     }
 
-    /// The op over inputs of a dtype.
+    /// A graph's node of the op over inputs of a dtype.
     fn over_inputs(graph: &mut Graph, op: Op, dtype: DType) -> Result<NodeId> {
         let layout = Layout::contiguous(Shape::new(&[4])?);
         let args: Vec<NodeId> = (0..op.operands() as u32)
@@ -67,7 +66,7 @@ mod tests {
         graph.push(NodeKind::apply(op, args))
     }
 
-    /// The op under the canonical NaN that a root has.
+    /// The op of a root, below the canonical NaN that every root has.
     fn root_op(graph: &Graph, root: NodeId) -> Option<Op> {
         let op_of = |id: NodeId| match &graph.node(id).kind {
             NodeKind::Apply { op, args } => Some((*op, *args.get(0)?)),
@@ -134,8 +133,8 @@ mod tests {
         Ok(())
     }
 
-    /// Where a function is folded, when a graph is built or rewritten, of values that evaluations give or fixed ones. Expected
-    /// values: mpmath; the fast functions give adjacent floats.
+    /// Functions of constants fold to the nearest value, whether a graph is built or rewritten, and whether values are fixed or
+    /// given by evaluations. Expected values are from mpmath; the fast functions give adjacent floats.
     #[test]
     fn functions_of_constants_fold_to_the_nearest_value() -> Result<()> {
         for (op, x, nearest) in [
@@ -149,7 +148,7 @@ mod tests {
                 for rules in BOTH {
                     let mut g = graph(Accuracy::Nearest);
                     let x = g.constant(Scalar::of(f32::from_bits(x)), slot)?;
-                    // Twice negated, so that a rule makes one more node of constants.
+                    // The value is negated twice, so that a rule makes one more node with constant operands.
                     let x = g.push(NodeKind::apply(Op::Negative, [x]))?;
                     let x = g.push(NodeKind::apply(Op::Negative, [x]))?;
                     let y = g.push(NodeKind::apply(op, [x]))?;

@@ -1,13 +1,13 @@
 //! Contraction: a product that is added or subtracted becomes [`Op::Fma`], which rounds once.
 //!
 //! It is part of an expression's meaning ([`Semantics::contract`](crate::graph::Semantics)) and decided by the expression as it
-//! was built, before operands are put in order, constants folded or rules applied; so every way of evaluating it
-//! gives the same bits. An expression's nodes are the same enum as handles and as a graph's nodes, and so is the decision.
+//! was built, before operands are put in order, constants folded or rules applied; so that every way of evaluating it gives the
+//! same bits. Handles and nodes of graphs are the same enum, and share this decision.
 
 use crate::node::NodeKind;
 use crate::op::Op;
 
-/// A sum or difference that contracts, over references to operands.
+/// A sum or difference that is contracted, with references to operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contraction<A> {
     /// The rule, read left to right.
@@ -22,14 +22,14 @@ pub struct Contraction<A> {
     pub negates_addend: bool,
 }
 
-/// A product, and whether it is its negative that is added.
+/// A product that is an operand of a sum, and whether its negative is added.
 struct Product<A> {
     factors: [A; 2],
     is_negative: bool,
 }
 
-/// The contraction of a node of floats, if it is a sum or a difference that has a product as an operand; of two products
-/// the left one is contracted. `kind` gives what a node is, and `is_two` whether it is the constant 2.
+/// The contraction of a node of floats, if it is a sum or a difference with a product as an operand. If both operands are
+/// products, the left one is contracted. `kind` returns the kind of a node, and `is_two` whether it is the constant 2.
 pub fn contraction<'n, A, L: 'n, F: 'n>(
     node: &'n NodeKind<A, L, F>,
     kind: impl Fn(&'n A) -> &'n NodeKind<A, L, F>,
@@ -51,7 +51,7 @@ pub fn contraction<'n, A, L: 'n, F: 'n>(
     })
 }
 
-/// By sum or difference, the side of the product, and whether it is negative.
+/// The names of the rules: for sum or difference, by the side of the product, and whether the product is negative.
 const RULES: [[[&str; 2]; 2]; 2] = [
     [
         ["contract: a * b + c -> fma(a, b, c)", "contract: -(a * b) + c -> fma(-a, b, c)"],
@@ -63,7 +63,7 @@ const RULES: [[[&str; 2]; 2]; 2] = [
     ],
 ];
 
-/// Whether a node of floats is a product, or the negative of one: what a sum of it and something else contracts.
+/// Whether a node of floats is a product or the negative of one, so that a sum of it and another node is contracted.
 pub fn is_product<'n, A, L: 'n, F: 'n>(
     node: &'n A,
     kind: impl Fn(&'n A) -> &'n NodeKind<A, L, F>,

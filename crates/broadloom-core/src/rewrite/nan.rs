@@ -1,25 +1,25 @@
 //! Inserts operations that make a computed NaN the canonical one: positive, quiet, without payload.
 //!
-//! The bits of a NaN from arithmetic differ between CPUs, executors, and orders of operands, so they mean nothing until
-//! [`Op::CanonicalNan`] has replaced them. That happens at the origin, where the NaN is computed, and only if its bits
-//! can be read: a root is stored, and functions of the sign bit and host functions read them, also through operations that only move
-//! them. A NaN that was loaded and is only moved keeps every bit. Since this is decided before the rules apply, a rule need not
+//! The bits of a NaN from arithmetic differ between CPUs, executors, and orders of operands, so they are unspecified until
+//! [`Op::CanonicalNan`] has replaced them. That happens at the origin, where the NaN is computed, and only if its bits can be
+//! read: by the store of a root, by functions of the sign bit and by host functions, also through operations that only move them.
+//! A NaN that was loaded and is only moved keeps every bit. Since this is decided before the rules apply, a rule need not
 //! preserve the bits of a computed NaN.
 
 use crate::error::Result;
 use crate::graph::{Graph, Leaf, NodeId, NodeKind};
 use crate::op::{Law, Op};
 
-/// The facts about each node, by id, that rewriting needs.
+/// The facts about each node, by id, that rewriting needs about NaNs.
 pub(super) struct Marks {
     /// Whether a root needs the node.
     pub(super) needed: Vec<bool>,
-    /// Whether the bits of a NaN that it gives can be read.
+    /// Whether the bits of a NaN that the node gives can be read.
     read: Vec<bool>,
 }
 
 impl Marks {
-    /// Users come after operands, so one pass from the last node to the first reaches everything.
+    /// Finds the facts about all nodes. Users come after operands, so one pass from the last node to the first is enough.
     pub(super) fn of(graph: &Graph, roots: &[NodeId]) -> Marks {
         let mut needed = vec![false; graph.nodes().len()];
         roots.iter().for_each(|r| needed[r.index()] = true);
@@ -50,7 +50,7 @@ impl Marks {
         Marks { needed, read }
     }
 
-    /// Whether the node computes a NaN of its own whose bits can be read.
+    /// Whether the node computes a NaN itself whose bits can be read.
     pub(super) fn is_computed_and_read(&self, graph: &Graph, id: NodeId) -> bool {
         let node = graph.node(id);
         self.read[id.index()]
@@ -69,7 +69,7 @@ impl Marks {
     }
 }
 
-/// The node with the canonical NaN for any: itself, where it gives no other.
+/// The node with every NaN replaced by the canonical one. This is the node itself if it gives no other NaN.
 pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let mut from = id;
     while let NodeKind::View { arg, .. } = graph.node(from).kind {
@@ -78,7 +78,7 @@ pub(super) fn canonical(graph: &mut Graph, id: NodeId) -> Result<NodeId> {
     let is_canonical = match &graph.node(from).kind {
         NodeKind::Apply { op, .. } => op.has(Law::Canonical),
         NodeKind::Cast { arg, .. } => !graph.node(*arg).dtype.is_float(),
-        // A rule may replace a function by a number; a value that each run gives may be any NaN.
+        // A rule may replace a function by a number. A value that is given at each run may be any NaN.
         NodeKind::Leaf(Leaf::Const { value, slot: None }) => !value.is_nan(),
         NodeKind::Reduce { .. } | NodeKind::Scan { .. } | NodeKind::Count { .. } | NodeKind::Index { .. } => {
             true

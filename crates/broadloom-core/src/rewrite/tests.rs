@@ -26,7 +26,8 @@ fn check(name: &str, dtype: DType, before: Build, after: Build) {
     let y = g.input(1, dtype, layout).unwrap();
     let before = before(&mut g, x, y).unwrap();
     let after = after(&mut g, x, y).unwrap();
-    // Of a float something that reads no bit of a NaN: a computed one that is stored is canonical on one side only.
+    // For floats, the roots are functions that don't read the bits of a NaN: if one side computes a NaN that is stored, it is
+    // canonical on that side only.
     let unread = |g: &mut Graph, x| if g.node(x).dtype.is_float() { one(g, Op::IsFinite, x) } else { Ok(x) };
     let both = [before, after].map(|x| unread(&mut g, x).unwrap());
     let (out, roots, firings) = explain(&g, &both, Rules::On).unwrap();
@@ -35,7 +36,7 @@ fn check(name: &str, dtype: DType, before: Build, after: Build) {
     assert!(fired.contains(&name), "{name} on {dtype}: {fired:?}");
 }
 
-/// One line per rule: it fires.
+/// Each rule fires for the expression in its line.
 #[test]
 fn every_rule_fires() {
     let rows: &[(&str, DType, Build, Build)] = &[
@@ -264,7 +265,7 @@ fn every_rule_fires() {
     assert!(untested.is_empty(), "rules without a line here: {untested:?}");
 }
 
-/// Folding by the graph itself is reported like a rule; without rules nothing else is reported.
+/// Folding by the graph itself is reported like a rule; if rules are off, it is the only thing reported.
 #[test]
 fn what_is_no_rule_is_told_too() {
     let mut g = Graph::default();
@@ -305,7 +306,7 @@ fn of_all<T: Elem>(g: &mut Graph, x: T) -> Result<NodeId> {
     g.view(value, View::BroadcastTo(Shape::new(&[4])?))
 }
 
-/// Tempting but wrong rewrites do not happen.
+/// Rewrites that are tempting but inexact do not happen.
 #[test]
 fn inexact_temptations_are_resisted() {
     let rows: &[(DType, Build)] = &[
@@ -317,24 +318,24 @@ fn inexact_temptations_are_resisted() {
         (Float32, |g, x, _| g.apply(Op::Divide, &[x.into(), lit(3)])),
         (Float32, |g, x, y| not(g, Op::Less, x, y)),
         (Float32, |g, x, _| two(g, Op::Equal, x, x)),
-        // The square root of −0 is −0, of −infinity NaN.
+        // The square root of −0 is −0, and that of −infinity is NaN, other than the power 0.5.
         (Float32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(0.5)])),
-        // Two roundings.
+        // The product would round twice.
         (Float32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(3)])),
         (Float32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(-2)])),
         (Float32, |g, x, _| {
             let e = one(g, Op::Exp, x)?;
             one(g, Op::Log, e)
         }),
-        // Not even.
+        // The function is not even.
         (Float32, |g, x, _| {
             let n = one(g, Op::Abs, x)?;
             one(g, Op::Sin, n)
         }),
-        // 0, but for 1 and −1; and the greatest power there is.
+        // The power −1 of an integer is 0, except for 1 and −1. The largest exponent is tested too.
         (Int32, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(-1)])),
         (DType::UInt8, |g, x, _| g.apply(Op::Pow, &[x.into(), lit(255)])),
-        // Sums and products are rounded in the order in which they stand.
+        // Sums and products are rounded in the order in which they are written.
         (Float32, |g, x, y| {
             let sum = two(g, Op::Add, x, y)?;
             two(g, Op::Add, sum, x)
@@ -348,7 +349,7 @@ fn inexact_temptations_are_resisted() {
             let n = one(g, Op::Negative, x)?;
             one(g, Op::Abs, n)
         }),
-        // Ways there and back that lose something.
+        // These conversions there and back lose information.
         (Int32, |g, x, _| there_and_back(g, x, Float32)),
         (Int32, |g, x, _| there_and_back(g, x, DType::UInt32)),
         (Int32, |g, x, _| there_and_back(g, x, Bool)),
@@ -371,7 +372,7 @@ fn inexact_temptations_are_resisted() {
     }
 }
 
-/// A value of every sort, from a counter: bits that are evenly spread, and ones close to 0, 1 and the ends.
+/// A value of a dtype from a counter, of every kind: evenly spread bits, and values close to 0, 1 and the ends of the range.
 fn some(dtype: DType, i: u64) -> Scalar {
     let mut bits = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -381,7 +382,7 @@ fn some(dtype: DType, i: u64) -> Scalar {
         0 => 0,
         1 => u64::MAX,
         2 => 1 << (width - 1),
-        // Ordinary magnitudes: the exponents around that of 1.
+        // Values of ordinary magnitude: with exponents around that of 1.
         3..6 => match dtype {
             DType::Float16 => 0x3800 + bits % 0x1800,
             Float32 => 0x3d00_0000 + bits % 0x0800_0000,
@@ -393,7 +394,7 @@ fn some(dtype: DType, i: u64) -> Scalar {
     Scalar { dtype, bits: bits & (u64::MAX >> (64 - width)) }
 }
 
-/// Both sides of the rules on powers and even functions, for every float16 and many other numbers.
+/// Both sides of the rules on powers and even functions agree, for every float16 and many other numbers.
 #[test]
 fn powers_and_even_functions_are_what_their_rules_say() {
     let same = |what: &str, x: Scalar, a: Option<Scalar>, b: Option<Scalar>| {
@@ -406,7 +407,7 @@ fn powers_and_even_functions_are_what_their_rules_say() {
             let x = if dtype.size() <= 2 { Scalar { dtype, bits: i } } else { some(dtype, i) };
             let power = |y: Literal| fold::apply(Op::Pow, &[x, y.to_dtype(dtype).expect("fits")]);
             same("power of 0", x, power(Literal::Int(0)), Literal::Int(1).to_dtype(dtype).ok());
-            // The producer of x computes a NaN, which has no bit of x's.
+            // If x is a computed NaN, it is the canonical one and has no bit of x.
             let computed = if x.is_nan() { fold::apply(Op::CanonicalNan, &[x]) } else { Some(x) };
             same("power of 1", x, power(Literal::Int(1)), computed);
             same("power of 2", x, power(Literal::Int(2)), fold::apply(Op::Square, &[x]));
@@ -442,7 +443,7 @@ fn a_node_that_may_fail_is_kept() {
         g.apply(Op::Where, &[lit(false), q.into(), x.into()]),
     ] {
         let (out, roots) = run(&g, &[dropped.unwrap()], Rules::On).unwrap();
-        // In the graph it is either way; what counts is that the root needs it.
+        // The graph has the node in either case; what matters is that the root needs it.
         assert!(out.node(roots[0]).faults, "{out}");
     }
 }
@@ -452,7 +453,7 @@ fn canonical_nans(graph: &Graph) -> usize {
     graph.nodes().iter().filter(|node| node.kind.args_of(Op::CanonicalNan).is_some()).count()
 }
 
-/// The readers of a NaN's bits: a store, functions of the sign bit, a host function; all of them through moves.
+/// A NaN's bits are read by a store, by functions of the sign bit and by host functions, also through operations that move them.
 #[test]
 fn arithmetic_is_canonical_at_its_origin_where_its_nan_is_read_through_moves() -> Result<()> {
     let f = crate::HostDeclaration::new("f", &[Float32], DType::UInt32, 1).expect("a name");
@@ -490,7 +491,7 @@ fn arithmetic_is_canonical_at_its_origin_where_its_nan_is_read_through_moves() -
             assert!(at_origin, "{what}: {out}");
         }
     }
-    // Nothing reads more than whether it is one, or a number is what is stored.
+    // These readers only test whether there is a NaN, or store another number.
     for unread in [one(&mut g, Op::IsFinite, minus)?, c, two(&mut g, Op::Less, sum, y)?, g.cast(sum, Int32)?]
     {
         let (out, _) = run(&g, &[unread], Rules::On)?;
@@ -499,7 +500,7 @@ fn arithmetic_is_canonical_at_its_origin_where_its_nan_is_read_through_moves() -
     Ok(())
 }
 
-/// A NaN that is loaded and only moved keeps its bits; a NaN that a definition names by its bits is canonical already.
+/// A NaN that is loaded and only moved keeps its bits. A NaN that a definition names by its bits is canonical already.
 #[test]
 fn moves_and_canonical_functions_are_left_as_they_are() -> Result<()> {
     let rows: &[Build] = &[
@@ -533,7 +534,7 @@ fn moves_and_canonical_functions_are_left_as_they_are() -> Result<()> {
     Ok(())
 }
 
-/// A rule may replace a computation by its operand: its NaN is canonical nevertheless.
+/// If a rule replaces a computation by its operand, a NaN of that operand is canonical nevertheless.
 #[test]
 fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
     let rows: &[Build] = &[
@@ -562,7 +563,7 @@ fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
         for reader in [Ok(computed), one(&mut g, Op::SignBit, minus), two(&mut g, Op::CopySign, y, minus)] {
             let (out, _) = run(&g, &[reader.clone().unwrap()], Rules::On).unwrap();
             assert_eq!(canonical_nans(&out), 1, "row {i}: {out}");
-            // Without rules `maximum` gives it itself.
+            // Without rules, `maximum` itself gives the canonical NaN.
             let (out, _) = run(&g, &[reader.unwrap()], Rules::Off).unwrap();
             let canonical = out.nodes().iter().any(|node| match &node.kind {
                 NodeKind::Apply { op, .. } => op.has(crate::op::Law::Canonical),
@@ -570,15 +571,15 @@ fn what_replaces_arithmetic_is_canonical_where_its_nan_is_read() {
             });
             assert!(canonical, "row {i}: {out}");
         }
-        // If its bits are not read, x itself remains.
+        // If the bits are not read, x itself is the result.
         let unread = one(&mut g, Op::IsFinite, computed).unwrap();
         let (out, _) = run(&g, &[unread], Rules::On).unwrap();
         assert_eq!(canonical_nans(&out), 0, "row {i}: {out}");
     }
 }
 
-/// The bits that a host function reads are fixed by the expression: elements of memory unchanged, also through views and
-/// functions that move them; for computed values the canonical NaN only, with any set of rules.
+/// The expression fixes the bits that a host function reads: elements of memory unchanged, also through views and functions that
+/// move them; for computed values the canonical NaN, with any set of rules.
 #[test]
 fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
     let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::UInt32, 1).expect("a name");
@@ -599,7 +600,7 @@ fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
     for rules in [Rules::On, Rules::Off] {
         for computed in [
             |g: &mut Graph, x| g.apply(Op::Add, &[Arg::Node(x), Arg::Node(x)]),
-            // Simplified to the input.
+            // The product is simplified to the input.
             |g: &mut Graph, x| g.apply(Op::Multiply, &[Arg::Node(x), lit(1)]),
             |g: &mut Graph, x| {
                 let sum = g.apply(Op::Add, &[Arg::Node(x), Arg::Node(x)])?;
@@ -625,7 +626,7 @@ fn host_functions_see_one_nan_of_what_is_computed() -> Result<()> {
     Ok(())
 }
 
-/// Its result may be any NaN, of which no bit is read.
+/// The result may be any NaN, whose bits are not read.
 #[test]
 fn the_bits_of_a_host_functions_nan_are_not_read() -> Result<()> {
     let f = crate::HostDeclaration::new("f", &[DType::Float32], DType::Float32, 1).expect("a name");

@@ -1,14 +1,14 @@
 //! The syntax tree of a program, flat in arenas.
 //!
-//! Nodes are in post-order: those of an expression are a range whose last node is the root, and every other node of it
-//! is an argument of exactly one later node. So a tree is read by a loop, without recursion.
+//! Nodes are in post-order: those of an expression are a range whose last node is the root, and every other node of it is an
+//! argument of exactly one later node. A loop can therefore read a tree without recursion.
 
 use std::ops::{Index, Range};
 
 use super::Span;
 use crate::{DType, Op, Scalar};
 
-/// The index of a node in its [`Ast`].
+/// The number of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AstId(pub(super) u32);
 
@@ -19,53 +19,54 @@ impl AstId {
     }
 }
 
-/// The variant of a node.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AstKind {
-    /// A variable; its text is the name.
+    /// A variable. The text of the node is its name.
     Name,
-    /// `true` or `false`
+    /// The literal `true` or `false`.
     Bool(bool),
-    /// An integer literal with the sign before it: −(2^64 − 1) … 2^64 − 1.
+    /// An integer literal with the sign before it: −(2^64 − 1) to 2^64 − 1.
     Int(i128),
-    /// A float literal with the sign before it, rounded to nearest; `nan` and `inf` too.
+    /// A float literal with the sign before it, rounded to nearest; also `nan` and `inf`.
     Float(f64),
     /// A literal with a dtype, such as `float32(0.5)`.
     Constant(Scalar),
-    /// A dtype's name; only ever an argument of a function.
+    /// The name of a dtype, which can only be an argument of a function.
     DType(DType),
-    /// Integers in brackets or parentheses; only ever an argument of a function. A range of [`Ast::integers`].
+    /// A list of integers in brackets or parentheses, which can only be an argument of a function. It is a range of
+    /// [`Ast::integers`].
     List(Range<u32>),
-    /// An operator.
+    /// An operator with its operands.
     Operator {
         /// The operator's function.
         op: Op,
         /// The place of the operator.
         at: Span,
     },
-    /// A function.
+    /// A call of a function.
     Call {
-        /// The place of its name.
+        /// The place of the function's name.
         name: Span,
-        /// Its named arguments: a range of [`Ast::keywords`].
+        /// The named arguments, as a range of [`Ast::keywords`].
         keywords: Range<u32>,
     },
-    /// Indices in brackets after an operand. A range of [`Ast::items`].
+    /// An operand with indices in brackets, which are a range of [`Ast::items`].
     Index(Range<u32>),
 }
 
-/// One literal, name, operator or call.
+/// A literal, name, operator or call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AstNode {
-    /// The variant of the node.
+    /// The kind of the node.
     pub kind: AstKind,
-    /// All of its text, without parentheses around it.
+    /// The place of the node's whole text, without parentheses around it.
     pub span: Span,
-    /// Its operands, a range of [`Ast::args`].
+    /// The operands, as a range of [`Ast::args`].
     pub(super) args: Range<u32>,
 }
 
-/// `name=` before an argument of a call.
+/// The `name=` before an argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyword {
     /// The place of the name.
@@ -74,21 +75,21 @@ pub struct Keyword {
     pub argument: u32,
 }
 
-/// One of the indices in brackets.
+/// One of several indices in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// One index, which takes the axis away.
+    /// A single index, which removes the axis.
     At(isize),
-    /// `start:stop:step`, as Python's.
+    /// A range `start:stop:step`, as in Python.
     Range {
         /// The first index, if given.
         start: Option<isize>,
         /// The index to stop before, if given.
         stop: Option<isize>,
-        /// From one index to the next; 1 unless given.
+        /// The distance from one index to the next; 1 if it is not given.
         step: isize,
     },
-    /// `...`: the axes that the other indices leave.
+    /// The index `...`, for the axes that the other indices leave.
     Rest,
 }
 
@@ -99,12 +100,12 @@ pub struct Body {
 }
 
 impl Body {
-    /// The node of the whole expression.
+    /// The root node of the expression.
     pub fn root(&self) -> AstId {
         AstId(self.nodes.end - 1)
     }
 
-    /// Every node's id, arguments before users.
+    /// The ids of all nodes, arguments before users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = AstId> + ExactSizeIterator + use<> {
         (self.nodes.start..self.nodes.end).map(AstId)
     }
@@ -113,20 +114,20 @@ impl Body {
 /// One extent of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// A number.
+    /// A fixed number.
     Fixed(usize),
-    /// A symbol: a name for a number.
+    /// A symbol, which is a name for a number.
     Symbol(Span),
     /// `...`: any number of leading axes.
     Rest,
 }
 
-/// `dtype[extent, …]`
+/// A type in a declaration: `dtype[extent, …]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
     /// The dtype.
     pub dtype: DType,
-    /// All of its text.
+    /// The place of the type's whole text.
     pub span: Span,
     pub(super) extents: Range<u32>,
 }
@@ -134,50 +135,50 @@ pub struct Type {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    /// `promotion numpy`; only where [`ParseOptions::data`](super::ParseOptions::data) admits it.
+    /// A setting such as `promotion numpy`, allowed only with [`ParseOptions::data`](super::ParseOptions::data).
     Setting {
         /// The name of the setting.
         name: Span,
-        /// Its value.
+        /// The value of the setting.
         value: Span,
     },
-    /// `name: type`, with values where these are admitted.
+    /// The declaration of an input, `name: type`, with values where these are allowed.
     Input {
-        /// Its name.
+        /// The input's name.
         name: Span,
-        /// Its type.
+        /// The input's type.
         ty: Type,
-        /// Its elements, row by row: a range of [`Ast::data`].
+        /// The input's elements, row by row, as a range of [`Ast::data`].
         data: Option<Range<u32>>,
     },
-    /// `name = value`, perhaps with a type.
+    /// A binding `name = value`, possibly with a type.
     Binding {
-        /// Its name.
+        /// The name that is bound.
         name: Span,
         /// The declared type, if any.
         ty: Option<Type>,
         /// The value.
         value: Body,
     },
-    /// `def name(parameter, …) = body`
+    /// The definition of a function, `def name(parameter, …) = body`.
     Def {
-        /// Its name.
+        /// The function's name.
         name: Span,
-        /// Its parameters' names, a range of [`Ast::parameters`].
+        /// The names of the parameters, as a range of [`Ast::parameters`].
         parameters: Range<u32>,
-        /// The body.
+        /// The function's body.
         body: Body,
     },
-    /// One of the results of `return`.
+    /// A result in the statement `return`.
     Output {
-        /// Its name, where one is written before it.
+        /// The result's name, if one is written before it.
         name: Option<Span>,
-        /// The value.
+        /// The expression of the result.
         value: Body,
     },
 }
 
-/// A program.
+/// The syntax tree of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ast {
     pub(super) text: Box<str>,
@@ -206,7 +207,7 @@ impl Ast {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    /// Every node, arguments before users.
+    /// All nodes, arguments before users.
     pub fn nodes(&self) -> &[AstNode] {
         &self.nodes
     }
@@ -264,7 +265,7 @@ impl Ast {
         &self.data[of.start as usize..of.end as usize]
     }
 
-    /// The expression, if the text is no more than one.
+    /// The expression, if the text is only an expression.
     pub fn expression(&self) -> Option<&Body> {
         match &self.statements[..] {
             [Statement::Output { name: None, value }] => Some(value),

@@ -1,6 +1,6 @@
-//! The arguments of functions that take more than operands, bound to their parameters.
+//! Binds the arguments of calls to the parameters of functions that take more than operands.
 //!
-//! Arguments without a name come first, in the order of the parameters; each parameter is given once, as a literal of its
+//! Arguments without a name come first, in the order of the parameters. Each parameter is given at most once, as a literal of its
 //! kind. A mistake is an error at the argument, or at its name.
 
 use std::ops::Range;
@@ -17,7 +17,7 @@ use super::slips;
 use super::suggestions::nearest;
 use crate::{DType, ErrorKind, Literal, Op};
 
-/// The arguments of a call with their names and the numbers of their parameters, if they have some.
+/// The arguments of a call with their names and the numbers of their parameters, if the function takes more than operands.
 pub(super) fn arguments<'a>(
     ast: &'a Ast,
     node: &'a AstNode,
@@ -30,7 +30,7 @@ pub(super) fn arguments<'a>(
     })
 }
 
-/// The call that a node is.
+/// Binds and checks the arguments of a call.
 pub(super) fn bind(
     ast: &Ast,
     node: &AstNode,
@@ -55,14 +55,14 @@ pub(super) fn bind(
     bound.call()
 }
 
-/// The arguments bound to the parameters.
+/// The arguments of a call, bound to the parameters of the function.
 struct Bound<'a> {
     ast: &'a Ast,
     node: &'a AstNode,
     /// The place of the function's name.
     name: &'a Span,
     function: &'static BuiltIn,
-    /// The argument of each parameter.
+    /// The argument for each parameter.
     values: SmallVec<[Option<AstId>; 5]>,
 }
 
@@ -104,7 +104,7 @@ impl Bound<'_> {
         Err(error(self.name, message).with(help))
     }
 
-    /// The number of arguments of a function, if all of them are required.
+    /// The number of arguments of a function whose arguments are all required.
     fn most(&self) -> Option<usize> {
         let parameters = self.function.parameters;
         parameters.iter().all(|parameter| parameter.default.is_none()).then_some(parameters.len())
@@ -114,7 +114,7 @@ impl Bound<'_> {
         self.ast.arguments(self.node).any(|(keyword, _)| keyword.is_some())
     }
 
-    /// The call, of arguments that are literals of their kinds.
+    /// The checked call, whose arguments are literals of the parameters' kinds.
     fn call(&self) -> Result<Call, TextError> {
         match self.function.action {
             Action::Astype => {
@@ -161,7 +161,7 @@ impl Bound<'_> {
         };
         Ok(match name {
             GeneratorName::Arange => {
-                // Of one number, it is the end.
+                // A single number is the end of the range.
                 let (start, stop) = stop.map_or((Literal::Int(0), start), |stop| (start, stop));
                 let step = self.number("step")?.unwrap_or(Literal::Int(1));
                 GeneratorCall::Arange { start, stop, step, dtype }
@@ -187,7 +187,7 @@ impl Bound<'_> {
         })
     }
 
-    /// The argument for a parameter.
+    /// The argument that is given for a parameter.
     fn given(&self, name: &str) -> Option<(&'static Parameter, AstId)> {
         let number = self.function.parameter(name)?;
         Some((&self.function.parameters[number], self.values[number]?))
@@ -220,7 +220,7 @@ impl Bound<'_> {
         }
     }
 
-    /// An integer, or several where the parameter takes a list.
+    /// The integer given for a parameter, or several if the parameter takes a list.
     fn integers(&self, name: &str) -> Result<Option<SmallVec<[isize; 4]>>, TextError> {
         let Some((parameter, id)) = self.given(name) else { return Ok(None) };
         Ok(Some(match (&self.ast[id].kind, parameter.kind) {
@@ -238,7 +238,7 @@ impl Bound<'_> {
         }
     }
 
-    /// A number or a bool, with or without a dtype.
+    /// The number or bool given for a parameter, with or without a dtype.
     fn element(&self, name: &str) -> Result<Element, TextError> {
         let Some((parameter, id)) = self.given(name) else { return Ok(Element::Literal(Literal::Int(0))) };
         match &self.ast[id].kind {
@@ -258,7 +258,7 @@ impl Bound<'_> {
         }
     }
 
-    /// An argument of another kind than its parameter.
+    /// The error for an argument of another kind than its parameter.
     fn wrong(&self, parameter: &Parameter, id: AstId) -> TextError {
         let node = &self.ast[id];
         let (name, of) = (parameter.name, self.function.name);
@@ -325,7 +325,7 @@ impl Bound<'_> {
         error(keyword, format!("`{of}` has no argument `{}`", brief(text))).with_help(help)
     }
 
-    /// An argument without a name behind those that may have none.
+    /// The error for an argument without a name after the parameters that may be given without one.
     fn surplus(&self, id: AstId) -> TextError {
         let (of, parameters) = (self.function.name, self.function.parameters);
         let given = self.ast.arguments(self.node).filter(|(keyword, _)| keyword.is_none()).count();
@@ -351,7 +351,7 @@ impl Bound<'_> {
         error(self.name, message).with(help)
     }
 
-    /// The name and value intended by `axis == 0`.
+    /// The name and value intended by an argument such as `axis == 0`.
     fn compared(&self, text: &str) -> Option<String> {
         let (name, value) = text.split_once("==")?;
         self.function.parameter(name.trim())?;
@@ -365,7 +365,7 @@ impl Bound<'_> {
         error(&self.ast[id].span, message).with_help("arguments without a name come first")
     }
 
-    /// The text of an argument, in short.
+    /// The text of an argument, shortened.
     fn value(&self, id: AstId) -> String {
         let words: Vec<&str> = self.ast.at(&self.ast[id].span).split_whitespace().take(20).collect();
         brief(&words.join(" ")).into_owned()

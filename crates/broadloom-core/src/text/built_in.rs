@@ -1,4 +1,4 @@
-//! The functions of the language by name: those of the op table, and those that take more than operands.
+//! Looks up the functions of the language by name: the functions of the op table, and those that take more than operands.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,8 @@ use super::source::Constant;
 use crate::Op;
 use crate::op::Arity;
 
-/// The constant of a name that nothing else binds. `inf` and `nan` are literals, which nothing else can be named.
+/// The constant with a name, unless the text binds the name. (`inf` and `nan` are literals, and nothing else can have these
+/// names.)
 pub(super) fn constant(name: &str) -> Option<Constant> {
     match name {
         "e" => Some(Constant::E),
@@ -17,7 +18,7 @@ pub(super) fn constant(name: &str) -> Option<Constant> {
     }
 }
 
-/// The arguments of an op, as its documentation names them.
+/// The arguments of an op, named as in its documentation.
 pub fn signature(op: Op) -> &'static str {
     match op.arity() {
         Arity::Unary => "x",
@@ -28,14 +29,14 @@ pub fn signature(op: Op) -> &'static str {
     }
 }
 
-/// A function of the language.
+/// A function of the language, found by its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Named {
     Op(Op),
     BuiltIn(&'static BuiltIn),
 }
 
-/// The function of the language that has a name.
+/// The function of the language with this name.
 pub(super) fn built_in(name: &str) -> Option<Named> {
     static TABLE: LazyLock<HashMap<&str, Named>> = LazyLock::new(|| {
         let ops = Op::public().map(|op| (op.name(), Named::Op(op)));
@@ -44,7 +45,7 @@ pub(super) fn built_in(name: &str) -> Option<Named> {
     TABLE.get(name).copied()
 }
 
-/// The names of the functions of the language.
+/// The names of all functions of the language.
 pub(super) fn built_in_names() -> impl Iterator<Item = &'static str> {
     Op::public().map(Op::name).chain(built_ins().map(|function| function.name))
 }

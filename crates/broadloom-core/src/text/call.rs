@@ -1,4 +1,4 @@
-//! Calls whose arguments are more than operands, with these arguments parsed.
+//! Parsed calls of functions that take more than operands.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use smallvec::SmallVec;
 use super::parameters::{ReductionName, ViewName};
 use crate::{DType, Literal, Scalar};
 
-/// A reduction as it is written, with unchecked axes. What a function does not take has its default.
+/// A call of a reduction as it is written, with unchecked axes. Arguments that the function does not take have their defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReductionCall {
     /// The function.
     pub name: ReductionName,
-    /// The axes; `None` for all of them. One axis at most of a function that takes one.
+    /// The axes; `None` for all of them. A function that takes one axis has at most one here.
     pub axis: Option<SmallVec<[isize; 4]>>,
-    /// Whether reduced axes stay, with an extent of 1.
+    /// Whether reduced axes are kept, with an extent of 1.
     pub keepdims: bool,
-    /// The dtype of the accumulator and of the result; `None` for the one that follows from the operand's.
+    /// The dtype of the accumulator and of the result; `None` if it follows from the operand's dtype.
     pub dtype: Option<DType>,
     /// The correction that a variance subtracts from the number of elements.
     pub correction: f64,
     /// The order of a norm.
     pub ord: f64,
-    /// Whether a cumulative sum or product begins with that of nothing.
+    /// Whether a cumulative sum or product begins with the sum or product of no elements.
     pub include_initial: bool,
 }
 
 impl ReductionCall {
-    /// The function without any option.
+    /// A call of the function without options.
     pub fn new(name: ReductionName) -> ReductionCall {
         let last = || SmallVec::from_slice(&[-1]);
         ReductionCall {
@@ -42,21 +42,21 @@ impl ReductionCall {
     }
 }
 
-/// A call of a function whose elements come from their indices, with unchecked numbers and extents.
+/// A call of a function whose elements are computed from their indices, with unchecked numbers and extents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GeneratorCall {
-    /// `start`, `start + step`, … up to and without `stop`.
+    /// Evenly spaced numbers: `start`, `start + step`, and so on, without `stop`.
     Arange {
         /// The first number.
         start: Literal,
         /// The number to stop before.
         stop: Literal,
-        /// From one number to the next.
+        /// The distance from one number to the next.
         step: Literal,
-        /// `None` for int64 or, if a number is no integer, float64.
+        /// The dtype; `None` for int64, or for float64 if one of the numbers is not an integer.
         dtype: Option<DType>,
     },
-    /// Numbers that are evenly spaced.
+    /// A given number of evenly spaced numbers in an interval.
     Linspace {
         /// The first number.
         start: Literal,
@@ -80,13 +80,13 @@ pub enum GeneratorCall {
         /// The dtype.
         dtype: DType,
     },
-    /// One value everywhere.
+    /// An array filled with one value.
     Full {
         /// The extents.
         shape: SmallVec<[isize; 4]>,
         /// The value.
         value: Element,
-        /// `None` for that of the value.
+        /// The dtype; `None` for the dtype of the value.
         dtype: Option<DType>,
     },
     /// The index of each element of the operand along an axis.
@@ -96,22 +96,22 @@ pub enum GeneratorCall {
     },
 }
 
-/// A number in a text, with a dtype or without one.
+/// A number in a text, with or without a dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
-    /// Without a dtype.
+    /// A number without a dtype.
     Literal(Literal),
-    /// With a dtype.
+    /// A number with a dtype.
     Scalar(Scalar),
 }
 
-/// A call with its arguments parsed, but for its operands.
+/// A call whose arguments other than operands have been parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Call {
     Astype(DType),
     View {
         name: ViewName,
-        /// A range of [`Ast::integers`](super::Ast::integers).
+        /// The integers of a list, as a range of [`Ast::integers`](super::Ast::integers).
         list: Range<u32>,
         axis: isize,
         index: isize,

@@ -13,7 +13,7 @@ use super::slips;
 use crate::Op;
 
 impl Parser<'_> {
-    /// The text, on one line and not too long, for a message.
+    /// A place's text on one line, shortened, for a message.
     pub(super) fn quote(&self, span: &Span) -> String {
         let words: Vec<&str> = self.text(span).split_whitespace().take(20).collect();
         brief(&words.join(" ")).into_owned()
@@ -29,13 +29,13 @@ impl Parser<'_> {
         }
     }
 
-    /// The place of a token, or the end of the text.
+    /// The place of a token, or of the end of the text.
     pub(super) fn place(&self, word: Option<&TokenAt>) -> Span {
         let end = self.text.len() as u32;
         word.map_or(end..end, |(_, span)| span.clone())
     }
 
-    /// Another token was expected.
+    /// The error that another token was expected.
     pub(super) fn expected(&self, found: Option<&TokenAt>, what: &str) -> TextError {
         let message = format!("found {}, expected {what}", self.describe(found));
         let end = found.map_or(self.text.trim_end().len(), |(_, span)| span.end as usize);
@@ -43,13 +43,13 @@ impl Parser<'_> {
         syntax(&self.place(found), message, help.map(str::to_owned))
     }
 
-    /// The name that the last operand is, if it is one.
+    /// The name that was parsed last, if the last operand is a name.
     fn last_name(&self) -> Option<&str> {
         let node = self.ast.nodes.last()?;
         matches!(node.kind, AstKind::Name).then(|| self.text(&node.span))
     }
 
-    /// Advice for an operand directly after a name.
+    /// Advice for an operand that directly follows a name.
     fn after_name(&self, span: &Span) -> Option<String> {
         let name = self.last_name()?;
         let call = || format!("to call `{name}`, write `{name}({})`", self.quote(span));
@@ -57,7 +57,7 @@ impl Parser<'_> {
         infix().or_else(|| slips::before_operand(name)).or_else(|| built_in(name).map(|_| call()))
     }
 
-    /// An operand was expected.
+    /// The error that an operand was expected.
     pub(super) fn no_operand(&self, found: Option<TokenAt>) -> TextError {
         if let Some((token, span)) = &found
             && let Some(refusal) = self.refusal(*token, span)
@@ -84,7 +84,7 @@ impl Parser<'_> {
         error
     }
 
-    /// An operator was expected.
+    /// The error that an operator was expected.
     pub(super) fn not_an_operator(&self, token: Token, span: Span) -> TextError {
         if let Some(refusal) = self.refusal(token, &span) {
             return refusal;
@@ -110,7 +110,7 @@ impl Parser<'_> {
         syntax(&span, message, help)
     }
 
-    /// A token that is an operator in other languages.
+    /// The error for a token that is an operator in other languages.
     fn refusal(&self, token: Token, span: &Span) -> Option<TextError> {
         if !matches!(token, Token::And | Token::Or | Token::Not | Token::Assign) {
             return None;
@@ -142,7 +142,7 @@ impl Parser<'_> {
         syntax(&open.span, message, None)
     }
 
-    /// `left first middle next …`, all comparisons.
+    /// The error for several comparisons in a row: `left first middle next …`.
     pub(super) fn chained(
         &self,
         left: &ParsedOperand,
@@ -155,7 +155,7 @@ impl Parser<'_> {
         let right = self.operand_after(next.end);
         let node = &self.ast[middle.id];
         let help = match &node.kind {
-            // `a < b & c < d`: the operands between the comparisons are combined first.
+            // In `a < b & c < d` the operands between the comparisons are combined first.
             AstKind::Operator { op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor, at }
                 if middle.span == node.span =>
             {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         syntax(next, message, Some(help))
     }
 
-    /// The text of the operand that begins at a place, up to the next operator that binds as loosely as a comparison.
+    /// The text of the operand that begins at a place, up to the next operator with the precedence of a comparison or less.
     fn operand_after(&self, start: u32) -> String {
         let mut lexer = Lexer::new(&self.text[start as usize..]);
         let (mut depth, mut end, mut more) = (0u32, self.text.len() as u32, false);
@@ -197,7 +197,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A comma where no arguments are separated.
+    /// The error for a comma outside of arguments.
     pub(super) fn stray_comma(&self, span: &Span) -> TextError {
         let help = match &self.stack[..] {
             [] => Some("several results are written `return y = a, z = b`".into()),
@@ -206,7 +206,7 @@ impl Parser<'_> {
         syntax(span, "found `,`, which only separates arguments, or results of `return`", help)
     }
 
-    /// An error in the brackets after an operand, with advice on what an index can't be.
+    /// Adds advice to an error within the brackets after an operand, if they contain something that an index can't be.
     pub(super) fn bad_index(&self, error: TextError, operand: &ParsedOperand, open: &Span) -> TextError {
         if error.help.is_some() {
             return error;

@@ -1,7 +1,7 @@
 //! [`TextError`], an error with its place in a text.
 //!
-//! A span is within the text, on character boundaries. The error has the same methods as an [`Error`] of the workspace
-//! and becomes one; it also has the operands of a type error.
+//! A span is within the text, on character boundaries. The error has the same methods as an [`Error`] of the workspace and can be
+//! converted to one. For a type error it also has the operands.
 
 use std::fmt;
 
@@ -12,28 +12,29 @@ use crate::error::{Error, ErrorKind};
 /// A range of bytes of a text.
 pub type Span = std::ops::Range<u32>;
 
-/// An error in a text, and its place.
+/// An error in a text, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextError {
-    /// The place of the error: a name, a literal, an operator, or the name of a function; empty at the end of the text.
+    /// The place of the error: a name, a literal, an operator, or the name of a function. The place is empty at the end of the
+    /// text.
     pub span: Span,
     /// The error message.
     pub message: String,
-    /// Advice, if there is some.
+    /// Advice on how to fix the error, if there is any.
     pub help: Option<String>,
     /// The kind of error, for programs.
     pub kind: ErrorKind,
-    /// For a type error, the place of each operand, and its type or value.
+    /// For a type error, whether an operand contains a name, so that other arrays might be valid.
     pub operands: Vec<(Span, String)>,
     /// For a type error, whether an operand contains a name, so that other arrays might fit.
     pub uses_names: bool,
-    /// Line and column with the line's text: of every error that a function for texts gives.
+    /// The line and the column, with the line's text. Every error from a function that is given a text has it.
     pub(super) place: Option<Box<TextPlace>>,
 }
 
 impl TextError {
-    /// An error of a kind at a place. Characters that a terminal would obey are escaped in it.
+    /// Makes an error of a kind at a place. Characters that a terminal would obey are escaped.
     pub fn new(kind: ErrorKind, span: &Span, message: impl Into<String>) -> TextError {
         TextError {
             span: span.clone(),
@@ -46,7 +47,8 @@ impl TextError {
         }
     }
 
-    /// Attaches the text, which gives the error a line and a column and lets it be rendered. An error that has a text keeps it.
+    /// Attaches the text, from which the error gets a line and a column and can be rendered. An error that has a text already
+    /// keeps it.
     pub fn in_text(mut self, text: &str) -> TextError {
         if self.place.is_none() {
             self.place = Some(Box::new(TextPlace::new(text, &self.span)));
@@ -65,7 +67,7 @@ impl TextError {
         self
     }
 
-    /// An error of the library, at a place.
+    /// Makes an error at a place from an error of the library.
     pub fn of(error: &Error, span: &Span) -> TextError {
         TextError::new(error.kind(), span, error.message()).with(error.help().map(str::to_owned))
     }
@@ -105,7 +107,7 @@ impl TextError {
         self.place().map(TextPlace::column)
     }
 
-    /// The error as a compiler shows one, with the line of the text and a mark below the place: [`Error::render`].
+    /// The error as a compiler shows it, with the line of the text and a mark below the place, as in [`Error::render`].
     ///
     /// ```
     /// use broadloom_core::text::{ParseOptions, parse};
@@ -128,7 +130,7 @@ impl TextError {
         self.kind == ErrorKind::Limit
     }
 
-    /// Line and column of the beginning, both from 1; columns count characters.
+    /// The line and the column where the error begins, both from 1. Columns count characters.
     ///
     /// ```
     /// use broadloom_core::text::{ParseOptions, parse};

@@ -51,7 +51,7 @@ pub(super) enum Token {
     BracketEnd,
 }
 
-/// The punctuation mark at the start of a text, and its length in bytes: the longest, where several begin there.
+/// The longest punctuation mark at the start of a text, and its length in bytes.
 fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
     Some(match bytes {
         [b'.', b'.', b'.', ..] => (Token::Rest, 3),
@@ -90,7 +90,7 @@ fn mark(bytes: &[u8]) -> Option<(Token, usize)> {
     })
 }
 
-/// The token that a word is.
+/// The token for a word: a keyword, a dtype, a literal or a name.
 fn word(text: &str) -> Token {
     match text {
         "def" => Token::Def,
@@ -107,10 +107,10 @@ fn word(text: &str) -> Token {
     }
 }
 
-/// The reason why there is no token: a malformed number, or a character that begins none.
+/// The reason why a text does not begin with a token: a malformed number, or (`None`) a character that begins no token.
 pub(super) type NoToken = Option<BadNumber>;
 
-/// The tokens of a text, and their places. After an error it goes on behind it.
+/// Splits a text into tokens with their places. After an error it continues after the invalid text.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -132,7 +132,7 @@ impl<'a> Lexer<'a> {
         &self.text[self.span.clone()]
     }
 
-    /// The beginning of the next token, behind blanks and comments.
+    /// The beginning of the next token, after blanks and comments.
     fn start(&self) -> usize {
         let bytes = self.text.as_bytes();
         let mut at = self.span.end;
@@ -181,7 +181,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Whether a text is one name, and neither a keyword of the language nor a dtype.
+/// Whether a text is a single name, and neither a keyword of the language nor a dtype.
 ///
 /// ```
 /// use broadloom_core::text::is_name;

@@ -11,7 +11,7 @@ use super::number::brief;
 use super::source::{Function, Source};
 use crate::ErrorKind;
 
-/// Functions for texts: user-defined functions, which are parsed once, and host functions.
+/// Functions that texts can call: user-defined functions, which are parsed once, and host functions.
 ///
 /// Cloning is cheap. A module keeps the library that it was parsed with.
 ///
@@ -34,10 +34,9 @@ struct Functions {
 }
 
 impl Library {
-    /// Adds a host function under a number of its own, which is passed to [`Meaning::host`](super::Meaning::host).
+    /// Adds a host function with a number that identifies it, which is passed to [`Meaning::host`](super::Meaning::host).
     ///
-    /// # Errors
-    /// [`ErrorKind::Name`] if the name can't be a function's, or has a meaning already.
+    /// # Errors [`ErrorKind::Name`] if the name can't be a function's, or has a meaning already.
     pub fn declare(&mut self, name: &str, id: u32, arity: u32) -> crate::Result<()> {
         let refuse = |why: &str| {
             Err(crate::Error::new(ErrorKind::Name, format!("the host function `{}`: {why}", brief(name))))
@@ -67,7 +66,7 @@ impl Library {
         functions.sources.push(Arc::new(source));
     }
 
-    /// Whether a name is that of a function, here or in the language.
+    /// Whether a name is that of a function of this library or of the language.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.names.contains_key(name) || built_in(name).is_some()
     }
@@ -80,7 +79,7 @@ impl Library {
         &self.0.sources[number as usize]
     }
 
-    /// Whether some function may make an element of other elements than those at its place.
+    /// Whether some function of the library may compute an element from elements at other positions.
     pub(super) fn moves_elements(&self) -> bool {
         self.0.sources.iter().any(|source| source.moves_elements())
     }

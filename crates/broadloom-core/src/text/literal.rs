@@ -1,7 +1,7 @@
-//! Constructs made of literals only: typed constants, lists, indices, and the values of inputs.
+//! Parses constructs that consist of literals: typed constants, lists, indices, and the values of inputs.
 //!
-//! They do not nest, so a loop reads each. A typed number is exact or rounded as a literal is, and a NaN has the
-//! bits written in the text.
+//! These constructs do not nest, so a loop reads each of them. A typed number is exact, or rounded as a literal is, and a NaN has
+//! the bits that are written in the text.
 
 use super::Span;
 use super::ast::{AstKind, Item};
@@ -16,11 +16,11 @@ use crate::{DType, ErrorKind, Literal, Scalar};
 #[derive(Clone, Copy, Debug)]
 enum LiteralValue {
     Literal(Literal),
-    /// `nan(bits)`, the bits those of the dtype that it is to have.
+    /// A NaN `nan(bits)`, with the bits of the dtype that it will have.
     Nan(u64),
 }
 
-/// The bits of the quiet NaN that `nan` means, and the sign's bit.
+/// The bits of the quiet NaN that `nan` stands for, and the sign bit.
 pub(super) fn nan(dtype: DType) -> (u64, u64) {
     match dtype {
         DType::Float16 => (0x7e00, 1 << 15),
@@ -30,7 +30,7 @@ pub(super) fn nan(dtype: DType) -> (u64, u64) {
 }
 
 impl Parser<'_> {
-    /// The number, or the NaN of float64 whose bits are in the parentheses behind `nan`.
+    /// The number itself, or the float64 NaN with the bits in the parentheses after `nan`.
     pub(super) fn payload(&mut self, number: Number, span: &mut Span) -> Result<Number, TextError> {
         match self.nan_bits(number, span)? {
             None => Ok(number),
@@ -40,7 +40,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The bits behind `nan`, if there are some; the span then covers them.
+    /// The bits in parentheses after `nan`, if there are any; the span is then extended over them.
     fn nan_bits(&mut self, number: Number, span: &mut Span) -> Result<Option<u64>, TextError> {
         let is_nan = matches!(number, Number::Float(x) if x.is_nan());
         if !is_nan || self.accept(Token::Open)?.is_none() {
@@ -55,7 +55,7 @@ impl Parser<'_> {
         Ok(Some(bits))
     }
 
-    /// Takes what closes a parenthesis or bracket.
+    /// Parses the token that closes a parenthesis or bracket.
     fn closing(&mut self, token: Token, what: &str) -> Result<Span, TextError> {
         match self.take()? {
             Some((found, span)) if found == token => {
@@ -66,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A literal with the sign before it.
+    /// Parses a literal with the sign before it.
     fn value(&mut self, what: &str) -> Result<(LiteralValue, Span), TextError> {
         let sign = match self.peek()? {
             Some(Token::Minus | Token::Plus) => self.take()?,
@@ -116,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `dtype(literal)`, after the dtype's name, before the parenthesis.
+    /// Parses `dtype(literal)`, from the parenthesis on.
     pub(super) fn constant(&mut self, dtype: DType, name: Span) -> Result<ParsedOperand, TextError> {
         self.take()?;
         self.opens();
@@ -129,7 +129,7 @@ impl Parser<'_> {
         self.push(AstKind::Constant(scalar), name.start..close.end, &[])
     }
 
-    /// An integer with its sign.
+    /// Parses an integer with its sign.
     fn integer(&mut self, what: &str) -> Result<isize, TextError> {
         let (value, span) = self.value(what)?;
         match value {
@@ -140,7 +140,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether another element follows, up to what closes the list, whose end is noted.
+    /// Whether another element of a list follows. If the closing token follows instead, its end is recorded.
     fn another(&mut self, closing: Token, end: &mut u32, what: &str) -> Result<bool, TextError> {
         match self.take()? {
             Some((token, span)) if token == closing => {
@@ -159,7 +159,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[integer, …]` or `(integer, …)`, after the bracket or parenthesis.
+    /// Parses `[integer, …]` or `(integer, …)`, after the opening bracket or parenthesis.
     pub(super) fn list(&mut self, open: Span, closing: Token) -> Result<ParsedOperand, TextError> {
         self.opens();
         let first = self.ast.integers.len();
@@ -180,7 +180,7 @@ impl Parser<'_> {
         self.push(list, open.start..end, &[])
     }
 
-    /// `[index, …]`, after the bracket, of an operand.
+    /// Parses the indices `[index, …]` of an operand, after the bracket.
     pub(super) fn index(&mut self, operand: &ParsedOperand, open: &Span) -> Result<ParsedOperand, TextError> {
         self.opens();
         let first = self.ast.items.len();
@@ -237,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[value, …]` of a dtype, from the bracket on, into [`Ast::data`](super::Ast::data).
+    /// Parses the values `[value, …]` of an input of a dtype, from the bracket on, into [`Ast::data`](super::Ast::data).
     pub(super) fn elements(&mut self, dtype: DType) -> Result<std::ops::Range<u32>, TextError> {
         let first = self.ast.data.len() as u32;
         match self.take()? {

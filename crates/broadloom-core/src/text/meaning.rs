@@ -21,7 +21,7 @@ use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 /// A change of shape as it is written, with unchecked extents, axes and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View<'m> {
-    /// `x[…]`
+    /// Indexing: `x[…]`.
     Index(&'m [Item]),
     /// `permute_dims(x, axes)`
     PermuteDims(&'m [isize]),
@@ -39,88 +39,78 @@ pub enum View<'m> {
     IndexAxis(isize, isize),
 }
 
-/// The elements of an input that has values in the text, row by row.
+/// The elements of an input whose values are given in the text, row by row.
 pub type Data<'m> = &'m [u64];
 
-/// An evaluation of programs: a value for each of their parts.
+/// What programs are evaluated to: a value for each part of a program.
 pub trait Meaning {
-    /// A value: cheap to clone, a handle.
+    /// A value, which should be a handle that is cheap to clone.
     type Value: Clone;
 
-    /// A literal without a dtype.
+    /// The value of a literal without a dtype.
     fn literal(&mut self, x: Literal) -> Self::Value;
 
-    /// A literal with a dtype.
+    /// The value of a literal with a dtype.
     fn constant(&mut self, x: Scalar) -> Self::Value;
 
-    /// A function or an operator.
+    /// The value of a function or an operator.
     ///
-    /// # Errors
-    /// If it does not take these operands.
+    /// # Errors If it does not take these operands.
     fn apply(&mut self, op: Op, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// A conversion.
+    /// The value of a conversion.
     ///
-    /// # Errors
-    /// If it can't be made.
+    /// # Errors If the conversion is impossible.
     fn cast(&mut self, x: &Self::Value, dtype: DType) -> Result<Self::Value>;
 
-    /// A change of shape.
+    /// The value of a change of shape.
     ///
-    /// # Errors
-    /// If it does not fit.
+    /// # Errors If it does not fit the operand.
     fn view(&mut self, x: &Self::Value, view: View<'_>) -> Result<Self::Value>;
 
-    /// A reduction, with axes that are unchecked.
+    /// The value of a reduction; its axes are unchecked.
     ///
-    /// # Errors
-    /// If it does not take these operands, or has no such axes.
+    /// # Errors If it does not take these operands, or they don't have these axes.
     fn reduce(&mut self, call: &ReductionCall, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// An array whose elements come from their indices; it has an operand if its shape is that of one.
+    /// The value of an array whose elements are computed from their indices. It has an operand if it takes its shape from one.
     ///
-    /// # Errors
-    /// If there is no such array.
+    /// # Errors If there is no such array.
     fn generate(&mut self, call: &GeneratorCall, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// The function that [`Library::declare`](super::Library::declare) gave this number.
+    /// The value of a call of the host function to which [`Library::declare`](super::Library::declare) gave this number.
     ///
-    /// # Errors
-    /// If it does not take these operands.
+    /// # Errors If the function does not take these operands.
     fn host(&mut self, id: u32, args: &[Self::Value]) -> Result<Self::Value>;
 
-    /// A declared input, with its values where the text has them.
+    /// The value of a declared input, with its elements if the text has them.
     ///
-    /// # Errors
-    /// If what is bound to the name does not fit its type.
+    /// # Errors If what is bound to the name does not fit the declared type.
     fn input(&mut self, input: &Input<'_>, data: Option<Data<'_>>) -> Result<Self::Value>;
 
-    /// A name that the text does not declare; `None` if it is unknown.
+    /// The value of a name that the text does not declare; `None` if it is unknown.
     fn free(&mut self, name: &str) -> Option<Self::Value>;
 
     /// The names that [`Meaning::free`] knows.
     fn names(&self) -> Vec<&str>;
 
-    /// Checks a binding against the type that is written for it.
+    /// Checks the value of a binding against the type that is written for it.
     ///
-    /// # Errors
-    /// If it has another.
+    /// # Errors If it has another type.
     fn check(&mut self, value: &Self::Value, declared: &Input<'_>) -> Result<()>;
 
-    /// A setting of a case file.
+    /// Applies a setting of a case file.
     ///
-    /// # Errors
-    /// If there is no such setting.
+    /// # Errors If there is no such setting.
     fn set(&mut self, name: &str, value: &str) -> Result<()>;
 
     /// The type of a value, or the literal, for messages.
     fn show(&self, x: &Self::Value) -> String;
 }
 
-/// The values of a module's outputs, in their order.
+/// Evaluates a module. Returns the values of its outputs in order.
 ///
-/// # Errors
-/// The first one in the order of the text.
+/// # Errors The first error in the order of the text.
 pub fn evaluate<M: Meaning>(
     module: &Module,
     meaning: &mut M,
@@ -159,19 +149,19 @@ fn results<M: Meaning>(module: &Module, meaning: &mut M) -> std::result::Result<
     Ok(outputs)
 }
 
-/// A call of a user-defined function that is being inlined.
+/// A call of a user-defined function whose body is being evaluated.
 struct Frame<'m> {
     source: &'m Source,
     def: &'m Def,
     next: u32,
-    /// The index of its first argument among the values.
+    /// The position of the first argument among the values.
     base: usize,
 }
 
 /// The operands of a node; only host functions have more than three.
 type Operands<V> = SmallVec<[V; 3]>;
 
-/// A value, and whether it depends on a name.
+/// A value, and whether it depends on any name.
 type Held<V> = (V, bool);
 
 /// An error within a user-defined function.
@@ -186,16 +176,16 @@ struct InnerError {
 struct Machine<'m, 'b, M: Meaning> {
     module: &'m Module,
     meaning: &'b mut M,
-    /// Operands of incomplete nodes; `None` for syntax, which has no value.
+    /// The operands of nodes that are not evaluated yet; `None` for syntax, which has no value.
     values: Vec<Option<Held<M::Value>>>,
-    /// Inputs and bindings.
+    /// The values of inputs and bindings.
     slots: Vec<Held<M::Value>>,
     frames: Vec<Frame<'m>>,
     steps: usize,
 }
 
 impl<'m, M: Meaning> Machine<'m, '_, M> {
-    /// The value of an expression of the module's own text.
+    /// Evaluates an expression of the module's own text.
     fn body(&mut self, ids: impl Iterator<Item = AstId>) -> std::result::Result<Held<M::Value>, TextError> {
         self.values.clear();
         let source = &self.module.source;
@@ -209,7 +199,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         self.values.pop().flatten().ok_or_else(internal)
     }
 
-    /// Runs the entered functions to their ends; an error names the function and the expression at fault.
+    /// Evaluates the functions that have been entered, to their ends. An error names the function and the expression at fault.
     fn inlined(&mut self) -> std::result::Result<(), Box<InnerError>> {
         while let Some(frame) = self.frames.last_mut() {
             let (source, end) = (frame.source, frame.def.body.nodes.end);
@@ -236,7 +226,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    /// An error within a function, reported at the call in the module's own text.
+    /// The error at the call in the module's own text, for an error within a function.
     fn in_function(&self, inner: InnerError, source: &Source, id: AstId) -> TextError {
         let InnerError { error, def, part } = inner;
         let span = match &source.ast[id].kind {
@@ -251,7 +241,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { span: span.clone(), message, operands: Vec::new(), ..error }
     }
 
-    /// Evaluates a node whose operands are evaluated, or enters the function that it calls.
+    /// Evaluates a node whose operands have been evaluated, or enters the function that it calls.
     fn step(&mut self, source: &'m Source, id: AstId) -> std::result::Result<(), TextError> {
         let ast = &source.ast;
         let node = &ast[id];
@@ -300,12 +290,12 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         Ok(())
     }
 
-    /// The value of a constant: a literal without a dtype, which depends on no name that is given.
+    /// The value of a named constant, which is a literal without a dtype and depends on no given name.
     fn constant(&mut self, constant: Constant) -> Held<M::Value> {
         (self.meaning.literal(Literal::Float(constant.value())), false)
     }
 
-    /// Pops the operands of a node, and whether they depend on names.
+    /// Removes the operands of a node from the stack. Returns them, and whether any depends on a name.
     fn operands(&mut self, count: usize) -> std::result::Result<(Operands<M::Value>, bool), TextError> {
         let first = self.values.len().checked_sub(count).ok_or_else(internal)?;
         let mut uses_names = false;
@@ -351,7 +341,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { operands, uses_names, ..TextError::of(error, at) }
     }
 
-    /// A function that takes more than operands.
+    /// Evaluates a call of a function that takes more than operands.
     fn call(
         &mut self,
         ast: &Ast,
@@ -379,7 +369,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         }
     }
 
-    /// A function of the arguments that are operands, which are the first ones.
+    /// Evaluates a function of all arguments that are operands, which come first.
     fn on_all(
         &mut self,
         ast: &Ast,
@@ -395,7 +385,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         }
     }
 
-    /// A function of one operand, which is the first argument.
+    /// Evaluates a function of one operand, which is the first argument.
     fn on_one(
         &mut self,
         ast: &Ast,
@@ -452,7 +442,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         let known = self.meaning.names();
         let inputs = self.module.inputs().filter(|input| input.dtype().is_some()).map(|input| input.name());
         let bound = self.module.ast().statements().iter().filter_map(|statement| match statement {
-            // Within its own value a name is not bound yet.
+            // A name is not bound yet within the expression of its own value.
             Statement::Binding { name, value, .. }
                 if self.module.ast()[value.root()].span.end <= node.span.start =>
             {
@@ -480,7 +470,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
     }
 }
 
-/// An error that the parser and the resolver rule out.
+/// The error for a state that the parser and the resolver rule out.
 fn internal() -> TextError {
     TextError::new(ErrorKind::Internal, &(0..0), "the text was resolved wrongly")
 }

@@ -1,10 +1,10 @@
 //! The text language: expressions such as `sum(where(x > 0, x, -x) ** 2, axis=0)`, and programs of them.
 //!
-//! [`parse`] makes an [`Ast`] of UTF-8 text, [`Module`] resolves its names, and [`evaluate`] turns it into whatever a
-//! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] and [`nodes`] write text that
-//! parses to the same values. Time and memory are linear in the text, nesting takes no call stack, and nothing panics.
+//! [`parse`] converts UTF-8 text to an [`Ast`], [`Module`] resolves its names, and [`evaluate`] turns it into the values that a
+//! [`Meaning`] constructs; errors are [`TextError`]s that point into the text. [`mod@print`] and [`nodes`] write text that parses
+//! to the same values. Time and memory are linear in the text, nesting takes no call stack, and nothing panics.
 //!
-//! docs/language.md is the reference. Case files, printed graphs, the command and the face's `text` read and write it
+//! docs/language.md is the reference. Case files, printed graphs, the command and `broadloom::text` read and write the language
 //! through this module.
 
 mod ast;

@@ -1,7 +1,7 @@
 //! Programs with resolved names.
 //!
-//! A module keeps the library that it was parsed with, and nothing refers to later definitions, so that no definition
-//! is circular.
+//! A module keeps the library that it was parsed with. Nothing can refer to a later definition, so that no definition is
+//! circular.
 
 use std::collections::HashMap;
 
@@ -58,31 +58,31 @@ pub struct Input<'m> {
     pub(super) ty: Option<&'m Type>,
 }
 
-/// One result of a program.
+/// A result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its name: the one written before it, that of the binding, or `result` if there is one result only.
+    /// The result's name: the one written before it, the name of the binding, or `result` if it is the only result.
     pub name: String,
     pub(super) statement: u32,
 }
 
 impl<'m> Input<'m> {
-    /// Its name.
+    /// The input's name.
     pub fn name(&self) -> &'m str {
         self.ast.at(self.name)
     }
 
-    /// The place of its name: in the declaration, or of its first use.
+    /// The place of the input's name: in the declaration, or where it is first used.
     pub fn span(&self) -> Span {
         self.name.clone()
     }
 
-    /// Its type as it is written, if it is declared.
+    /// The text of the input's type, if it is declared.
     pub fn type_text(&self) -> Option<&'m str> {
         self.ty.map(|ty| self.ast.at(&ty.span))
     }
 
-    /// The default value of the name: that of `e` or `pi`, where the program does not declare it.
+    /// The value that the name has by default: that of `e` or `pi`, if the program does not declare the name.
     pub fn constant(&self) -> Option<f64> {
         if self.ty.is_some() {
             return None;
@@ -90,12 +90,12 @@ impl<'m> Input<'m> {
         constant(self.name()).map(|constant| constant.value())
     }
 
-    /// Its dtype, if it is declared.
+    /// The input's dtype, if it is declared.
     pub fn dtype(&self) -> Option<DType> {
         self.ty.map(|ty| ty.dtype)
     }
 
-    /// Its extents, if it is declared.
+    /// The input's extents, if it is declared.
     pub fn dims(&self) -> Option<Vec<Dim>> {
         let extents = self.ast.extents(self.ty?).iter();
         Some(
@@ -148,7 +148,7 @@ impl Module {
         &self.source.ast
     }
 
-    /// The inputs: those that are declared in their order, then the names that are only used.
+    /// The inputs: first the declared ones in order, then the names that are used without a declaration.
     pub fn inputs(&self) -> impl Iterator<Item = Input<'_>> {
         let ast = &self.source.ast;
         let declared = ast.statements().iter().filter_map(move |statement| match statement {
@@ -158,7 +158,7 @@ impl Module {
         declared.chain(self.free.iter().map(move |id| Input { ast, name: &ast[*id].span, ty: None }))
     }
 
-    /// The place of a result's expression; the whole text if there is no such result.
+    /// The place of a result's expression; the whole text if there is no result with this number.
     pub fn result_span(&self, number: usize) -> Span {
         let statement =
             self.outputs.get(number).and_then(|o| self.ast().statements().get(o.statement as usize));
@@ -168,8 +168,8 @@ impl Module {
         }
     }
 
-    /// Whether each part of the results depends only on the same part of the inputs: there are no views, no reductions, and
-    /// no declared types, whose extents a part would not match.
+    /// Whether each part of the results depends only on the same part of the inputs. This requires that there are no views, no
+    /// reductions, and no declared types, whose extents a part would not have.
     pub fn is_elementwise(&self) -> bool {
         let types = self.ast().statements().iter().any(|statement| {
             matches!(statement, Statement::Input { .. } | Statement::Binding { ty: Some(_), .. })
@@ -183,7 +183,7 @@ impl Module {
     }
 }
 
-/// The results and their names.
+/// The results of a program with their names.
 fn outputs(ast: &Ast) -> Result<Vec<Output>, TextError> {
     let count = ast.statements().iter().filter(|s| matches!(s, Statement::Output { .. })).count();
     let mut outputs: Vec<Output> = Vec::new();

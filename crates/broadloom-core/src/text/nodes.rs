@@ -1,4 +1,4 @@
-//! The printed form of nodes, the same for those of handles and of graphs. The text language reads it back.
+//! Prints nodes in the same form for handles and for graphs. The text language reads this form back.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::node::{NodeId, NodeKind};
 use crate::structure::{KeyLeaf, Structure};
 
-/// Prints the computation of a node, with its operands and its host function under these names; nothing for a leaf.
+/// Prints the computation of a node with the given names of its operands and its host function; `None` for a leaf.
 ///
 /// ```
 /// use broadloom_core::node::NodeKind;
@@ -61,7 +61,7 @@ pub fn computation<'n, A, L, F, S: AsRef<str>, T: AsRef<str>>(
     })
 }
 
-/// The function, conversion or view that a node is, in a word or two; none of a leaf.
+/// The function, conversion or view of a node, in a word or two; `None` for a leaf.
 pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> String) -> Option<String> {
     match kind {
         NodeKind::Leaf(_) => None,
@@ -76,10 +76,10 @@ pub fn label<A, L, F>(kind: &NodeKind<A, L, F>, function: impl FnOnce(&F) -> Str
     }
 }
 
-/// One line per node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.
+/// Prints one line for each node, in the [text language](crate::text): `n2: float32[3,4] = n0 * n1`.
 ///
-/// An input is declared, with its slot and its layout in a comment; what is returned is not known here. Ops that no user
-/// may name, which rewriting adds, are printed under their names too, and do not read back.
+/// An input is declared, with its slot and its layout in a comment. Results are not printed, since a graph does not know them.
+/// Ops that users can't name, which rewriting adds, are printed by their names too, and can't be read back.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (id, node) in self.ids().zip(self.nodes()) {
@@ -104,7 +104,8 @@ impl fmt::Display for Graph {
     }
 }
 
-/// Generated numbers: a range along one axis, where they are one, and else their layout in a comment, as of an input.
+/// Prints generated numbers: as a range along one axis if they are one, and otherwise with their layout in a comment, as for an
+/// input.
 fn numbers(layout: &Layout) -> String {
     let Layout { shape, strides, offset } = layout;
     match (&shape[..], &strides[..]) {
@@ -116,8 +117,9 @@ fn numbers(layout: &Layout) -> String {
     }
 }
 
-/// One line per node, as of a graph, and one for each host function: a form that is the same in every process and on every
-/// machine, and of no two structures that mean different things. Host functions are numbered, since two may have one name.
+/// Prints one line for each node, as for a graph, and one for each host function. The text is the same in every process and on
+/// every machine, and two structures with different meanings have different texts. Host functions are numbered, since two may
+/// have the same name.
 impl fmt::Display for Structure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers: FxHashMap<&HostDeclaration, usize> = FxHashMap::default();

@@ -2,22 +2,22 @@
 //!
 //! A float is the one nearest to what is written (ties to even), and an overflow is an error, never infinity.
 
-/// The value of a number literal.
+/// The value of a number literal: an integer or a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Int(u64),
     Float(f64),
 }
 
-/// An error in a number literal: the message, and advice.
+/// An error in a number literal: the message and advice.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct BadNumber {
     pub(super) message: String,
     pub(super) help: Option<String>,
 }
 
-/// The bytes of the literal at the start of `text`, well formed or not: letters, digits, `_` and `.` as far as they
-/// go, and a sign directly after the first exponent mark.
+/// The number of bytes of the literal at the start of `text`, whether it is well formed or not: the longest run of letters,
+/// digits, `_` and `.`, with a sign directly after the first exponent mark.
 pub(super) fn extent(text: &str) -> usize {
     let bytes = text.as_bytes();
     let marks: &[u8] = match bytes.get(1) {
@@ -40,7 +40,7 @@ pub(super) fn extent(text: &str) -> usize {
     bytes.len()
 }
 
-/// The value of the whole of `text`, which [`extent`] measured.
+/// The value of `text`, which [`extent`] has found to be a literal.
 pub(super) fn value(text: &str) -> Result<Number, BadNumber> {
     match text.as_bytes() {
         [b'0', b'x' | b'X', ..] if text.contains(['.', 'p', 'P']) => hex_float(text),
@@ -65,7 +65,7 @@ fn bad<T>(message: String, help: impl Into<Option<String>>) -> Result<T, BadNumb
     Err(BadNumber { message, help: help.into() })
 }
 
-/// The start of a text that is too long for a message.
+/// A text that is shortened if it is too long for a message.
 ///
 /// ```
 /// use broadloom_core::text::brief;
@@ -95,7 +95,7 @@ fn integer(text: &str, digits: &str, radix: u32) -> Result<Number, BadNumber> {
         16 => "hexadecimal",
         _ => "decimal",
     };
-    // Between the prefix and the digits (`0x_ff`) an underscore separates too, as in Python.
+    // An underscore between the prefix and the digits (`0x_ff`) separates too, as in Python.
     let digits = if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) };
     if digits.is_empty() {
         return bad(format!("expected {kind} digits after `{text}`, found none"), None);
@@ -136,10 +136,10 @@ fn decimal_float(text: &str) -> Result<Number, BadNumber> {
     }
 }
 
-/// A decimal float with the same nearest float64, without underscores and of bounded length: `0.digits` times a power
-/// of ten. The standard library's conversion is exact only while the exponent is below 65536 or so.
+/// A decimal float with the same nearest float64, but without underscores and of limited length: `0.digits` times a power of ten.
+/// It is needed because the standard library's conversion is exact only for exponents below about 65536.
 fn shortened(text: &str) -> String {
-    // Halfway between two float64s lie numbers of at most 768 digits; of the rest only whether it is zero matters.
+    // A number halfway between two float64s has at most 768 digits. Of further digits it only matters whether they are all zero.
     const ENOUGH: usize = 800;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let mut digits = String::from("0.");
@@ -175,7 +175,7 @@ fn too_large<T>(text: &str) -> Result<T, BadNumber> {
     bad(format!("`{}` is too large for float64", brief(text)), "for infinity, write `inf`".to_owned())
 }
 
-/// The error, if the text is not of the form `digits [. digits] [e [sign] digits]`.
+/// The error for a text that is not of the form `digits [. digits] [e [sign] digits]`.
 fn malformed_decimal(text: &str) -> Option<BadNumber> {
     let after =
         |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_').len();
@@ -243,7 +243,7 @@ fn hex_float(text: &str) -> Result<Number, BadNumber> {
     }
 }
 
-/// `bits * 2^exponent`, and a little more where `more` is set.
+/// The number `bits * 2^exponent`, or slightly more if `more` is set.
 struct Significand {
     bits: u64,
     exponent: i64,
@@ -251,7 +251,7 @@ struct Significand {
 }
 
 impl Significand {
-    /// The value of hexadecimal digits, and of more of them after the point.
+    /// Reads hexadecimal digits before and after the point.
     fn read(whole: &str, fraction: &str) -> Significand {
         let mut s = Significand { bits: 0, exponent: 0, more: false };
         let whole = whole.chars().map(|c| (c, 0));
@@ -270,7 +270,7 @@ impl Significand {
     }
 }
 
-/// The float64 nearest to the significand times `2^power`, ties to even; none if that is infinite.
+/// The float64 nearest to the significand times `2^power`, ties to even; `None` if it is infinite.
 fn round(s: Significand, power: i64) -> Option<f64> {
     if s.bits == 0 {
         return Some(0.0);
@@ -278,7 +278,7 @@ fn round(s: Significand, power: i64) -> Option<f64> {
     let shift = s.bits.leading_zeros() as i64;
     let bits = (s.bits << shift) as u128;
     let exponent = s.exponent + power - shift;
-    // The leading bit weighs 2^top; below the normal range fewer bits of the significand are left.
+    // The leading bit has the weight 2^top. Below the normal range, fewer bits of the significand are kept.
     let top = exponent + 63;
     if top > 1023 {
         return None;
@@ -293,12 +293,12 @@ fn round(s: Significand, power: i64) -> Option<f64> {
     if rest > half || (rest == half && (s.more || quotient & 1 == 1)) {
         quotient += 1;
     }
-    // Exact but for overflow: the quotient has at most 53 bits and the last weighs at least 2^-1074.
+    // This is exact except for overflow: the quotient has at most 53 bits, and the last one has a weight of at least 2^-1074.
     let value = quotient as f64 * power_of_two(exponent + dropped);
     value.is_finite().then_some(value)
 }
 
-/// `2^n` for n in −1074 … 1023.
+/// The float64 `2^n` for n from −1074 to 1023.
 fn power_of_two(n: i64) -> f64 {
     match n {
         ..-1022 => f64::from_bits(1 << (n + 1074)),

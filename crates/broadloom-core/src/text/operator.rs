@@ -5,7 +5,7 @@
 use super::lex::Token;
 use crate::Op;
 
-/// The precedence of an operator, loosest first: Python's order, but that comparisons do not chain.
+/// The precedence of an operator, lowest first. The order is Python's, except that comparisons do not chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Binding {
     Comparison,
@@ -30,7 +30,7 @@ macro_rules! operators {
             })
         }
 
-        /// The function of a prefix operator; all bind as [`Binding::Sign`].
+        /// The function of a prefix operator. All prefix operators have the precedence [`Binding::Sign`].
         pub(super) fn prefix(token: Token) -> Option<Op> {
             Some(match token {
                 $(Token::$sign => Op::$sign_op,)*

@@ -1,4 +1,4 @@
-//! The limits that a text is parsed with, so that hostile texts end in an error.
+//! The limits for parsing a text, so that hostile texts end in an error.
 
 /// The limits of [`parse`](super::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub struct ParseOptions {
     /// The maximum depth of nested parentheses, calls and pending operators; 2^17 by default. It bounds memory only: about
     /// 64 bytes per level, on the heap.
     pub max_depth: usize,
-    /// Whether inputs may have values (`x: int8[2] = [1, -2]`), and the text may contain settings (`promotion numpy`,
-    /// `int_division error`, `accuracy nearest`, `contract on`), as in case files; false by default.
+    /// Whether inputs may have values (`x: int8[2] = [1, -2]`) and the text may contain settings (`promotion numpy`,
+    /// `int_division error`, `accuracy nearest`, `contract on`), as case files do; false by default.
     pub data: bool,
 }
 

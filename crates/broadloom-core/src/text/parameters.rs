@@ -7,13 +7,13 @@
 /// The kind of a parameter's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// An array; it is given without a name.
+    /// An array, which is given without a name.
     Operand,
     /// An integer.
     Integer,
     /// A list of integers.
     List,
-    /// An integer or a list of integers: axes, or extents.
+    /// An integer or a list of integers: axes or extents.
     Integers,
     /// `true` or `false`.
     Bool,
@@ -21,20 +21,20 @@ pub enum ParameterKind {
     DType,
     /// A number.
     Number,
-    /// A number, `true`, `false`, or one with a dtype such as `float32(0.5)`.
+    /// A number, `true` or `false`, possibly with a dtype, such as `float32(0.5)`.
     Element,
 }
 
-/// One parameter of a function.
+/// A parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name, before `=`.
+    /// The parameter's name, which is written before `=`.
     pub name: &'static str,
-    /// The kind of its argument.
+    /// The kind of the parameter's argument.
     pub kind: ParameterKind,
-    /// The default, as the text has it: `…` if it depends on the operand; `None` if the argument is required.
+    /// The default as it is written; `…` if it depends on the operand, and `None` if the argument is required.
     pub default: Option<&'static str>,
-    /// Whether it may be given by its place, without its name.
+    /// Whether the argument may be given by position, without a name.
     pub is_positional: bool,
 }
 
@@ -51,12 +51,12 @@ impl Parameter {
         Parameter { name, kind, default: Some(default), is_positional: false }
     }
 
-    /// Allows the parameter to be given by position.
+    /// The same parameter, which may be given by position.
     const fn by_place(self) -> Parameter {
         Parameter { is_positional: true, ..self }
     }
 
-    /// The form in messages and lists: `x`, `[axis, …]`, `keepdims=false`.
+    /// The parameter's form in messages and lists: `x`, `[axis, …]`, `keepdims=false`.
     pub fn shown(&self) -> String {
         match (self.default, self.kind, self.name) {
             (Some(default), ..) => format!("{}={default}", self.name),
@@ -79,7 +79,7 @@ pub(super) enum ViewName {
     IndexAxis,
 }
 
-/// A function whose elements come from their indices.
+/// A function whose elements are computed from their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GeneratorName {
     Arange,
@@ -91,7 +91,7 @@ pub(super) enum GeneratorName {
     Indices,
 }
 
-/// The use that a function makes of its arguments.
+/// What a function does with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Astype,
@@ -103,32 +103,32 @@ pub(super) enum Action {
 /// A function that takes more than operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// Its name.
+    /// The function's name.
     pub name: &'static str,
-    /// Its parameters: the operands first, then those that may be given by their place.
+    /// The parameters: first the operands, then those that may be given by position.
     pub parameters: &'static [Parameter],
-    /// The kinds of dtypes that it takes, in words.
+    /// The kinds of dtypes that the function takes, in words.
     pub takes: &'static str,
     /// The dtype of the result, in words.
     pub gives: &'static str,
-    /// A description in one line.
+    /// A description of the function in one line.
     pub doc: &'static str,
     pub(super) action: Action,
 }
 
 impl BuiltIn {
-    /// Its parameters, as they are written in a call: `x, axis=…, keepdims=false`.
+    /// The parameters as they are written in a call: `x, axis=…, keepdims=false`.
     pub fn signature(&self) -> String {
         let shown: Vec<String> = self.parameters.iter().map(Parameter::shown).collect();
         shown.join(", ")
     }
 
-    /// Whether it is a reduction, or gives one element for each prefix.
+    /// Whether the function is a reduction or a cumulative function.
     pub fn is_reduction(&self) -> bool {
         matches!(self.action, Action::Reduction(_))
     }
 
-    /// Whether it makes an array of no operand, or of the indices of one.
+    /// Whether the function generates an array from numbers, or from the indices of an operand.
     pub fn is_generator(&self) -> bool {
         matches!(self.action, Action::Generator(_))
     }
@@ -141,10 +141,10 @@ impl BuiltIn {
 const X: Parameter = Parameter::operand("x");
 const X1: Parameter = Parameter::operand("x1");
 const X2: Parameter = Parameter::operand("x2");
-/// The axes that are reduced; all of them unless given.
+/// The parameter for the axes to reduce, which are all axes by default.
 const NAMED_AXES: Parameter = Parameter::optional("axis", ParameterKind::Integers, "…");
 const AXES: Parameter = NAMED_AXES.by_place();
-/// One axis; without it all elements are taken, or there is only one axis.
+/// The parameter for a single axis. By default all elements are taken, or the array's only axis.
 const AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "…").by_place();
 const LAST_AXIS: Parameter = Parameter::optional("axis", ParameterKind::Integer, "-1").by_place();
 const KEEPDIMS: Parameter = Parameter::optional("keepdims", ParameterKind::Bool, "false");
@@ -211,7 +211,7 @@ views! {
 
 macro_rules! reductions {
     ($($name:literal $variant:ident ($($parameter:ident),*) $takes:literal => $gives:literal $doc:literal;)*) => {
-        /// A function that combines the elements along axes.
+        /// A function that reduces or accumulates the elements along axes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ReductionName {
@@ -222,7 +222,7 @@ macro_rules! reductions {
         }
 
         impl ReductionName {
-            /// All of them.
+            /// All of these functions.
             pub const ALL: &[ReductionName] = &[$(ReductionName::$variant),*];
 
             /// The function's name.

@@ -11,7 +11,7 @@ use super::operator::{Binding, binary, prefix};
 use super::{ParseOptions, Span};
 use crate::{DType, Op};
 
-/// A complete operand, and its place with the parentheses around it.
+/// An operand that is complete, with its place including parentheses.
 #[derive(Clone, Debug)]
 pub(super) struct ParsedOperand {
     pub(super) id: AstId,
@@ -29,14 +29,14 @@ pub(super) enum Waiting {
     Prefix {
         op: Op,
     },
-    /// Its left operand is the last of [`Parser::operands`].
+    /// A binary operator, whose left operand is the last of [`Parser::operands`].
     Binary {
         binding: Binding,
         op: Op,
     },
     Group,
-    /// Its arguments so far are the operands from `first` on.
-    /// Named arguments are [`Parser::keywords`] from `keywords` on.
+    /// A call. The arguments so far are the operands from `first` on, and those with names are [`Parser::keywords`] from
+    /// `keywords` on.
     Call {
         name: Span,
         first: u32,
@@ -44,30 +44,30 @@ pub(super) enum Waiting {
     },
 }
 
-/// A token and its place.
+/// A token with its place.
 pub(super) type TokenAt = (Token, Span);
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) options: &'a ParseOptions,
     pub(super) lexer: Lexer<'a>,
-    /// A token that was peeked at; `Some(None)` is the end of the text.
+    /// The next token, if it was peeked at; `Some(None)` is the end of the text.
     ahead: Option<Option<TokenAt>>,
     pub(super) stack: Vec<Pending>,
-    /// Operands whose operator or call is incomplete.
+    /// The operands of operators and calls that are still incomplete.
     pub(super) operands: Vec<ParsedOperand>,
-    /// The arguments with names of incomplete calls: the name, and the place among the operands.
+    /// The arguments with names of calls that are still incomplete: the name, and the position among the operands.
     pub(super) keywords: Vec<(Span, u32)>,
-    /// The number of open parentheses: inside them a line may end anywhere.
+    /// The number of open parentheses, within which a line may end anywhere.
     pub(super) open: u32,
     pub(super) ast: Ast,
 }
 
 /// Parses a program, which may be a single expression.
 ///
-/// The operators, loosest first: comparisons, `|`, `^`, `&`, shifts, `+ -`, `* / // %`, signs and `~`, `**`; they
-/// associate as in Python and denote the Array API's functions. A sign directly before a number belongs to
-/// the number, unless `**` follows: `-128` is one node and `-2**2` is `-(2**2)`. Names are not resolved.
+/// The operators, lowest precedence first: comparisons, `|`, `^`, `&`, shifts, `+ -`, `* / // %`, signs and `~`, `**`; they
+/// associate as in Python and denote the Array API's functions. A sign directly before a number belongs to the number, unless
+/// `**` follows: `-128` is one node and `-2**2` is `-(2**2)`. Names are not resolved.
 ///
 /// # Errors
 /// If the text is not a program, or meets a limit of the options ([`TextError::is_limit`]).
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Consumes the next token if it is this one.
+    /// Consumes the next token if it is `token`.
     pub(super) fn accept(&mut self, token: Token) -> Result<Option<Span>, TextError> {
         if self.peek()? != Some(token) {
             return Ok(None);
@@ -167,12 +167,12 @@ impl<'a> Parser<'a> {
         Ok(self.take()?.map(|(_, span)| span))
     }
 
-    /// Enters a parenthesis or bracket; the next token has not been peeked at.
+    /// Enters a parenthesis or bracket, before the token after it is peeked at.
     pub(super) fn opens(&mut self) {
         self.open += 1;
     }
 
-    /// Leaves one, before the token behind it is peeked at.
+    /// Leaves a parenthesis or bracket, before the token after it is peeked at.
     pub(super) fn closes(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
     }
 
     fn node(&mut self, kind: AstKind, span: Span, first: u32) -> ParsedOperand {
-        // A text is shorter than 4 GiB and no node takes less than a byte of it.
+        // A text is shorter than 4 GiB, and each node takes at least a byte of it, so the number fits.
         let id = AstId(self.ast.nodes.len() as u32);
         let args = first..self.ast.args.len() as u32;
         self.ast.nodes.push(AstNode { kind, span: span.clone(), args });
@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Completes an operand at a `)`.
+    /// Completes the innermost parenthesis or call at a `)`.
     fn close(&mut self, operand: ParsedOperand, span: Span) -> Result<ParsedOperand, TextError> {
         self.closes();
         let last = self.reduce(operand, None)?;
@@ -311,7 +311,7 @@ impl<'a> Parser<'a> {
                     self.wait(span, Waiting::Group)?;
                 }
                 Token::Bracket if self.is_argument() => return self.list(span, Token::BracketEnd),
-                // No arguments, or a comma after the last.
+                // The call has no arguments, or has a comma after the last one.
                 Token::Close if self.begins_argument() => match self.stack.pop() {
                     Some(Pending { what: Waiting::Call { name, first, keywords }, .. }) => {
                         self.closes();
@@ -327,12 +327,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether only its name precedes the next token in an argument of a call.
+    /// Whether the next token is the first one of a call's argument after its name, if it has one.
     fn is_argument(&self) -> bool {
         matches!(self.stack.last(), Some(Pending { what: Waiting::Call { .. }, .. }))
     }
 
-    /// The name before the next token, if the value of an argument with a name is to begin.
+    /// The name of the argument with a name whose value is to begin next.
     pub(super) fn open_keyword(&self) -> Option<&Span> {
         let Some(Pending { what: Waiting::Call { keywords, .. }, .. }) = self.stack.last() else {
             return None;
@@ -341,12 +341,12 @@ impl<'a> Parser<'a> {
         (*operand as usize == self.operands.len()).then_some(name)
     }
 
-    /// Whether an argument of a call is to begin.
+    /// Whether an argument of a call is to begin next.
     fn begins_argument(&self) -> bool {
         self.is_argument() && self.open_keyword().is_none()
     }
 
-    /// Whether a parenthesis that was opened has several numbers in it, or none: `(0, 1)`, `(-1,)`, `()`.
+    /// Whether an open parenthesis encloses several numbers or none: `(0, 1)`, `(-1,)`, `()`.
     fn begins_list(&self) -> bool {
         let tokens = self.lexer.clone().map_while(Result::ok);
         let mut tokens = tokens.filter(|token| *token != Token::Newline);
@@ -358,7 +358,8 @@ impl<'a> Parser<'a> {
         matches!(number, Some(Token::Number(_))) && tokens.next() == Some(Token::Comma)
     }
 
-    /// A number, with the sign before it unless `**` follows, which binds tighter.
+    /// Parses a number with the sign before it. If `**` follows, which has a higher precedence, the sign is not part of the
+    /// number.
     fn number(&mut self, number: Number, mut span: Span) -> Result<ParsedOperand, TextError> {
         let number = self.payload(number, &mut span)?;
         let is_sign =
@@ -379,7 +380,7 @@ impl<'a> Parser<'a> {
         self.push(kind, span, &[])
     }
 
-    /// A dtype's name that no parenthesis follows.
+    /// Parses the name of a dtype that is not followed by a parenthesis.
     fn dtype(&mut self, dtype: DType, span: Span, next: Option<Token>) -> Result<ParsedOperand, TextError> {
         let closes = matches!(next, None | Some(Token::Comma | Token::Close));
         if self.is_argument() && closes {
@@ -390,7 +391,7 @@ impl<'a> Parser<'a> {
         Err(syntax(&span, message, Some(help)))
     }
 
-    /// The beginning of a call, up to its parenthesis.
+    /// Begins a call, up to its parenthesis.
     fn open_call(&mut self, name: Span) -> Result<(), TextError> {
         let open = self.take()?.map_or(name.clone(), |(_, open)| open);
         self.opens();
@@ -398,7 +399,7 @@ impl<'a> Parser<'a> {
         self.wait(open, Waiting::Call { name, first, keywords })
     }
 
-    /// A call at its closing parenthesis; its arguments are the operands from `first` on.
+    /// Completes a call at its closing parenthesis. Its arguments are the operands from `first` on.
     fn call(
         &mut self,
         name: Span,
@@ -414,8 +415,8 @@ impl<'a> Parser<'a> {
         self.push_taking(AstKind::Call { name, keywords }, span, first as usize)
     }
 
-    /// Completes every operator that binds the operand tighter than `next` does: all up to the innermost open
-    /// parenthesis if there is none.
+    /// Completes every pending operator with a higher precedence than `next`. If there is no next operator, completes all up to
+    /// the innermost open parenthesis.
     fn reduce(
         &mut self,
         operand: ParsedOperand,
@@ -446,7 +447,7 @@ impl<'a> Parser<'a> {
                     self.push(AstKind::Operator { op, at }, span, &[right.id])?
                 }
                 Waiting::Binary { op, .. } => {
-                    // Pushed before the operator was.
+                    // The left operand was pushed before the operator.
                     let Some(left) = self.operands.pop() else { break };
                     let span = left.span.start..right.span.end;
                     self.push(AstKind::Operator { op, at }, span, &[left.id, right.id])?

@@ -1,8 +1,7 @@
 //! Printing of scalars, types, views and functions in a form that reads back unchanged.
 //!
-//! Scalars, literals, types, views and functions of named operands are written so that they read back bit for bit,
-//! whatever the dtype. An operand is a name, a typed constant or a literal, so that nothing depends on how tightly
-//! operators bind.
+//! Scalars, literals, types, views and functions of named operands are written so that they read back bit for bit, whatever the
+//! dtype. An operand is a name, a typed constant or a literal, so that nothing depends on the precedence of operators.
 
 use std::fmt::{self, Write};
 
@@ -29,7 +28,7 @@ pub fn constant(x: Scalar) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{}({})", x.dtype, element(x)))
 }
 
-/// The number of a typed constant, or an element of an input's values.
+/// Prints the number of a typed constant, or an element of an input's values.
 pub fn element(x: Scalar) -> impl fmt::Display {
     fmt::from_fn(move |f| match x.dtype.kind() {
         Kind::Bool => write!(f, "{}", x.bits != 0),
@@ -54,8 +53,8 @@ pub fn element(x: Scalar) -> impl fmt::Display {
     })
 }
 
-/// A float that is read as a float64 and then rounded to its dtype: in decimals where that gives it back, else in
-/// hexadecimals, which a float64 holds exactly.
+/// Prints a float that is read as a float64 and then rounded to its dtype. It is decimal if that gives the same float back, and
+/// otherwise hexadecimal, which a float64 holds exactly.
 fn narrow(f: &mut fmt::Formatter<'_>, decimal: String, x: Scalar) -> fmt::Result {
     let read = decimal.parse().ok().and_then(|value| Literal::Float(value).to_dtype(x.dtype).ok());
     if read == Some(x) {
@@ -65,18 +64,18 @@ fn narrow(f: &mut fmt::Formatter<'_>, decimal: String, x: Scalar) -> fmt::Result
         DType::Float32 => f64::from(f32::from_bits(x.bits as u32)),
         _ => f64::from(f16::from_bits(x.bits as u16).to_f32()),
     };
-    // A narrower float is a normal float64.
+    // A narrower float is always a normal float64.
     let (sign, bits) = (if value.is_sign_negative() { "-" } else { "" }, value.to_bits());
     let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i64 - 1023, bits & ((1 << 52) - 1));
     write!(f, "{sign}0x1.{fraction:013x}p{exponent}")
 }
 
-/// The numbers of int64 from 0 to a length.
+/// Prints the int64 numbers from 0 to a length.
 pub fn index(len: usize) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{ARANGE}({len})"))
 }
 
-/// A literal without a dtype.
+/// Prints a literal without a dtype.
 pub fn literal(x: Literal) -> impl fmt::Display {
     fmt::from_fn(move |f| match x {
         Literal::Float(x) => write!(f, "{}", element(Scalar::of(x))),
@@ -84,7 +83,7 @@ pub fn literal(x: Literal) -> impl fmt::Display {
     })
 }
 
-/// A literal as an operand: in parentheses if it has a sign.
+/// Prints a literal as an operand, in parentheses if it has a sign.
 pub fn operand(x: Literal) -> impl fmt::Display {
     fmt::from_fn(move |f| {
         let text = literal(x).to_string();
@@ -92,7 +91,7 @@ pub fn operand(x: Literal) -> impl fmt::Display {
     })
 }
 
-/// A type: `float32[3,4]`.
+/// Prints a type: `float32[3,4]`.
 pub fn ty(dtype: DType, extents: &[usize]) -> impl fmt::Display {
     fmt::from_fn(move |f| {
         write!(f, "{dtype}[")?;
@@ -131,11 +130,11 @@ pub fn apply(op: Op, operands: &[impl AsRef<str>]) -> impl fmt::Display {
         (Arity::Binary, Some(symbol), [left, right]) => {
             write!(f, "{} {symbol} {}", left.as_ref(), right.as_ref())
         }
-        // A sign before a number would be a part of the number.
+        // A sign before a number would be read as part of the number.
         (Arity::Unary, Some(symbol), [x]) if !is_literal(x.as_ref()) => write!(f, "{symbol}{}", x.as_ref()),
         _ => {
             write!(f, "{op}")?;
-            // Parentheses around a literal's sign are for operators.
+            // Parentheses around a literal with a sign are only needed for operators.
             let plain = operands.iter().map(|x| match x.as_ref().strip_prefix('(') {
                 Some(inner) => inner.trim_end_matches(')'),
                 None => x.as_ref(),
@@ -152,7 +151,7 @@ fn is_literal(x: &str) -> bool {
         || x.starts_with("nan(")
 }
 
-/// A call of a host function: `f(x, y)`.
+/// Prints a call of a host function: `f(x, y)`.
 pub fn call(name: &str, operands: &[impl AsRef<str>]) -> impl fmt::Display {
     fmt::from_fn(move |f| {
         f.write_str(name)?;
@@ -160,12 +159,12 @@ pub fn call(name: &str, operands: &[impl AsRef<str>]) -> impl fmt::Display {
     })
 }
 
-/// A conversion: `astype(x, float32)`.
+/// Prints a conversion: `astype(x, float32)`.
 pub fn cast(x: &str, dtype: DType) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{}({x}, {dtype})", super::ASTYPE))
 }
 
-/// A change of shape: `x[::-1]`, `reshape(x, [2, 3])`.
+/// Prints a change of shape: `x[::-1]`, `reshape(x, [2, 3])`.
 pub fn view(x: &str, view: &View) -> impl fmt::Display {
     fmt::from_fn(move |f| match view {
         View::BroadcastTo(shape) => function(f, "broadcast_to", x, shape.iter()),
@@ -190,7 +189,7 @@ fn function(
     f.write_char(')')
 }
 
-/// The range that takes these indices.
+/// The range that selects the indices of a slice.
 fn slice(s: &Slice) -> Item {
     let Slice { start, step, len } = *s;
     let step = if step == 0 || len < 2 { 1 } else { step };
@@ -198,12 +197,12 @@ fn slice(s: &Slice) -> Item {
         return Item::Range { start: Some(0), stop: Some(0), step: 1 };
     }
     let last = start as isize + (len as isize - 1) * step;
-    // The index before the first is not −1, which counts from the end.
+    // The index before index 0 can't be written as −1, which would count from the end.
     let stop = Some(last + step.signum()).filter(|&stop| stop >= 0);
     Item::Range { start: Some(start as isize), stop, step }
 }
 
-/// An index as it is written in brackets.
+/// Prints an index as it is written in brackets.
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

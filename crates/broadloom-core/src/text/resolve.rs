@@ -1,7 +1,7 @@
 //! Resolves names and calls to what they refer to.
 //!
-//! A name can refer only to what precedes it, so that no definition is circular. Each call has as many arguments as its
-//! function takes, and dtypes and lists occur only where a function takes them.
+//! A name can refer only to a preceding definition, so that no definition is circular. It is checked that each call has as many
+//! arguments as its function takes, and that dtypes and lists occur only where a function takes them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,7 +20,7 @@ use super::source::{Def, Function, Reference, Source};
 use super::suggestions::nearest;
 use crate::ErrorKind;
 
-/// Resolves a text; returns also the first uses of names that it does not declare.
+/// Resolves a text. Also returns the first use of each name that the text does not declare.
 pub(super) fn resolve(ast: Ast, library: &Library) -> Result<(Source, Vec<AstId>), TextError> {
     let mut resolver = Resolver {
         ast: &ast,
@@ -99,13 +99,13 @@ impl<'t> Resolver<'t> {
             }
         }
         self.body(body, Some((name, &known)))?;
-        // Declared after its body, so that it can't call itself.
+        // The function is declared after its body, so that it can't call itself.
         self.def_of.insert(text, self.defs.len() as u32);
         self.defs.push(def);
         Ok(())
     }
 
-    /// Resolves an expression; `of` is the name and the parameters of the function that it is the body of.
+    /// Resolves an expression. If it is the body of a function, `of` is the function's name and parameters.
     fn body(&mut self, body: &Body, of: Option<(&Span, &HashMap<&str, u32>)>) -> Result<(), TextError> {
         for id in body.ids() {
             self.mark_syntax(id);
@@ -135,7 +135,7 @@ impl<'t> Resolver<'t> {
         Ok(())
     }
 
-    /// Marks the arguments that a function takes as syntax.
+    /// Marks the arguments that a function takes as syntax, which have no value.
     fn mark_syntax(&mut self, id: AstId) {
         let node = &self.ast[id];
         let AstKind::Call { name, .. } = &node.kind else { return };
@@ -202,7 +202,7 @@ impl<'t> Resolver<'t> {
         Ok(reference)
     }
 
-    /// Refuses arguments with names, for a function that has none.
+    /// Refuses arguments with names for a function whose parameters have no names.
     fn has_no_keywords(&self, node: &AstNode, of: &str, words: &str) -> Result<(), TextError> {
         let Some(keyword) = self.ast.arguments(node).find_map(|(keyword, _)| keyword) else { return Ok(()) };
         let name = brief(self.ast.at(keyword));
@@ -234,7 +234,7 @@ impl<'t> Resolver<'t> {
         } else if def.is_some_and(|def| self.ast.at(def) == text) {
             Some("a function can't call itself".into())
         } else {
-            // Functions of the text in their order, then the library's, then the language's.
+            // Functions of the text come first, in their order, then those of the library, then those of the language.
             let own = self.defs.iter().map(|def| self.ast.at(&def.name));
             let similar = || similar_function(text, own.chain(self.library.names()));
             slips::function(text, arguments).or_else(similar)
@@ -244,7 +244,7 @@ impl<'t> Resolver<'t> {
     }
 }
 
-/// The function with the most similar name, or else the only one that begins with it.
+/// The function with the most similar name, or otherwise the only function whose name begins with this one.
 fn similar_function<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> Option<String> {
     let near = nearest(name, others.chain(built_in_names().map(|name| -> &'a str { name }))).or_else(|| {
         let mut begin = built_in_names().filter(|function| name.len() >= 3 && function.starts_with(name));

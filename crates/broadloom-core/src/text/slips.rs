@@ -1,20 +1,20 @@
 //! Advice for spellings of other languages and libraries: names and operators of NumPy, Python, C and Rust, with the ones
 //! of this language, or the reason why there is none.
 //!
-//! The tables are data. The parser, the resolver and the evaluator look up what they have refused already, so that a row
-//! never changes what a text means, and a name that the language gains makes its row unused.
+//! The tables are data. The parser, the resolver and the evaluator look up only what they have refused, so that a row never
+//! changes the meaning of a text. If the language gains a name, the row for it is no longer used.
 
 use super::built_in::{built_in, constant};
 use super::lex::Token;
 
-/// Advice for a name.
+/// Advice for a name of another language or library.
 #[derive(Clone, Copy)]
 enum Advice {
-    /// The name in this language.
+    /// This language has the function under another name.
     Is(&'static str),
-    /// The replacement to write.
+    /// An expression to write instead.
     Write(&'static str),
-    /// The reason why it is missing.
+    /// The reason why this language has no such function.
     Missing(&'static str),
 }
 use Advice::{Is, Missing, Write};
@@ -136,8 +136,7 @@ const FUNCTIONS: &[Row] = &[
     (&["shift", "lag", "lead"], Write("`x[1:]` and `x[:-1]`: views of one array")),
     (&["smoothstep"], Write("`t * t * (3 - 2 * t)` with `t = clip((x - a) / (b - a), 0, 1)`")),
     (&["cast", "convert", "as_type", "to", "view"], Is("astype")),
-    // Names without an equivalent.
-    // Reductions.
+    // Names without an equivalent, beginning with reductions.
     (&["amax"], Is("max")),
     (&["amin"], Is("min")),
     (&["product"], Is("prod")),
@@ -312,7 +311,7 @@ const OPERATORS: &[(&str, &str)] = &[
 ];
 const ONCE: &str = "a name is bound once: write `y = x + 1`, with a name of its own";
 
-/// Names of arguments in other libraries; [`Is`] the name here.
+/// Names of arguments in other libraries. [`Is`] gives the name in this language.
 const KEYWORDS: &[Row] = &[
     (&["keep_dims", "keepdim", "keep", "keep_dim"], Is("keepdims")),
     (&["dim", "dims", "axes", "ax", "along"], Is("axis")),
@@ -332,7 +331,8 @@ const KEYWORDS: &[Row] = &[
     ),
 ];
 
-/// Calls with another number of arguments than a function has: the function, the least number, and the advice.
+/// Calls with a number of arguments that the function does not take: the function, the minimum number of arguments, and the
+/// advice.
 const ARITIES: &[(&str, usize, &str)] = &[
     ("log", 2, "for another base, write `log(x) / log(base)`"),
     ("atan", 2, "of two arguments it is `atan2(x1, x2)`"),
@@ -391,7 +391,7 @@ pub(super) fn name(name: &str) -> Option<String> {
     find(NAMES, name).or_else(module)
 }
 
-/// Advice for a word that another operand follows, as a keyword or a type would be.
+/// Advice for a word that is followed by another operand, as a keyword or a type would be.
 pub(super) fn before_operand(word: &str) -> Option<String> {
     let typed = || dtype(word).map(|_| "a binding has no type before its name: write `y = x * 2`".to_owned());
     find(STATEMENTS, word).or_else(typed)
@@ -413,7 +413,7 @@ pub(super) fn arity(function: &str, arguments: usize) -> Option<&'static str> {
     ARITIES.iter().find(row).map(|(.., advice)| *advice)
 }
 
-/// Advice for a name of an argument that a function with these names does not have.
+/// Advice for a named argument that a function does not have, given the names that it has.
 pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<String> {
     let is_known = |advice: &Advice| !matches!(advice, Is(name) if !known.contains(name));
     let of_numbers = format!("nan{function}");
@@ -423,13 +423,13 @@ pub(super) fn keyword(function: &str, name: &str, known: &[&str]) -> Option<Stri
     let rows = KEYWORDS.iter().filter(|(names, _)| names.contains(&name));
     let advice = rows.map(|(_, advice)| *advice).find(is_known)?;
     match advice {
-        // The following slips are about reductions.
+        // The following rows are about reductions only.
         Write(_) if !known.contains(&"axis") => None,
         advice => Some(advice.text()),
     }
 }
 
-/// Advice for a second argument of a reduction that is no axis.
+/// Advice for a second argument of a reduction that is not an axis.
 pub(super) fn second(function: &str, first: &str, second: &str) -> Option<String> {
     let (a, b) = (first, second);
     let whole = match function {
@@ -457,7 +457,7 @@ pub(super) fn named(function: &str, operand: &str, integer: &str) -> Option<Stri
     }
 }
 
-/// Advice for an argument that is no literal, of a function that makes an array of numbers.
+/// Advice for an argument that is not a literal, of a function that generates an array.
 pub(super) fn generated(function: &str) -> &'static str {
     match function {
         "full" | "zeros" | "ones" => {
@@ -468,14 +468,14 @@ pub(super) fn generated(function: &str) -> &'static str {
     }
 }
 
-/// Whether a name is the absence of a value in other languages.
+/// Whether a name stands for the absence of a value in other languages.
 pub(super) fn is_none(name: &str) -> bool {
     matches!(name, "None" | "none" | "null" | "nil" | "NULL" | "nullptr")
 }
 
 /// Advice for text that ends in an operator of another language.
 pub(super) fn operator(text: &str) -> Option<&'static str> {
-    // Longer ones first: `!==` ends in `==`.
+    // Longer operators come first, because `!==` ends in `==`.
     let row = |(ending, _): &&(&str, &str)| text.ends_with(ending);
     OPERATORS.iter().find(row).map(|(_, advice)| *advice)
 }

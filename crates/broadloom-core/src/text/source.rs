@@ -1,4 +1,4 @@
-//! A text with resolved names: the syntax tree, and what each name and call in it refers to.
+//! A text with resolved names: its syntax tree, and the object that each name and call refers to.
 
 use std::ops::Range;
 
@@ -12,23 +12,23 @@ use crate::Op;
 pub(super) enum Reference {
     /// A literal or an operator, which refers to nothing else.
     Itself,
-    /// A dtype, list, number or bool that its function takes as syntax; it has no value.
+    /// A dtype, list, number or bool that its function takes as syntax, so that it has no value.
     Syntax,
-    /// A parameter of the user-defined function.
+    /// A parameter of the user-defined function with this number.
     Parameter(u32),
-    /// An input or a binding, in their order.
+    /// An input or a binding, numbered in their order.
     Slot(u32),
-    /// A name that nothing in the text declares; one of a constant is the constant unless a value is given for it.
+    /// A name that the text does not declare. If it is the name of a constant, it is the constant unless a value is given.
     Free,
     /// A constant, in the body of a user-defined function.
     Constant(Constant),
     Op(Op),
-    /// One of [`Source::calls`].
+    /// A call of [`Source::calls`].
     Call(u32),
     Function(Function),
 }
 
-/// A number with a name.
+/// A named number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constant {
     E,
@@ -47,9 +47,9 @@ impl Constant {
 /// A user-defined function, or a host function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    /// A function of the same text.
+    /// A function that the same text defines.
     Own(u32),
-    /// A function of a text of the library.
+    /// A function that a text of the library defines.
     Library { source: u32, def: u32 },
     /// A host function.
     Host { id: u32, arity: u32 },
@@ -74,7 +74,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Whether an element of a result may depend on other elements of the operands than those at its place.
+    /// Whether an element of a result may depend on elements of the operands at other positions.
     pub(super) fn moves_elements(&self) -> bool {
         self.calls.iter().any(|call| !matches!(call, Call::Astype(_)))
             || self.ast.nodes().iter().any(|node| matches!(node.kind, AstKind::Index(_)))

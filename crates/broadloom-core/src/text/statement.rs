@@ -14,7 +14,7 @@ use crate::DType;
 use crate::shape::MAX_RANK;
 
 impl Parser<'_> {
-    /// Reads the whole text.
+    /// Parses all statements of the text.
     pub(super) fn program(&mut self) -> Result<(), TextError> {
         loop {
             match self.peek()? {
@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name that is to mean something.
+    /// Parses a name that is to be declared.
     fn new_name(&mut self, what: &str) -> Result<Span, TextError> {
         match self.take()? {
             Some((Token::Name, span)) if DType::from_name(self.text(&span)).is_none() => Ok(span),
@@ -93,7 +93,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `name: type`, and what may follow it.
+    /// Parses `name: type` and what may follow it.
     fn typed(&mut self) -> Result<(), TextError> {
         let name = self.new_name("a name")?;
         self.take()?;
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `dtype`, or `dtype[extent, …]`.
+    /// Parses a type: `dtype`, or `dtype[extent, …]`.
     fn ty(&mut self) -> Result<Type, TextError> {
         let (dtype, mut span) = match self.take()? {
             Some((Token::Name, span)) => match DType::from_name(self.text(&span)) {
@@ -189,7 +189,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `def name(parameter, …) = body`
+    /// Parses `def name(parameter, …) = body`.
     fn def(&mut self) -> Result<(), TextError> {
         self.take()?;
         let name = self.new_name("the name of a function")?;
@@ -221,7 +221,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `return result, …`
+    /// Parses `return result, …`.
     fn results(&mut self) -> Result<(), TextError> {
         self.take()?;
         loop {

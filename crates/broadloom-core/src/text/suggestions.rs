@@ -8,11 +8,11 @@ const LONGEST: usize = 64;
 /// The maximum number of candidates that are compared.
 const MOST: usize = 1000;
 
-/// The candidate that `name` is most likely a misspelling of, if one is near.
+/// The candidate that `name` is most likely a misspelling of, if there is one.
 ///
-/// Near means that at most a third of the name's letters (one at least) are inserted, dropped, replaced or swapped
-/// with the adjacent letter; a swap counts a little less, and a change of case a fifth. Of equally near candidates the first is taken.
-/// Names over 64 characters have no suggestions, and of the candidates the first thousand count.
+/// A candidate is near enough if at most a third of the name's letters (at least one) are inserted, dropped, replaced or swapped
+/// with the adjacent letter. A swap counts slightly less, and a change of case a fifth. Of equally near candidates the first one
+/// is taken. Names over 64 characters have no suggestions, and of the candidates the first thousand count.
 ///
 /// ```
 /// use broadloom_core::text::nearest;
@@ -47,11 +47,11 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, candidate)| candidate.to_owned())
 }
 
-/// The cost of an edit; swaps and changes of case cost less.
+/// The cost of an edit. Swaps and changes of case cost less.
 const LETTER: usize = 5;
 
-/// The cost of the cheapest edits from `a` to `b`: insertions, deletions, substitutions, swaps of adjacent letters
-/// ("optimal string alignment").
+/// The cost of the cheapest edits from `a` to `b`: insertions, deletions, substitutions and swaps of adjacent letters ("optimal
+/// string alignment").
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;
     let mut before = vec![0; width];

@@ -1,4 +1,4 @@
-//! Rows of text against trees, rows of text against errors, and texts that are large or random.
+//! Tests of the text language: rows of text with their trees, rows of text with their errors, and texts that are large or random.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn parsed(text: &str) -> Result<Ast, TextError> {
     parse(text, &ParseOptions::default())
 }
 
-/// The tree as an s-expression; operators under the names of their functions.
+/// The syntax tree of a text as an s-expression, with operators under the names of their functions.
 fn tree(text: &str) -> String {
     let ast = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let body = ast.expression().unwrap_or_else(|| panic!("{text} is no expression"));
@@ -41,7 +41,7 @@ fn tree(text: &str) -> String {
     done.pop().unwrap_or_default()
 }
 
-/// A text, and its tree with the operators as functions.
+/// Rows of a text and its tree.
 const TREES: &[(&str, &str)] = &[
     // literals
     ("x", "x"),
@@ -167,7 +167,7 @@ fn trees() {
     }
 }
 
-/// A text, the part of it under the span ("" at the end), a part of the message, a part of the help.
+/// Rows of a text, the part of it at fault ("" at the end), a part of the message, and a part of the help.
 const ERRORS: &[(&str, &str, &str, &str)] = &[
     ("", "", "found the end of the text, expected an expression", ""),
     ("  ", "", "found the end of the text, expected an expression", ""),
@@ -390,7 +390,7 @@ fn floats_are_rounded_to_nearest_even() {
         let AstKind::Float(value) = ast.nodes()[0].kind else { panic!("{text}") };
         assert_eq!(value.to_bits(), *bits, "{text}: {value:e}");
     }
-    // Halfway between 1 and its successor, exactly and a little more than so after a thousand digits.
+    // Halfway between 1 and the next float, and slightly more after a thousand digits.
     let halfway = "1.00000000000000011102230246251565404236316680908203125";
     let zeros = "0".repeat(1000);
     for (text, value) in [
@@ -467,7 +467,7 @@ fn large_texts() {
         ),
         ("(".repeat(3 * n), Err((1 << 21..(1 << 21) + 1, "the expression nests more than 2097152 deep"))),
     ];
-    // A stack on which recursion would not get far, with or without optimisation.
+    // The stack is so small that recursion would overflow it, with or without optimisation.
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let work = move || {
         let ast = parse(&("-(".repeat(n / 10) + "x" + &")".repeat(n / 10)), &options);
@@ -496,7 +496,7 @@ impl Random {
     }
 }
 
-/// Checks what holds for any text: no panic, spans inside the text on character boundaries, a well-formed tree.
+/// Checks properties that hold for any text: no panic, spans inside the text on character boundaries, a well-formed tree.
 fn check(text: &str) {
     let inside = |span: &Span| text.get(span.start as usize..span.end as usize).is_some();
     match parsed(text) {
@@ -645,7 +645,7 @@ fn nearest_names() {
     assert_eq!(nearest("sin", [&*long, ""].into_iter()), None);
 }
 
-/// Messages quote the text, comments in it included, and a terminal obeys none of it.
+/// Messages may quote any part of the text, including comments; everything that a terminal would obey is escaped.
 #[test]
 fn quoted_text_is_escaped() {
     let comment = "#\u{1b}[2J\u{202e}\r\n";
