@@ -1,7 +1,7 @@
 //! Divides the leading axes of stages into blocks: the axes that stages of a row block share, or those of a scan.
 //!
-//! A block is one index of each shared axis but the last, and some indices of that. Blocks are consecutive in row-major order, so
-//! that the rows of a contiguous array are divided into ranges of its memory.
+//! A block is one index of each shared axis except the last, and a range of indices of the last one. Blocks are consecutive in
+//! row-major order, so that the rows of a contiguous array are divided into ranges of its memory.
 
 use broadloom_ir::tuning::blocks::{BLOCKS, LEAST};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use broadloom_core::fuse::{InputView, Stage};
 use broadloom_core::{DType, Result, Shape};
 use smallvec::SmallVec;
 
-/// A division of the shared axes.
+/// A division of the shared axes into blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The extents of the shared axes: at least one, none of which is 0.
@@ -19,7 +19,7 @@ pub struct Cut {
     pub rows: usize,
 }
 
-/// A block: its position, and its number of indices of the last axis.
+/// A block: its position, and its number of indices of the last shared axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     pub start: SmallVec<[usize; 4]>,
@@ -27,7 +27,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The offset of the block in an input of a stage over all rows: in bytes from the input's start.
+    /// The offset in bytes of the block from the start of an input of a stage over all rows.
     pub fn offset(&self, input: &InputView, dtype: DType) -> isize {
         let steps = self.start.iter().zip(&input.layout.strides);
         steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
@@ -35,7 +35,7 @@ impl Block {
 }
 
 impl Cut {
-    /// Blocks of at most `most` rows, all of about one size. A row has `bytes_of_row` bytes.
+    /// A division into blocks of at most `most` rows, all of about the same size. A row has `bytes_of_row` bytes.
     pub fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
         let mut cut = Cut { extents: extents.into(), rows: 1 };
         let (last, count) = (cut.last(), cut.count());
@@ -45,7 +45,7 @@ impl Cut {
         cut
     }
 
-    /// The number of rows: indices of all shared axes.
+    /// The number of rows, which are the indices of all shared axes.
     pub fn count(&self) -> usize {
         self.extents.iter().product()
     }
@@ -54,7 +54,7 @@ impl Cut {
         self.extents.last().copied().unwrap_or(1)
     }
 
-    /// The number of blocks for each index of the axes before the last.
+    /// The number of blocks for each index of the shared axes before the last.
     pub fn per_index(&self) -> usize {
         self.last().div_ceil(self.rows)
     }
@@ -64,7 +64,7 @@ impl Cut {
         self.count() / self.last() * self.per_index()
     }
 
-    /// The rows of the last block along the last axis.
+    /// The number of rows in the last block along the last shared axis.
     pub fn rows_of_last(&self) -> usize {
         self.last() - (self.per_index() - 1) * self.rows
     }
@@ -75,14 +75,15 @@ impl Cut {
         (0..=outer).map(move |axis| if axis == outer { rows } else { 1 })
     }
 
-    /// A stage over one index of all shared axes but the last, and `rows` of that. Its layouts begin with the first row.
+    /// The stage over one index of all shared axes except the last, and `rows` indices of the last. Its layouts begin with the
+    /// first row.
     ///
     /// Errors: the extents are not a valid shape.
     pub fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
-        // What a scan begins with is not among the elements.
+        // The totals before a scan are not among the elements, so the part has no such input.
         part.inputs.truncate(part.kernel.inputs.len());
         for input in &mut part.inputs {
             Arc::make_mut(&mut input.layout).shape = part.shape.clone();

@@ -1,7 +1,7 @@
 //! A bounded cache.
 //!
 //! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted. A look-up
-//! never waits for a lock that can't become free: another thread may have held it when the process was forked.
+//! never waits for a lock that can't become free, which happens if another thread held it when the process was forked.
 
 use std::hash::Hash;
 
@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::engine::lock::ForkMutex;
 
-/// Values by key; the least recently used are evicted first.
+/// A bounded map; the least recently used values are evicted first.
 pub struct Cache<K, V> {
     inner: ForkMutex<Inner<K, V>>,
     max_count: usize,
@@ -35,12 +35,12 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
-    /// Whether a value of this weight may be kept: one that would evict everything else may not.
+    /// Whether a value of this weight may be kept. A value that would evict everything else may not.
     pub fn takes(&self, weight: usize) -> bool {
         weight <= self.max_weight / 2
     }
 
-    /// The value of this key.
+    /// The value that is kept for a key.
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         let mut inner = self.inner.lock()?;
         inner.clock += 1;

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Each stage has a [`State`] for each vector width and thread mode, since times are comparable only within one of them; the
-//! [`Ledger`] is common to all. A run begins with [`State::next`], the only place where states change, which depends only on the
+//! [`Ledger`] is shared by all. A run begins with [`State::next`], the only place where states change, which depends only on the
 //! costs of the [model](super::cost). The executor that the caller requests, and reasons why nothing can be compiled, are handled
 //! before it ([`choose`]) and change no state. The choice affects speed, never bits.
 
@@ -27,23 +27,23 @@ use crate::engine::cost::RunCost;
 use crate::engine::options::Executor;
 use crate::engine::trial::{Measured, Trial};
 
-/// The compile budget: the fraction of the time spent interpreting that compiling may cost if only a trial can tell whether it
-/// pays.
+/// The compile budget: the fraction of the time spent interpreting that compiling may cost if a trial is needed to tell whether
+/// it pays.
 const COMPILE_BUDGET: f64 = 0.05;
 
-/// The decision for a stage so far.
+/// What has been decided for a stage so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum State {
-    /// There is no machine code. The cost of runs is added to the ledger.
+    /// There is no machine code, and runs add their cost to the ledger.
     #[default]
     Interpreting,
     /// There is no machine code, and this run compiles it.
     Compiling(Reason),
     /// There is machine code, and runs of both executors are timed alternately.
     Trial(Trial),
-    /// Machine code runs while it is kept: it was measured to be faster, or is estimated to be.
+    /// Machine code runs as long as it is kept: it was measured or is estimated to be faster.
     Compiled(Option<Measured>),
-    /// The interpreter runs: it was measured to be faster, or is estimated to be.
+    /// The interpreter runs: it was measured or is estimated to be faster.
     InterpreterOnly(Option<Measured>),
 }
 
@@ -52,11 +52,11 @@ pub enum State {
 pub enum Reason {
     /// The regret exceeds the cost of compiling.
     Pays,
-    /// The estimates are too close, and compiling is within the budget for a trial.
+    /// The estimates are too close to decide, and compiling is within the budget for a trial.
     Trial,
 }
 
-/// The cost of interpreting a stage so far, in nanoseconds: the total time, and the regret in it.
+/// The cost so far of interpreting a stage, in nanoseconds: the total time, and the part of it that is regret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
     pub spent: f64,
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// The state as one byte, which other threads read without a lock; [`State::of_tag`] converts it back.
+    /// The state as one byte, which other threads read without a lock. [`State::of_tag`] converts it back.
     pub fn tag(&self) -> u8 {
         match self {
             State::Interpreting | State::Compiling(_) => 0,
@@ -124,11 +124,11 @@ impl State {
         }
     }
 
-    /// The tags of the states that a short call distinguishes.
+    /// The tags of the states that a short call has to distinguish.
     pub const TRIAL: u8 = 1;
     pub const COMPILED: u8 = 2;
 
-    /// The state with a tag, without what was measured in it.
+    /// The state with a tag, without measurements.
     pub fn of_tag(tag: u8) -> State {
         match tag {
             State::TRIAL => State::Trial(Trial::default()),
@@ -142,7 +142,7 @@ impl State {
 /// The chosen executor, with the reason.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
-    /// Whether it is machine code, and not the interpreter.
+    /// Whether the executor is machine code instead of the interpreter.
     pub jit: bool,
     pub why: Why<'a>,
     pub cost: RunCost,
@@ -151,13 +151,13 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Estimated nanoseconds of the run on one thread.
+    /// The estimated nanoseconds of the run on one thread.
     pub fn time(&self) -> f64 {
         if self.jit { self.cost.compiled } else { self.cost.interpreted }
     }
 }
 
-/// Chooses the executor: the one that the caller requests, else the one that is possible, else the one that is faster.
+/// Chooses the executor: the requested one, or otherwise the only possible one, or otherwise the faster one.
 pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, facts: &Facts) -> Choice<'a> {
     let cost = facts.cost;
     let (jit, why, state) = match (asked, obstacle) {
@@ -175,7 +175,7 @@ pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, fact
 /// The reason for a choice, formatted only on request.
 #[derive(Clone, Copy)]
 pub enum Why<'a> {
-    /// The caller named the executor.
+    /// The caller requested the executor.
     Asked,
     /// There is no compiler.
     NoCompiler(&'a str),
@@ -185,9 +185,9 @@ pub enum Why<'a> {
     Compiled,
     /// The interpreter's loops are faster than machine code for these ops.
     Faster,
-    /// The regret exceeds the cost of compiling; both in nanoseconds.
+    /// The regret exceeds the cost of compiling. Both are in nanoseconds.
     Pays { compile: f64, regret: f64 },
-    /// The regret does not exceed the cost of compiling; both in nanoseconds.
+    /// The regret does not exceed the cost of compiling. Both are in nanoseconds.
     DoesNotPay { compile: f64, regret: f64 },
     /// Both executors were measured.
     Measured(Measured),
@@ -233,7 +233,7 @@ impl fmt::Display for Why<'_> {
                 let (compile, regret) = (compile / 1e3, regret / 1e3);
                 write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{regret:.1} µs")
             }
-            // The times are left out, since they differ in each process.
+            // The times are not shown, since they differ in each process.
             Why::Measured(times) if times.compiled <= times.interpreted => {
                 f.write_str("tried, machine code was faster")
             }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A run of 1000 elements whose executors take these numbers of nanoseconds per element.
+    /// The facts of a run of 1000 elements, for these nanoseconds per element in each executor.
     fn facts(compiled: f64, interpreted: f64) -> Facts {
         let cost = RunCost { interpreted: 1e3 * interpreted, compiled: 1e3 * compiled, compile: 100_000.0 };
         Facts { cost, ledger: Ledger::default(), has_code: false }
@@ -296,7 +296,7 @@ mod tests {
         facts.has_code = true;
         state = state.next(&facts);
         assert!(matches!(state, State::Compiled(None)));
-        // When the code is evicted it is compiled again at once, since it has paid.
+        // If the code is evicted it is compiled again at once, since it has paid before.
         facts.has_code = false;
         assert!(matches!(state.next(&facts), State::Compiling(Reason::Pays)));
     }
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// The tag that another thread reads leads to the same executor.
+    /// The tag that another thread reads leads to the same executor as the state.
     #[test]
     fn tags_tell_the_executor() {
         let times = Measured { interpreted: 1.0, compiled: 2.0 };

@@ -22,12 +22,12 @@ use broadloom_mem::{Caches, Stores};
 pub struct Traffic {
     pub read: usize,
     pub written: usize,
-    /// Whether the outputs stay in cache: to be reduced, or read by the next stage of a row block.
+    /// Whether the outputs stay in cache, because they are reduced there, or read by the next stage of a row block.
     pub stays: bool,
 }
 
 impl Traffic {
-    /// The traffic of a plan: an element that is used at several indices is moved once.
+    /// The traffic of a plan. An element that is used at several indices is moved once.
     pub fn of(loops: &LoopPlan) -> Traffic {
         let sum = |operands: std::ops::Range<usize>| {
             operands.fold(0usize, |sum, operand| sum.saturating_add(loops.distinct_bytes(operand)))
@@ -36,7 +36,7 @@ impl Traffic {
         Traffic { read: sum(0..inputs), written: sum(inputs..all), stays: false }
     }
 
-    /// The kind of stores in machine code of this width: regular ones at 128 bits.
+    /// The kind of stores in machine code of this width; at 128 bits there are only regular ones.
     pub fn stores_of(self, width: VectorWidth) -> Stores {
         if width > VectorWidth::W128 { self.stores() } else { Stores::Cached }
     }
@@ -46,7 +46,7 @@ impl Traffic {
         self.stores_beside(Caches::of_target().last, VectorWidth::target())
     }
 
-    /// The kind of stores with a last-level cache of `cache` bytes, on a target with these vectors.
+    /// The kind of stores for a last-level cache of `cache` bytes, on a target with these vectors.
     fn stores_beside(self, cache: usize, target: VectorWidth) -> Stores {
         let fits = self.read.saturating_add(self.written) < cache.saturating_mul(LARGE);
         let is_narrow = target < VectorWidth::W512 && self.written < self.read / NARROW;
@@ -56,7 +56,7 @@ impl Traffic {
         }
     }
 
-    /// The minimum nanoseconds for memory traffic, of machine code and of the interpreter. Non-temporal stores do not read the
+    /// The minimum nanoseconds of memory traffic, for machine code and for the interpreter. Non-temporal stores do not read the
     /// lines that they write.
     fn floor(self, width: VectorWidth) -> (f64, f64) {
         if self.stores() == Stores::Cached {
@@ -71,7 +71,7 @@ impl Traffic {
 /// The estimated cost of a kernel, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    /// Per tile of the interpreter.
+    /// Nanoseconds per tile of the interpreter.
     dispatch: f64,
     /// The costs on vectors of each [`VectorWidth`].
     at: [AtWidth; 3],
@@ -80,28 +80,28 @@ pub struct Estimate {
 /// The estimated cost of a kernel on vectors of one width, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct AtWidth {
-    /// Per element, in the interpreter's loops.
+    /// Nanoseconds per element in the interpreter's loops.
     interpreted: f64,
-    /// Per element, in a fused loop of machine code.
+    /// Nanoseconds per element in a fused loop of machine code.
     fused: f64,
-    /// The compile time.
+    /// The time to compile the kernel.
     compile: f64,
 }
 
 impl Estimate {
     /// Estimates the cost from a kernel's instructions.
     pub fn of(kernel: &Kernel) -> Estimate {
-        // Each load and store is an instruction.
+        // Each load and each store of an element is an instruction.
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
-        // For the interpreter: passes over tiles, and instructions of its loops.
+        // The cost of the interpreter: passes over tiles, and instructions of its loops.
         let (mut passes, mut looped) = (moved * MOVE, 0.0);
-        // For machine code: instructions, operations of float16, and costs that are the same at every width.
+        // The cost of machine code: instructions, operations on float16, and costs that are the same at every width.
         let (mut instructions, mut halves, mut others) = (0.0, 0.0, moved * MOVE);
         let converts = broadloom_mem::converts_halves();
         for inst in &kernel.body {
             if let Code::Host(callee) = inst.code {
-                // The function itself takes the same time in either executor; machine code calls it once per few elements.
+                // The function itself takes the same time in both executors; machine code calls it once for a few elements.
                 let time = f64::from(callee.signature.cost()) * MOVE;
                 others += time + CALL / f64::from(HOST_LANES);
                 passes += time + PASS;
@@ -116,7 +116,7 @@ impl Estimate {
             };
             let scale = (width as f64 / 4.0).max(if half { 1.0 } else { 0.0 });
             let lean = (cost - CONVERSIONS).max(1.0);
-            // float16 is converted, and computed as a wider type.
+            // float16 is converted and computed as a wider type.
             let (pass, shown) = match half {
                 false => (PASS * scale, cost),
                 true if converts => (CONVERTED_HALF, lean),
@@ -124,8 +124,8 @@ impl Estimate {
             };
             instructions += if half { lean } else { cost } * scale;
             halves += if half { 1.0 } else { 0.0 };
-            // The loops compute an op on wider vectors, but each op is also a pass over tiles. The canonical NaN is not a pass:
-            // loops apply it to their own results.
+            // The loops compute an op on wider vectors, but each op is also a pass over tiles. Making NaN canonical is not a
+            // pass, because loops do it to their own results.
             let pass = if is_in_a_loop(inst.code) { 0.0 } else { pass };
             passes += pass;
             looped += shown * scale;
@@ -144,7 +144,7 @@ impl Estimate {
     }
 }
 
-/// Whether it is computed by the interpreter's loop of the previous instruction.
+/// Whether an instruction is computed by the interpreter's loop of the previous instruction.
 fn is_in_a_loop(code: Code) -> bool {
     matches!(code, Code::Apply(Op::CanonicalNan, _))
 }
@@ -153,9 +153,9 @@ fn is_in_a_loop(code: Code) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct RunCost {
     pub interpreted: f64,
-    /// The time as machine code.
+    /// The time of a run as machine code, once it exists.
     pub compiled: f64,
-    /// The time to compile it first.
+    /// The time to compile the kernel first.
     pub compile: f64,
 }
 
@@ -175,12 +175,12 @@ impl RunCost {
         }
     }
 
-    /// The time that the interpreter takes longer than machine code.
+    /// The time by which the interpreter is slower than machine code.
     pub fn regret(&self) -> f64 {
         (self.interpreted - self.compiled).max(0.0)
     }
 
-    /// Whether the two are too close for the estimates to tell which is faster.
+    /// Whether the times of both executors are too close for the estimates to tell which is faster.
     pub fn is_close(&self) -> bool {
         self.compiled < self.interpreted * CLOSE && self.interpreted < self.compiled * CLOSE
     }
@@ -188,16 +188,17 @@ impl RunCost {
 
 /// Nanoseconds per element of an operand if each element is loaded from memory separately.
 const MISS: f64 = 10.0;
-/// Maximum nanoseconds per element of an instruction with and without a slow path; functions of at least this many vector
-/// instructions may have one.
+/// The maximum nanoseconds per element of an instruction, with and without a slow path, and the least number of vector
+/// instructions of a function that may have a slow path.
 const SLOW_PATH: f64 = 300.0;
 const FAST: f64 = 1.0;
 const FUNCTION: u32 = 8;
 /// The cost assumed for a host function, since the declared cost is only the application's guess.
 const HOST: f64 = 10_000.0;
-/// Maximum nanoseconds between two checks for cancellation in the slowest case; the usual one is a hundred times as fast.
+/// The maximum nanoseconds between two checks for cancellation in the slowest case. The usual case is a hundred times as fast.
 const PAUSE: f64 = 50e6;
-/// Minimum and maximum number of elements between two such checks. The maximum takes some 20 µs with a cheap body.
+/// The minimum and maximum number of elements between two checks for cancellation. The maximum takes about 20 µs with a cheap
+/// body.
 const PAUSES: (f64, f64) = (256.0, (1 << 17) as f64);
 
 /// The number of elements that a thread computes between two checks for cancellation.
@@ -212,7 +213,7 @@ pub fn pause(kernel: &Kernel) -> usize {
     (PAUSE / element).clamp(PAUSES.0, PAUSES.1) as usize
 }
 
-/// Minimum nanoseconds per element of an operand, in the estimate that decides whether a run is watched.
+/// The minimum nanoseconds per element of an operand, in the estimate that decides whether a run is watched.
 const READ: f64 = 1.0;
 
 /// A high estimate of the nanoseconds of a run over this many elements on one thread; infinite with host functions, whose cost is
@@ -226,23 +227,24 @@ pub fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traf
     cost.interpreted.max(cost.compiled).max(elements as f64 * operands * READ)
 }
 
-/// The nanoseconds that machine code computes so many elements in, on one thread.
+/// The nanoseconds in which machine code computes this many elements on one thread.
 pub fn fused(estimate: &Estimate, width: VectorWidth, elements: usize) -> u64 {
     (elements as f64 * estimate.at[width as usize].fused) as u64
 }
 
-/// How many threads share work of so many nanoseconds, if all but the caller's may have to be woken.
+/// The number of threads that share work of this many nanoseconds, if all but the caller's may have to be woken.
 pub fn threads(time: u64) -> usize {
     (time / (PARALLEL / 2)).max(1) as usize
 }
 
-/// Whether a loop of this many nanoseconds is done before a second thread would help.
+/// Whether a loop of this many nanoseconds ends before a second thread would help.
 #[inline]
 pub fn is_short(time: u64) -> bool {
     time < 2 * LOOP_AWAKE
 }
 
-/// The number of threads that share a loop of this many nanoseconds if they are awake; none if they would not be.
+/// The number of threads that share a loop of this many nanoseconds if they are awake; `None` if it is not shared with such
+/// threads.
 pub fn threads_awake(time: u64, traffic: Traffic) -> Option<usize> {
     let is_short = time <= MOST_AWAKE && traffic.read.saturating_add(traffic.written) <= BYTES_AWAKE;
     is_short.then_some((time / LOOP_AWAKE).max(1) as usize)
@@ -257,13 +259,13 @@ mod tests {
         const CACHE: usize = 8 << 20;
         let stores =
             |read, written, stays| Traffic { read, written, stays }.stores_beside(CACHE, VectorWidth::W256);
-        // Sums and copies of more than twice the cache, for any cache size.
+        // Sums and copies stream from more than twice the cache on, for any cache size.
         assert_eq!(stores(12 << 20, 6 << 20, false), Stores::Streaming);
         assert_eq!(stores(8 << 20, 8 << 20, false), Stores::Streaming);
         assert_eq!(stores(0, 16 << 20, false), Stores::Streaming);
         assert_eq!(stores(8 << 20, 4 << 20, false), Stores::Cached);
         assert_eq!(stores(12 << 20, 6 << 20, true), Stores::Cached, "the next stage reads it");
-        // Outputs of bytes with inputs of floats: bools of a comparison.
+        // Outputs of one byte with float inputs, as of a comparison.
         assert_eq!(stores(80 << 20, 10 << 20, false), Stores::Cached);
         assert_eq!(stores(160 << 20, 10 << 20, false), Stores::Cached);
         let wide = Traffic { read: 160 << 20, written: 10 << 20, stays: false };

@@ -2,9 +2,9 @@
 //!
 //! [`PreparedStage::run`] has two fast paths: a reduction of a few elements, and machine code on this thread, which for a linear
 //! stage takes no lock, no nest and no memory. All other runs are a [`StageRun`]: an executor that is chosen once and runs loops
-//! over memory on some threads. A step of several stages makes one for each stage and runs it over the rows of each block. Each
-//! thread computes under the default floating-point environment and restores its own afterwards. The bits, and the error that names
-//! the op whose divisor was zero, are the same for any number of threads.
+//! over memory on some threads. A step of several stages makes a [`StageRun`] for each stage and runs it over the rows of each
+//! block. Each thread computes under the default floating-point environment and restores its own afterwards. The bits, and the
+//! error that names the op whose divisor was zero, are the same for any number of threads.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ use crate::engine::space::ShortReduction;
 use crate::engine::watch::Watch;
 use crate::engine::workers;
 
-/// The error that memory does not match its plan.
+/// The error for memory that does not match its plan.
 pub(super) fn memory(e: &dyn std::error::Error) -> Error {
     Error::new(ErrorKind::Memory, e.to_string())
 }
@@ -37,8 +37,8 @@ pub(super) fn memory(e: &dyn std::error::Error) -> Error {
 impl PreparedStage {
     /// Runs the stage over memory of its layouts.
     ///
-    /// PERF: the usual short call. Nothing is planned, nor allocated with up to six operands, and no lock is taken if machine code
-    /// is known to run a linear stage.
+    /// PERF: this is the path of short calls. Nothing is planned, nothing is allocated for up to six operands, and no lock is
+    /// taken if a linear stage is known to run as machine code.
     #[inline]
     pub fn run(
         &self,
@@ -57,7 +57,7 @@ impl PreparedStage {
                         operands.with_all(plan, |block| code.run(block, run)).map_err(|e| memory(&e))?
                     });
                 }
-                // PERF: moving a nest costs as much as a short call's work.
+                // PERF: moving a nest would cost as much as the work of a short call.
                 return match &mut Nest::bind(plan, operands) {
                     Ok(nest) => self.walk_direct(request, nest, &**code, params),
                     Err(e) => Err(memory(e)),
@@ -67,7 +67,7 @@ impl PreparedStage {
         self.run_chosen(request, operands, params, watch)
     }
 
-    /// Runs the stage by its machine code over bound memory, on this thread.
+    /// Runs the stage's machine code over bound memory, on this thread.
     fn walk_direct(
         &self,
         request: &Request<'_>,
@@ -83,7 +83,7 @@ impl PreparedStage {
         })
     }
 
-    /// Runs machine code of the stage, as `code` calls it.
+    /// Runs the stage's machine code through `code`, which calls it.
     #[inline]
     fn run_direct(
         &self,
@@ -118,14 +118,14 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        // The choice and the compiler compute with floats, in the default environment.
+        // The choice and the compiler compute with floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         let loops = self.loops.as_ref().map_err(|e| memory(e))?;
         if loops.is_done() {
             return Ok(());
         }
         let access = match loops {
-            // An input that is also an output has the same access as that output.
+            // An input that is also an output is accessed as that output is.
             Loops::Store(plan) if operands.may_overlap() => {
                 let nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
                 Some(nest.stepped_accesses().collect())
@@ -142,7 +142,7 @@ impl PreparedStage {
         run.end()
     }
 
-    /// Chooses the executor of a run with these accesses of inputs; a reduction of elements in memory needs none.
+    /// Begins a run: chooses the executor for these accesses of inputs. A reduction of elements in memory needs none.
     pub fn begin<'r>(
         &'r self,
         request: &Request<'r>,
@@ -163,7 +163,7 @@ impl PreparedStage {
         Ok(StageRun { prepared: self, request: *request, params, chosen, others, outcome, time, took })
     }
 
-    /// The error of the first fault site that met a division by zero, in the order of the sites.
+    /// The error of the first checked division by zero, in the order of the fault sites.
     pub(super) fn check(&self, faults: impl Iterator<Item = bool>) -> Result<()> {
         let met = faults.zip(self.stage.kernel.fault_sites()).find(|(met, _)| *met);
         match met {
@@ -176,19 +176,19 @@ impl PreparedStage {
     }
 }
 
-/// A run of a stage by an executor that is chosen once: over all of its elements, or over the rows of one block after another.
+/// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.
 pub struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
     pub params: &'r [u64],
     /// The executor's kernel and its accesses; `None` if elements are reduced as they are in memory.
     chosen: Option<(Executable, Accesses)>,
-    /// Programs of the interpreter for other accesses of inputs, for which nothing is compiled.
+    /// Programs of the interpreter for other accesses of inputs than the stage's, for which nothing is compiled.
     others: Mutex<Vec<(Executable, Accesses)>>,
     pub outcome: Outcome<'r>,
-    /// Estimated nanoseconds of the whole stage on one thread.
+    /// The estimated nanoseconds of the whole stage on one thread.
     pub time: f64,
-    /// Nanoseconds that the loops have taken, for a run of a trial.
+    /// The nanoseconds that the loops have taken so far, if the run belongs to a trial.
     took: Option<AtomicU64>,
 }
 
@@ -207,7 +207,7 @@ impl StageRun<'_> {
         done
     }
 
-    /// Records what the run has shown: the time of a trial, and divisions by zero.
+    /// Ends the run: records the time of a trial, and reports divisions by zero.
     ///
     /// Errors: a division by zero, if that is an error.
     pub fn end(&self) -> Result<()> {
@@ -237,7 +237,7 @@ impl StageRun<'_> {
         let mut nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
         let access: Accesses = nest.stepped_accesses().collect();
         let kernel = self.kernel(&access)?;
-        // There are more parts than threads, since some threads start late or are slower.
+        // There are more parts than threads, because some threads start late or are slower.
         let parts = if threads > 1 { threads * 4 } else { 1 };
         let pause = self.prepared.pause;
         let chunks = match self.outcome.is_watched() && plan.elements() > pause {
@@ -307,14 +307,14 @@ pub(super) fn walk(
 }
 
 thread_local! {
-    /// Working memory, kept between runs: some hundred kilobytes at most.
+    /// This thread's working memory, kept between runs: some hundred kilobytes at most.
     static WORKSPACE: Cell<Option<Box<(Scratch, WorkingMemory)>>> = const { Cell::new(None) };
 }
 
-/// Calls `work` with this thread's working memory, or with new memory if that is in use by a caller on this thread, or the thread
-/// is ending.
+/// Calls `work` with this thread's working memory. If a caller on this thread is using it, or the thread is ending, new memory is
+/// used.
 ///
-/// PERF: it is boxed, since moving it would take as long as a short call's work.
+/// PERF: the memory is boxed, since moving it would take as long as the work of a short call.
 pub(super) fn with_workspace<R>(work: impl FnOnce(&mut Scratch, &mut WorkingMemory) -> R) -> R {
     let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let (scratch, memory) = &mut *workspace;

@@ -36,22 +36,22 @@ pub(crate) struct ExecutionPlan {
     pub(super) apart: Option<Apart>,
     /// The last step that reads each temporary.
     last_read: Vec<usize>,
-    /// Bytes of roots and temporaries.
+    /// The size of roots and temporaries in bytes.
     bytes: usize,
     work: Work,
     variants: Cache<Variant, Arc<ExecutionPlan>>,
 }
 
-/// The way in which a variant of a plan writes the roots.
+/// The way in which a variant of a plan writes its roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
-    /// The layout of each root in its memory; `None` for a contiguous one. If empty, all roots are contiguous.
+    /// The layout of each root in its memory; `None` for a contiguous root. An empty list means that all roots are contiguous.
     pub layouts: Vec<Option<Layout>>,
-    /// Whether roots are copied after all inputs have been read.
+    /// Whether roots are copied from temporaries after all inputs have been read.
     pub aside: bool,
 }
 
-/// The maximum number of variants that a plan keeps; on overflow the older half is evicted.
+/// The maximum number of variants that a plan keeps. On overflow the older half is evicted.
 const VARIANTS: usize = 16;
 
 impl Variant {
@@ -116,7 +116,7 @@ impl ExecutionPlan {
         })
     }
 
-    /// The plan that writes roots in this way; this plan must have the stages of an expression only.
+    /// The variant of the plan that writes roots in this way. This plan must have only the stages of an expression.
     pub(crate) fn variant(&self, variant: Variant) -> Result<Arc<ExecutionPlan>> {
         if let Some(known) = self.variants.get(&variant) {
             return Ok(known);
@@ -166,8 +166,8 @@ impl ExecutionPlan {
         Ok(made)
     }
 
-    /// Whether a root of this shape is stored by a stage over the same indices that is a step of its own, so that it may have any
-    /// layout.
+    /// Whether a root of this shape is stored by a stage over the same indices that is not part of a row block, so that the root
+    /// may have any layout.
     fn stores_directly(&self, target: Target, shape: &Shape) -> bool {
         let writes =
             |stage: &Stage| stage.outputs.contains(&target) && stage.stores() && stage.shape == *shape;
@@ -175,7 +175,7 @@ impl ExecutionPlan {
         { alone }.any(|stage| writes(&self.stages[stage].stage))
     }
 
-    /// The stage of a plan that has only one and whose outputs are the roots, in order.
+    /// The only stage of a plan, if its outputs are the roots in order.
     pub(crate) fn single_stage(&self) -> Option<&PreparedStage> {
         match &self.stages[..] {
             [prepared] if self.temps.is_empty() => {
@@ -186,7 +186,7 @@ impl ExecutionPlan {
         }
     }
 
-    /// Bytes of results and temporaries.
+    /// The size of results and temporaries in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -198,7 +198,7 @@ impl ExecutionPlan {
 
     /// The executor that would be chosen for each stage now.
     pub(crate) fn executors(&self, request: &Request<'_>) -> Vec<Executor> {
-        // Estimates are computed with floats, in the default environment.
+        // Estimates are computed with floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.executor(request)).collect()
     }
@@ -209,7 +209,7 @@ impl ExecutionPlan {
         self.stages.iter().map(|prepared| prepared.vector_width(request)).collect()
     }
 
-    /// The work of all loops, with a high estimate of its time.
+    /// The work of all loops, with a high estimate of the time.
     pub(crate) fn work(&self) -> Work {
         self.work
     }
@@ -220,8 +220,8 @@ impl ExecutionPlan {
         self.stages.iter().try_for_each(|prepared| prepared.compile(request))
     }
 
-    /// For each root, the stage that reduces elements to it and the number of the output; `None` if a root is made in another way,
-    /// or by a stage with other outputs as well.
+    /// For each root, the stage that reduces elements to it and the number of the output; `None` if any root is computed in
+    /// another way, or by a stage with other outputs as well.
     fn folds(&self) -> Option<Vec<(usize, usize)>> {
         let place = |root| {
             self.stages.iter().enumerate().find_map(|(i, PreparedStage { stage, .. })| {
@@ -269,7 +269,8 @@ impl ExecutionPlan {
         Ok(made.into_iter().collect())
     }
 
-    /// Runs the plan over the memory of the slots and of the roots with these layouts; without layouts, all roots are contiguous.
+    /// Runs the plan over the memory of the slots and of the roots, which have these layouts. Without layouts all roots are
+    /// contiguous.
     pub(super) fn run(
         &self,
         run: &PlanRun<'_>,
@@ -304,8 +305,8 @@ impl ExecutionPlan {
         Ok(())
     }
 
-    /// Whether a run over this memory, in which outputs may overlap other operands, would overwrite elements that it reads later,
-    /// so that the roots have to be copied from temporaries.
+    /// Whether a run over this memory would overwrite elements that it reads later, because outputs overlap other operands. The
+    /// roots then have to be copied from temporaries.
     fn overwrites(&self, run: &PlanRun<'_>, operands: &mut Operands<'_>) -> Result<bool> {
         let [Step::Stage(stage)] = &self.steps[..] else { return Ok(true) };
         let prepared = &self.stages[*stage];
@@ -321,7 +322,7 @@ impl ExecutionPlan {
 }
 
 impl PlanRun<'_> {
-    /// Runs a stage.
+    /// Runs one stage of the plan.
     fn stage(
         &self,
         prepared: &PreparedStage,
@@ -338,14 +339,14 @@ impl PlanRun<'_> {
     }
 }
 
-/// The inputs of a stage, from the memory of slots and temporaries.
+/// The inputs of a stage, taken from the memory of slots and temporaries.
 fn of_inputs<'m>(stage: &Stage, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Operands<'m> {
     let mut of_stage = Operands::default();
     stage.inputs.iter().for_each(|input| of_stage.read(region(input.source, slots, temps)));
     of_stage
 }
 
-/// The inputs and outputs of a stage, from the operands of a plan and temporaries.
+/// The inputs and outputs of a stage, taken from the operands of a plan and from temporaries.
 fn of_stage<'m>(
     stage: &Stage,
     operands: &'m mut Operands<'_>,
@@ -366,7 +367,7 @@ fn of_stage<'m>(
     Ok(of_stage)
 }
 
-/// The last step that reads each temporary.
+/// For each temporary, the last step that reads it.
 fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     let mut last = vec![0; plan.temps.len()];
     for (i, step) in steps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The executors of an explanation's kernels, as values.
+//! The executors of the kernels in an explanation, as values instead of text.
 
 use broadloom_ir::VectorWidth;
 
@@ -6,14 +6,15 @@ use crate::engine::options::Executor;
 use crate::explain::{Explanation, Run};
 
 impl Explanation {
-    /// The executor of each kernel, in order; `None` for a kernel that is not run: one without elements, or whose elements are
+    /// The executor of each kernel, in order; `None` for a kernel that is not run because it has no elements, or its elements are
     /// reduced where they are in memory.
     pub fn executors(&self) -> impl ExactSizeIterator<Item = Option<Executor>> {
         let executor = |run: &Run| if run.jit { Executor::Jit } else { Executor::Interp };
         self.stages.iter().map(move |stage| stage.run.as_ref().filter(|run| !run.folds).map(executor))
     }
 
-    /// The vector width of each kernel's machine code, in order; `None` for one that the interpreter runs, or that is not run.
+    /// The vector width of each kernel's machine code, in order; `None` for a kernel that the interpreter runs, or that is not
+    /// run.
     pub fn vector_widths(&self) -> impl ExactSizeIterator<Item = Option<VectorWidth>> {
         self.stages.iter().map(|stage| stage.run.as_ref().filter(|run| run.jit).map(|run| run.width))
     }

@@ -1,6 +1,6 @@
 //! Explains an evaluation without running it.
 //!
-//! It takes the same decisions as an evaluation, so that it describes what would happen, and computes nothing.
+//! An explanation takes the same decisions as an evaluation, so that it describes what would happen, but computes no results.
 
 use broadloom_core::fuse;
 use broadloom_core::graph::NodeId;
@@ -27,7 +27,7 @@ use crate::lower::Expression;
 /// The amount of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// The plan.
+    /// The plan only.
     #[default]
     Plan,
     /// The plan, the CLIF and the disassembly of each kernel.
@@ -37,7 +37,7 @@ pub(crate) enum Detail {
 /// The subject of an explanation.
 pub(crate) struct Asked<'s> {
     pub expression: Expression<'s>,
-    /// The kept plan of the expression, if there is one: the measurements of its runs decide which executor is chosen.
+    /// The kept plan of the expression, if there is one. The measurements of its runs decide which executor is chosen.
     pub plan: Option<&'s ExecutionPlan>,
 }
 
@@ -48,7 +48,8 @@ pub(super) fn explain(
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold constants, and estimates are computed with floats, in the default environment.
+    // Building and rewriting fold constants, and estimates are computed with floats, both of which requires the default
+    // environment.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;
     let (typed, typed_roots) = expression.graph(options.semantics())?;
@@ -143,7 +144,7 @@ fn step(
         compile: cost.compile,
         streams: traffic.stores_of(stores_at) == Stores::Streaming,
     };
-    // Machine code on wide vectors reads steps in place, unless the stage reduces elements in tiles.
+    // Machine code on wide vectors reads stepped inputs in place, unless the stage reduces elements in tiles.
     let reads_steps = run.jit && width > VectorWidth::W128 && !stage.reduces();
     let as_run = |class| match class {
         AccessClass::Stepped(_) if !reads_steps => AccessClass::Packed,
@@ -153,7 +154,7 @@ fn step(
     Ok(explain::Step { stage, nodes, access, read, written, combining, run: Some(run), code })
 }
 
-/// The ways in which a stage reduces its elements, one line each.
+/// Describes how a stage reduces its elements, one line for each reduction.
 fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     let stage = &prepared.stage;
     match prepared.space() {
@@ -183,7 +184,7 @@ fn combining(prepared: &PreparedStage, threads: usize) -> Vec<String> {
     }
 }
 
-/// The order in which elements are reduced.
+/// Describes the order in which elements are reduced.
 fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     let (mut canonical, mut free, mut first) = (Vec::new(), Vec::new(), Vec::new());
     for (reduction, dtype) in reductions {
@@ -209,7 +210,7 @@ fn order(reductions: impl Iterator<Item = (Reduction, DType)>) -> String {
     parts.join("; ")
 }
 
-/// The units in which elements are computed and reduced, and the threads that do so.
+/// Describes the units in which elements are computed and reduced, and the threads that do so.
 fn walk(space: &Space, threads: usize) -> String {
     let results = match space.form {
         Form::Along => "result by result".to_owned(),

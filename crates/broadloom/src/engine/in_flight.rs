@@ -1,4 +1,4 @@
-//! Values that are being made: threads that want the same value at the same time make it once.
+//! The values that are being made at the moment. Threads that want the same value at the same time make it only once.
 //!
 //! The first thread that asks makes the value; the others wait or continue without it. If the attempt ends by an error or a panic,
 //! or its thread was left behind in the process that this one was forked from, another thread takes it over, so that waiting always
@@ -21,7 +21,7 @@ pub struct InFlight<K, V> {
     attempts: ForkMutex<HashMap<K, Arc<Attempt<V>>, FxBuildHasher>>,
 }
 
-/// The choice of a thread while another thread makes the value.
+/// What a thread does while another thread makes the value that it wants.
 #[derive(Clone, Copy)]
 pub enum Meanwhile<'w> {
     /// It continues without the value.
@@ -33,7 +33,7 @@ pub enum Meanwhile<'w> {
 /// One thread's attempt to make a value.
 struct Attempt<V> {
     process: u32,
-    /// Whether there is an outcome; read before the lock is taken.
+    /// Whether the attempt has an outcome. It is read before the lock is taken.
     over: AtomicBool,
     outcome: Mutex<Option<Outcome<V>>>,
     ended: Condvar,
@@ -46,9 +46,9 @@ enum Outcome<V> {
     Abandoned,
 }
 
-/// The number of times that a waiting thread yields before it sleeps: a plan is often made within that time.
+/// The number of times that a waiting thread yields before it sleeps. A plan is often made within that time.
 const YIELDS: usize = 50;
-/// The maximum time that a thread which may be cancelled sleeps at once.
+/// The maximum time that a thread which may be cancelled sleeps at a time.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
@@ -56,9 +56,9 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
         InFlight { attempts: ForkMutex::new(HashMap::with_hasher(FxBuildHasher)) }
     }
 
-    /// The value of a key: the one that another thread is making for an equal key, or the result of `make` for the owned key, after
-    /// `known` has confirmed that the value is not kept yet. `None` if another thread is making it and `meanwhile` is to continue
-    /// without it.
+    /// The value of a key: the one that another thread is making for an equal key, or the result of `make` for the owned key,
+    /// after `known` has confirmed that the value is not kept yet. `None` if another thread is making it and `meanwhile` says to
+    /// continue without it.
     ///
     /// Errors: those of `make`, which each thread encounters in an attempt of its own; and cancellation of the run while waiting.
     pub fn once<Q: Hash + Equivalent<K>>(
@@ -77,7 +77,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
                 attempts.insert(key.clone(), attempt.clone());
                 drop(attempts);
                 let own = Own { in_flight: self, attempt };
-                // Another thread may have made the value and finished between the look-up and the lock.
+                // Another thread may have made the value and ended its attempt between this thread's look-up and the lock.
                 let value = known().map_or_else(|| make(key), Ok)?;
                 own.attempt.end(Outcome::Made(value.clone()));
                 return Ok(Some(value));
@@ -90,7 +90,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
         }
     }
 
-    /// Forgets an attempt.
+    /// Removes an attempt from the attempts in progress.
     fn remove(&self, attempt: &Arc<Attempt<V>>) {
         if let Some(mut attempts) = self.attempts.lock() {
             attempts.retain(|_, other| !Arc::ptr_eq(other, attempt));
@@ -108,7 +108,7 @@ impl<V: Clone> Attempt<V> {
         }
     }
 
-    /// Whether a thread of this process is working on it.
+    /// Whether a thread of this process is working on the attempt.
     fn is_going_on(&self) -> bool {
         !self.over.load(Ordering::Acquire) && self.process == std::process::id()
     }
@@ -144,7 +144,7 @@ impl<V: Clone> Attempt<V> {
     }
 }
 
-/// This thread's attempt, which ends when the guard drops: waiting threads continue, and later ones find no attempt.
+/// A guard of this thread's attempt. When it drops the attempt ends: waiting threads continue, and later ones find no attempt.
 struct Own<'i, K: Hash + Eq + Clone, V: Clone> {
     in_flight: &'i InFlight<K, V>,
     attempt: Arc<Attempt<V>>,
@@ -171,7 +171,7 @@ mod tests {
 
     const WAIT: Meanwhile<'static> = Meanwhile::Wait(None);
 
-    /// Asks for the value of a key, to be made by `make`.
+    /// Requests the value of a key, to be made by `make`.
     fn ask(
         values: &InFlight<u32, u32>,
         meanwhile: Meanwhile<'_>,
@@ -180,7 +180,7 @@ mod tests {
         values.once(&7u32, || 7, meanwhile, || None, |_| make())
     }
 
-    /// One thread makes a value, after `others` have begun to wait for it or have continued.
+    /// One thread makes a value by `first`, after `others` have begun to wait for it or have continued without it.
     fn with_others(first: impl FnOnce() -> Result<u32> + Send, others: impl Fn(&InFlight<u32, u32>) + Sync) {
         let (values, begun) = (InFlight::new(), Barrier::new(4));
         std::thread::scope(|scope| {
@@ -258,7 +258,7 @@ mod tests {
         });
     }
 
-    /// In a forked child, the attempts of the parent's threads are not in progress.
+    /// In a forked child, the attempts of the parent's threads don't count as being in progress.
     #[test]
     fn what_stayed_behind_is_taken_over() {
         let values: InFlight<u32, u32> = InFlight::new();

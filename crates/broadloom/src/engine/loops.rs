@@ -1,4 +1,4 @@
-//! The loops over the elements of a stage, or of its part in a row block: they are stored, reduced or scanned.
+//! The loops over the elements of a stage, or of its part in a row block. The elements are stored, reduced or scanned.
 
 use broadloom_core::Layout;
 use broadloom_core::fuse::Stage;
@@ -30,7 +30,7 @@ impl Loops {
         })
     }
 
-    /// The plan of the loops that store elements.
+    /// The loop plan, if elements are stored or scanned.
     pub fn plan(&self) -> Option<&LoopPlan> {
         match self {
             Loops::Store(plan) => Some(plan),
@@ -39,7 +39,7 @@ impl Loops {
         }
     }
 
-    /// The space of a reduction.
+    /// The index space, if elements are reduced.
     pub fn space(&self) -> Option<&Space> {
         match self {
             Loops::Reduce(space) => Some(space),
@@ -47,7 +47,7 @@ impl Loops {
         }
     }
 
-    /// Whether there is no output element to write.
+    /// Whether there is no output element to write, so that nothing has to be done.
     pub fn is_done(&self) -> bool {
         match self {
             Loops::Store(plan) => plan.elements() == 0,
@@ -56,7 +56,7 @@ impl Loops {
         }
     }
 
-    /// The approximate nanoseconds that reducing or scanning elements takes in addition to computing them.
+    /// The approximate nanoseconds that reducing or scanning the elements takes in addition to computing them.
     pub fn time_to_combine(&self) -> f64 {
         match self {
             Loops::Store(_) | Loops::Reduce(_) => 0.0,

@@ -1,4 +1,5 @@
-//! The temporaries of a run: the memory between its stages, which exists from the step that writes it to the last that reads it.
+//! The temporaries of a run: the memory between its stages. A temporary exists from the step that writes it to the last step that
+//! reads it.
 
 use broadloom_core::fuse::{Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
@@ -31,7 +32,7 @@ impl<'p> Temporaries<'p> {
         Temporaries { pool, buffers: std::iter::repeat_with(|| None).take(count).collect() }
     }
 
-    /// A temporary's memory for reading; empty if it is not written.
+    /// The memory of a temporary for reading; empty if it has not been written.
     pub fn region(&self, temp: u32) -> Region<'_> {
         let buffer = self.buffers.get(temp as usize).and_then(Option::as_ref);
         buffer.map_or(&[][..], Buffer::as_bytes).into()
@@ -69,7 +70,7 @@ impl Drop for Temporaries<'_> {
     }
 }
 
-/// The memory of a view, and its layout there unless it is contiguous in row-major order.
+/// The memory of a view, with its layout in this memory unless the view is contiguous in row-major order.
 pub(crate) fn output<'v>(view: &'v mut ViewMut<'_>) -> Result<(RegionMut<'v>, Option<Layout>)> {
     let layout = match view.is_row_major() {
         true => None,

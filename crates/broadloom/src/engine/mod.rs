@@ -69,7 +69,7 @@ pub(crate) use watch::{Watch, is_long};
 /// threads; arrays belong to none.
 pub struct Engine {
     plans: Cache<PlanKey, Arc<ExecutionPlan>>,
-    /// The plans being made, by key with literals.
+    /// The plans that are being made, by key and values of the literals.
     planning: InFlight<WithLiterals<PlanKey, Box<[Scalar]>>, Arc<ExecutionPlan>>,
     planned: AtomicU64,
     runtime: Runtime,
@@ -133,12 +133,12 @@ pub struct Statistics {
 }
 
 impl Engine {
-    /// An engine with these limits. Profilers and debuggers are informed of its code according to [`Profiling::from_env`].
+    /// Makes an engine with these limits. Profilers and debuggers are informed of its code according to [`Profiling::from_env`].
     pub fn new(limits: Limits) -> Engine {
         Engine::for_target(limits, VectorWidth::target())
     }
 
-    /// An engine for a CPU with vectors of this width.
+    /// Makes an engine for a CPU with vectors of this width.
     fn for_target(limits: Limits, target: VectorWidth) -> Engine {
         Engine {
             plans: Cache::new(limits.plans, limits.plan_words),
@@ -168,19 +168,20 @@ impl Engine {
         self.runtime.profiling
     }
 
-    /// The number of threads of an evaluation without a limit of its own: that of the environment variable `BROADLOOM_NUM_THREADS`, or
-    /// else `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, or the number of processors. Read once per process.
+    /// The number of threads of an evaluation that sets no limit of its own. It is the value of the environment variable
+    /// `BROADLOOM_NUM_THREADS`, or else of `RAYON_NUM_THREADS` or `OMP_NUM_THREADS`, or else the number of processors. It is read
+    /// once per process.
     pub fn default_threads() -> usize {
         workers::default_threads()
     }
 
-    /// The widest vectors of its machine code: those of the CPU.
+    /// The widest vectors of the engine's machine code: those of the CPU.
     pub fn vector_width(&self) -> VectorWidth {
         self.runtime.request(&Options::default()).width
     }
 
-    /// The reason why it makes no machine code, if it doesn't: the build has no compiler, the compiler does not support the CPU, or
-    /// executable memory is refused. The interpreter then runs everything.
+    /// The reason why the engine makes no machine code, if it doesn't: the build has no compiler, the compiler does not support
+    /// the CPU, or executable memory is refused. The interpreter then runs everything.
     pub fn no_compiler(&self) -> Option<&str> {
         self.runtime.probe()
     }
@@ -191,7 +192,7 @@ impl Engine {
         GLOBAL.get_or_init(|| Engine::new(Limits::default()))
     }
 
-    /// The values of arrays, computed together: roots of one shape share one loop.
+    /// Computes the values of several arrays together. Arrays of one shape share one loop.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if memory exceeds the options' limit or the machine's; [`ErrorKind::TimeLimit`] beyond the options'
@@ -200,7 +201,7 @@ impl Engine {
         self.eval_many_controlled(roots, options, None)
     }
 
-    /// [`Engine::eval_many`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`Engine::eval_many`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`Engine::eval_many`]; [`ErrorKind::Cancelled`] once the control's flag is set, or its poll returns false.
@@ -285,7 +286,7 @@ impl Engine {
         Ok(Storage::from_pool(dtype, memory::buffer(&self.pool, bytes)?, &self.pool))
     }
 
-    /// Writes an array's values into memory with this layout, or without one into contiguous memory in row-major order.
+    /// Writes an array's values into memory with this layout, or without a layout into contiguous memory in row-major order.
     pub(crate) fn eval_into(
         &self,
         root: &Array<'_>,
@@ -302,8 +303,8 @@ impl Engine {
         })
     }
 
-    /// The plan of expressions: an earlier one of the same structure if the literals' values don't matter, or the one that another
-    /// thread is making.
+    /// The plan of expressions: an earlier plan of the same structure if the literals' values don't matter, or one that another
+    /// thread is making, or a new one.
     pub(crate) fn execution_plan(
         &self,
         expression: Expression<'_>,
@@ -335,7 +336,7 @@ impl Engine {
 
     /// Plans expressions; also returns whether the plan is valid for these values of the literals only.
     fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<(Arc<ExecutionPlan>, bool)> {
-        // Building and rewriting fold constants, and costs are estimated, in the default floating-point environment.
+        // Building and rewriting fold constants and estimate costs, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
         let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
@@ -358,8 +359,8 @@ impl Engine {
         run(&plan, &PlanRun { request, pool: &self.pool, literals, watch: watch.as_ref() })
     }
 
-    /// Reduces elements for reductions, which are the roots, continuing the partial results `so_far`. After an error these are
-    /// unchanged.
+    /// Reduces further elements for the roots, which are reductions, continuing the partial results `so_far`. After an error
+    /// these are unchanged.
     pub(crate) fn fold(
         &self,
         roots: &[&Array<'_>],
@@ -393,7 +394,7 @@ impl Engine {
         })
     }
 
-    /// Runs a plan over the memory of its slots, and of the roots, which have these layouts.
+    /// Runs a plan over the memory of its slots and of the roots, which have these layouts.
     pub(crate) fn run(
         &self,
         plan: &ExecutionPlan,
@@ -432,20 +433,20 @@ impl Engine {
         explain::explain(&self.runtime, asked, options, detail)
     }
 
-    /// The request of the options, for this engine's target.
+    /// The request for a run with these options, on this engine's target.
     #[inline]
     pub(crate) fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         self.runtime.request(options)
     }
 }
 
-/// A graph after rewriting, and its kernels.
+/// A graph after rewriting, and the plan of its kernels.
 struct Planned {
     graph: Graph,
     plan: fuse::Plan,
 }
 
-/// Plans the kernels of expressions. Constants are folded, in the default floating-point environment.
+/// Plans the kernels of expressions. Constants are folded, which requires the default floating-point environment.
 fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     let (graph, roots) = expression.graph(options.semantics())?;
     let (graph, roots) = rewrite::run(&graph, &roots, options.rules)?;
@@ -453,7 +454,7 @@ fn plan(expression: Expression<'_>, options: &Options) -> Result<Planned> {
     Ok(Planned { graph, plan })
 }
 
-/// Writes an array's values by a leaf's layout; no other handle holds the leaf's memory.
+/// Writes an array's values into the memory of a leaf, by the leaf's layout. No other handle holds this memory.
 pub(crate) fn evaluate_into_leaf(
     root: &Array<'_>,
     leaf: &mut Data<'static>,
@@ -464,7 +465,7 @@ pub(crate) fn evaluate_into_leaf(
     let dtype = leaf.storage.dtype();
     let layout = leaf.layout.clone();
     let bytes = leaf.storage.bytes_mut().ok_or_else(internal)?;
-    // All elements of the layout are inside of the memory, and no index reaches the same element as another.
+    // Checks that all elements of the layout are within the memory, and that no two indices reach the same element.
     view_mut(bytes, dtype, &layout)?;
     let len = layout.shape.elements() * dtype.size();
     let (bytes, layout) = match layout.is_contiguous() && layout.offset == 0 {
@@ -478,7 +479,8 @@ pub(crate) fn evaluate_into_leaf(
 mod tests {
     use super::*;
 
-    /// A width that the target lacks is clamped to the target's before it is used in estimates, cache keys or the compiler.
+    /// A width that the target lacks is replaced by the target's widest before it is used in estimates, cache keys or the
+    /// compiler.
     #[test]
     fn a_width_that_the_target_lacks_is_the_widest_that_it_has() -> Result<()> {
         let x = Array::from_vec((0..10_007).map(|i| i as f32 / 8.0).collect::<Vec<_>>());

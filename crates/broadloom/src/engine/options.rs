@@ -12,7 +12,7 @@ use broadloom_ir::VectorWidth;
 
 use crate::lower::SizeLimits;
 
-/// The executor of a kernel. The bits are the same.
+/// The executor of a kernel. The choice does not change the bits of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Executor {
     /// The executor that is estimated to finish first.
@@ -25,7 +25,7 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// The name in command lines.
+    /// The name of the executor in command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Executor::Auto => "auto",
@@ -35,7 +35,7 @@ impl Executor {
     }
 }
 
-/// Choices for one evaluation.
+/// The options of one evaluation.
 ///
 /// Exceeding one of the limits, except `max_compiled_cost`, is an error of kind [`Limit`](broadloom_core::ErrorKind::Limit), found
 /// before anything is computed; `docs/reliability.md` lists all limits.

@@ -1,6 +1,6 @@
 //! The shared outcome of the threads that work on a stage: the first failure, a panic, divisions by zero.
 //!
-//! Once one of them has failed, no further part is begun. A panic of the application's progress function is resumed on the caller's
+//! Once a thread has failed, no further part is begun. A panic of the application's progress function is resumed on the caller's
 //! thread, after all threads have stopped.
 
 use std::any::Any;
@@ -17,9 +17,9 @@ use crate::engine::workers;
 
 /// The outcome of a stage's work, written by all threads and read by the caller.
 pub struct Outcome<'o> {
-    /// One byte for each checked division.
+    /// A byte for each checked division, which is not 0 once the divisor was zero.
     faults: SmallVec<[AtomicU8; 8]>,
-    /// Whether no further part is begun, since one was not completed.
+    /// Whether no further part is begun, because one was not completed.
     stopped: AtomicBool,
     /// The failure that stopped the work.
     failure: OnceLock<Error>,
@@ -32,11 +32,12 @@ pub struct Outcome<'o> {
     can_fail: bool,
 }
 
-/// The progress of a thread, which checks whether to continue each time it has passed this many elements.
+/// A thread's progress through its elements. The thread checks whether to continue each time it has passed a given number of
+/// elements.
 pub struct Pace<'p> {
     outcome: &'p Outcome<'p>,
     every: usize,
-    /// Elements since the last check, and those of them that count as progress.
+    /// The number of elements since the last check, and how many of them count as progress.
     since: usize,
     done: usize,
 }
@@ -55,12 +56,12 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// The outcome of work whose elements are counted by another outcome.
+    /// The same outcome, for work whose elements are counted elsewhere.
     pub fn uncounted(self) -> Outcome<'o> {
         Outcome { counts: false, ..self }
     }
 
-    /// Runs work, which takes parts until none remain, on this thread and on up to `threads` - 1 others.
+    /// Runs `work`, which takes parts until none remain, on this thread and on up to `threads` - 1 other threads.
     ///
     /// Errors: the first failure.
     pub fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
@@ -78,7 +79,7 @@ impl<'o> Outcome<'o> {
         self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Works on one of several threads. A panic is kept for the caller's thread, and stops the work of all.
+    /// Does the work of one of several threads. A panic is kept for the caller's thread, and stops the work of all threads.
     fn beside_others(&self, work: &(dyn Fn() + Sync)) {
         let _ieee = FloatEnv::ieee();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -95,7 +96,7 @@ impl<'o> Outcome<'o> {
     /// Stops the work of all threads.
     pub fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
-        // A thread that sees the flag also sees the failure.
+        // The order ensures that a thread which sees the flag also sees the failure.
         self.stopped.store(true, Ordering::Release);
     }
 
@@ -133,7 +134,7 @@ impl<'o> Outcome<'o> {
 
     /// Counts finished elements, if they are counted here.
     pub fn count(&self, elements: usize) {
-        // Not after another thread's panic, of which the application is to be informed once.
+        // Nothing is reported after another thread's panic, since the application is to be informed of it once.
         if let Some(watch) = self.watch
             && self.counts
             && !self.has_stopped()
@@ -151,7 +152,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// For each checked division, whether it met a zero divisor.
+    /// For each checked division, whether a divisor was zero.
     pub fn faults(&self) -> impl Iterator<Item = bool> {
         self.faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)
     }
@@ -163,7 +164,7 @@ impl<'o> Outcome<'o> {
 }
 
 impl<'p> Pace<'p> {
-    /// Checks whether to continue after each `every` elements.
+    /// Makes the progress of a thread that checks whether to continue after each `every` elements.
     pub fn new(outcome: &'p Outcome<'p>, every: usize) -> Pace<'p> {
         Pace { outcome, every, since: 0, done: 0 }
     }
@@ -175,7 +176,7 @@ impl<'p> Pace<'p> {
         self.again(elements)
     }
 
-    /// [`Pace::pass`] for additional work on elements that are counted once.
+    /// Does the same as [`Pace::pass`], for additional work on elements that are counted only once.
     #[inline]
     pub fn again(&mut self, elements: usize) -> Result<()> {
         self.since += elements;
@@ -193,7 +194,7 @@ impl<'p> Pace<'p> {
     }
 }
 
-/// Runs code that calls host functions that can fail; the first failure is the error.
+/// Runs code that calls host functions which can fail. The first failure is the error.
 pub(super) fn failing(run: impl FnOnce() -> Result<()>) -> Result<()> {
     let (done, failure) = catch_failure(run);
     failure.map_or(done, Err)

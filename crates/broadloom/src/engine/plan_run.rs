@@ -21,7 +21,7 @@ pub struct PlanRun<'r> {
 }
 
 impl PlanRun<'_> {
-    /// The run-time scalars of a stage.
+    /// The values of a stage's run-time scalars.
     pub fn params(&self, stage: &Stage) -> Params {
         params(stage, self.literals)
     }
@@ -36,7 +36,7 @@ pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'
     }
 }
 
-/// The run-time scalars of a stage, some of which are these literals.
+/// The values of a stage's run-time scalars, some of which are these literals.
 pub(crate) fn params(stage: &Stage, literals: &[Scalar]) -> Params {
     let bits = |source: &ParamSource| match *source {
         ParamSource::Slot(slot) => literals[slot as usize].bits,

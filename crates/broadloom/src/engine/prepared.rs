@@ -1,8 +1,8 @@
 //! A prepared stage: a stage with the plan of its loops, programs and machine code, and the states of the executor choice.
 //!
-//! The lock guards everything that runs change. A short call reads what it needs (machine code of a stage that stores, and the tags
-//! of states) without the lock; these are written under the lock only, so that a forked child never waits for them. If the lock is
-//! held, the thread builds a program of its own instead of waiting.
+//! The lock guards everything that runs change. A short call reads what it needs (machine code of a stage that stores, and the
+//! tags of states) without the lock. These are written only under the lock, so that a forked child never waits for them. If the
+//! lock is held, the thread builds a program of its own instead of waiting.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -27,29 +27,29 @@ use crate::engine::stored::stored;
 use crate::engine::watch::{Watch, Work};
 use crate::engine::workers;
 
-/// A stage with everything that is kept for its runs.
+/// A stage with everything that is kept from one run to the next.
 pub struct PreparedStage {
     pub stage: Stage,
-    /// The host functions that its kernel calls.
+    /// The host functions that the stage's kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
-    /// The loops over its elements, for inputs in memory with the stage's layouts.
+    /// The loops over the stage's elements, for inputs in memory with the stage's layouts.
     pub loops: std::result::Result<Loops, LoopPlanError>,
-    /// Whether it reduces long contiguous ranges of elements.
+    /// Whether the stage reduces long contiguous ranges of elements.
     has_long_runs: bool,
     /// The reductions of the stage, if each reduces a few contiguous elements of an input.
     pub short_reductions: Option<SmallVec<[ShortReduction; 1]>>,
     estimate: Estimate,
-    /// The approximate number of its kernel's vector instructions per element.
+    /// The approximate number of vector instructions per element of the stage's kernel.
     cost: usize,
-    /// The memory traffic of its operands.
+    /// The memory traffic of the stage's operands.
     pub traffic: Traffic,
     /// The number of elements that a thread computes between two checks for cancellation.
     pub pause: usize,
-    /// The number of its checked divisions.
+    /// The number of checked divisions of the stage.
     pub sites: usize,
-    /// Whether a host function that it calls can fail.
+    /// Whether any host function of the stage can fail.
     pub can_fail: bool,
-    /// The nanoseconds that machine code takes on one thread, by [`VectorWidth`]. They are integers, since a run begins in the
+    /// The nanoseconds that machine code takes on one thread, by [`VectorWidth`]. They are integers because they are read in the
     /// application's floating-point environment.
     fused: [u64; 3],
     kept: Mutex<Kept>,
@@ -77,12 +77,12 @@ struct Kept {
 #[derive(Default)]
 struct KeptCode {
     compiled: Option<Executable>,
-    /// Whether the compiler has refused the kernel, so that it is not asked again.
+    /// Whether the compiler has refused the kernel, so that it is not tried again.
     refused: bool,
 }
 
 impl Kept {
-    /// Drops the programs and code for other accesses; the costs of previous runs are kept.
+    /// Drops the programs and the code if they are for other accesses of inputs. The costs of previous runs are kept.
     fn turn_to(&mut self, access: &[Access]) {
         if self.access[..] != *access {
             let code = self.code.each_ref().map(|code| KeptCode { compiled: None, refused: code.refused });
@@ -92,7 +92,7 @@ impl Kept {
 }
 
 impl PreparedStage {
-    /// Prepares a stage, whose host functions are among `functions`, and whose outputs, if it stores them, have these layouts.
+    /// Prepares a stage. Its host functions are among `functions`, and its outputs, if it stores them, have these layouts.
     pub fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
@@ -134,12 +134,12 @@ impl PreparedStage {
         (0..self.stage.kernel.inputs.len()).map(class)
     }
 
-    /// Whether the stage stores, and its loops are a single loop over memory.
+    /// Whether the stage stores its elements, in a single loop over memory.
     fn is_linear(&self) -> bool {
         matches!(&self.loops, Ok(Loops::Store(plan)) if plan.is_linear())
     }
 
-    /// The access of each input; a reduction reads tiles.
+    /// The access of each input by the kernel. A stage that reduces reads stepped inputs from tiles.
     pub fn access(&self) -> Accesses {
         match self.space() {
             Some(_) => self.classes().map(AccessClass::access).collect(),
@@ -147,8 +147,8 @@ impl PreparedStage {
         }
     }
 
-    /// The accesses of inputs in other loops of the stage; `None` if elements are reduced as they are in memory, and if machine
-    /// code that may reduce elements before it writes them was made for another form.
+    /// The accesses of inputs in other loops of the stage. `None` if elements are reduced as they are in memory, or if machine
+    /// code that may reduce elements before it writes them was made for another form of the reduction.
     pub fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
@@ -162,9 +162,9 @@ impl PreparedStage {
         })
     }
 
-    /// The choice that would be made now for a run with these accesses of inputs.
+    /// The choice that would be made now, for a run with these accesses of inputs.
     pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
-        // An explanation probes the compiler, though nothing may have been compiled yet.
+        // An explanation probes the compiler although nothing may have been compiled yet.
         if request.options.executor != Executor::Interp {
             let _ = request.runtime.probe();
         }
@@ -180,7 +180,7 @@ impl PreparedStage {
         )
     }
 
-    /// The work of a run, with a high estimate of its time.
+    /// The work of a run, with a high estimate of the time.
     pub fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
@@ -191,14 +191,14 @@ impl PreparedStage {
         RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
     }
 
-    /// The machine code for these accesses, if it is kept by the stage or the engine.
+    /// The machine code for these accesses of inputs, if the stage or the engine keeps it.
     fn code(&self, request: &Request<'_>, access: &[Access], kept: &Kept) -> Option<Executable> {
         let own = kept.code[request.width as usize].compiled.as_ref().filter(|_| kept.access[..] == *access);
         own.cloned().or_else(|| request.runtime.kernels.get(&self.key(request, access)))
     }
 
-    /// The vector width that machine code has or, before it exists, would have if the compiler can use it; and why it is not the
-    /// requested one.
+    /// The vector width of the machine code, or before it exists, the width that it would have if the compiler accepts the
+    /// kernel; and the reason if it is not the requested width.
     pub fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
         let kept = self.kept.try_lock();
         let alone = Kept::default();
@@ -231,7 +231,7 @@ impl PreparedStage {
         }
     }
 
-    /// The vector width of that run's machine code; `None` if the interpreter runs it.
+    /// The vector width of the machine code for a run with the stage's own layouts; `None` if the interpreter runs it.
     pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
         let access = self.access();
         self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
@@ -245,7 +245,7 @@ impl PreparedStage {
         state: State,
     ) -> Choice<'e> {
         let Request { runtime, options, .. } = *request;
-        // Only existing code shows whether the compiler could use the width.
+        // Only existing code shows whether the compiler accepts the kernel at this width.
         let width = code.map_or(request.width, |code| code.width());
         let cost = RunCost::of(&self.estimate, width, self.stage.shape.elements(), self.traffic);
         let facts = Facts { cost, ledger: kept.ledger, has_code: code.is_some() };
@@ -259,7 +259,7 @@ impl PreparedStage {
                 &facts,
             )
         };
-        // The compiler is probed only when it is needed, not to interpret.
+        // The compiler is probed only if it may be used.
         let refused = kept.code[request.width as usize].refused.then_some("the compiler refuses this kernel");
         let choice = choose(runtime.known_no_compiler().or(refused));
         match choice.jit && code.is_none() && runtime.no_compiler().is_some() {
@@ -268,8 +268,8 @@ impl PreparedStage {
         }
     }
 
-    /// The chosen executor of a run with these accesses of inputs, prepared. While another thread compiles the kernel, a run with a
-    /// free choice is interpreted.
+    /// The executor that is chosen for a run with these accesses of inputs, and its prepared kernel. If the choice is free and
+    /// another thread is compiling the kernel, the run is interpreted.
     pub fn runner<'e>(
         &'e self,
         request: &Request<'e>,
@@ -277,7 +277,7 @@ impl PreparedStage {
         watch: Option<&Watch<'_>>,
     ) -> Result<(Executable, Choice<'e>)> {
         let (width, threads) = (request.width as usize, request.threads as usize);
-        // The lock is held by another thread (or, in a forked child, by none); that thread's decisions are in the tags.
+        // Another thread holds the lock (in a forked child, nobody does). That thread's decisions are in the tags.
         let mut alone = Kept::default();
         let mut guard = self.kept.try_lock();
         let held = guard.is_ok();
@@ -302,7 +302,7 @@ impl PreparedStage {
         if choice.jit && self.make_code(request, access, kept, meanwhile)? {
             let code = &kept.code[width].compiled;
             if let Some(compiled) = code {
-                // It is set under the lock: a forked child must not wait for one that is being set.
+                // The code is published under the lock only, because a forked child must not wait for a cell that is being set.
                 if held && matches!(self.loops, Ok(Loops::Store(_))) && self.access()[..] == *access {
                     let _ = self.direct[width].set(compiled.clone());
                 }
@@ -326,8 +326,8 @@ impl PreparedStage {
         Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
     }
 
-    /// Makes sure that machine code exists; false if the compiler has refused the kernel, which is remembered, or if another thread
-    /// is making it and the run does not wait.
+    /// Makes sure that machine code exists. Returns false if the compiler has refused the kernel, which is remembered, or if
+    /// another thread is making the code and the run does not wait for it.
     fn make_code(
         &self,
         request: &Request<'_>,
@@ -353,7 +353,7 @@ impl PreparedStage {
         if !self.is_linear() || !wanted {
             return Ok(());
         }
-        // If another thread has the lock, the engine keeps the code.
+        // If another thread has the lock, only the engine keeps the code.
         let mut alone = Kept::default();
         let mut guard = self.kept.try_lock();
         let kept = guard.as_deref_mut().unwrap_or(&mut alone);
@@ -376,7 +376,7 @@ impl PreparedStage {
 
     /// Records the time of a trial's run.
     pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
-        // Times are compared as floats, in the default environment.
+        // Times are compared as floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
             && let State::Trial(trial) = &mut kept.states[request.width as usize][request.threads as usize]
@@ -385,7 +385,8 @@ impl PreparedStage {
         }
     }
 
-    /// The machine code of a stage that stores, if it is to run now, on this thread alone, with the accesses of its loop plan.
+    /// The machine code of a stage that stores, if it is to run now, on this thread alone and with the accesses of the stage's
+    /// loop plan.
     #[inline]
     pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
@@ -404,7 +405,7 @@ impl PreparedStage {
         runs.then_some(compiled)
     }
 
-    /// Whether the next run of a trial is that of machine code.
+    /// Whether the next run of a trial uses machine code.
     #[cold]
     fn is_turn(&self, request: &Request<'_>, compiled: &Executable) -> bool {
         let (width, threads) = (request.width as usize, request.threads as usize);

@@ -1,8 +1,8 @@
 //! The state that all runs of an engine share: compiled kernels, the compiler, the target, and the requests of runs.
 //!
-//! The requested vector width is clamped here, once, to that of the target ([`Runtime::request`]): costs, states and cache keys use
-//! the clamped one only. If executable memory is refused, or the compiler can't be made, it is not tried again. A kernel that
-//! several threads want at the same time is compiled by one of them.
+//! The requested vector width is clamped here, once, to that of the target ([`Runtime::request`]): costs, states and cache keys
+//! use only the clamped width. If executable memory is refused, or the compiler can't be made, this is not tried again. A kernel
+//! that several threads want at the same time is compiled by one of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -28,7 +28,7 @@ pub struct Runtime {
     pub kernels: Cache<KernelKey, Executable>,
     compiler: OnceLock<std::result::Result<Box<dyn KernelExecutor>, String>>,
     refused: OnceLock<String>,
-    /// The kernels being compiled; the value is `None` if the compiler does not accept the kernel.
+    /// The kernels that are being compiled. The value is `None` if the compiler does not accept the kernel.
     compiling: InFlight<KernelKey, Option<Executable>>,
     /// The number of compiled kernels.
     pub compilations: AtomicU64,
@@ -38,7 +38,7 @@ pub struct Runtime {
 }
 
 /// The identity of a compiled kernel: its content, the accesses of its inputs, the vector width that it was compiled for, and the
-/// purpose of its outputs. The target is the same for all.
+/// purpose of its outputs. The target is the same for all kernels.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KernelKey {
     pub kernel: Arc<Kernel>,
@@ -47,7 +47,7 @@ pub struct KernelKey {
     pub purpose: Purpose,
 }
 
-/// The thread mode: only times within one mode can be compared.
+/// The thread mode of a run. Times can be compared only within one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadMode {
     /// All available threads.
@@ -61,7 +61,7 @@ pub enum ThreadMode {
 pub struct Request<'r> {
     pub runtime: &'r Runtime,
     pub options: &'r Options,
-    /// The widest vectors that a run may use: no wider than the target's.
+    /// The widest vectors that a run may use, at most those of the target.
     pub width: VectorWidth,
     pub threads: ThreadMode,
 }
@@ -79,7 +79,7 @@ impl Runtime {
         }
     }
 
-    /// The request of these options, on this target.
+    /// Makes the request for a run with these options on this target.
     #[inline]
     pub fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         let width = options.vector_width.map_or(self.target, |asked| asked.min(self.target));
@@ -92,14 +92,14 @@ impl Runtime {
         options.vector_width.and_then(|asked| asked.missing_on(self.target))
     }
 
-    /// The reason why nothing can be compiled, if it is already known.
+    /// The reason why nothing can be compiled, if a previous attempt has shown one.
     pub fn known_no_compiler(&self) -> Option<&str> {
         let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
         self.refused.get().or_else(compiler).map(String::as_str)
     }
 
-    /// The reason why nothing can be compiled, if there is one, determined before the first compilation by executing some code: a
-    /// compiler may exist although its code may not be executed.
+    /// The reason why nothing can be compiled, if there is one. It is determined before the first compilation by making some code
+    /// executable, since a compiler may exist although its code may not be executed.
     pub fn probe(&self) -> Option<&str> {
         if self.refused.get().is_none()
             && self.kernels.len() == 0
@@ -123,7 +123,8 @@ impl Runtime {
         self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
     }
 
-    /// A kernel's machine code: the one that is kept, or that another thread is making if this one waits; else it is compiled here.
+    /// The machine code of a kernel: kept code, or code that another thread is making if this thread waits for it, or otherwise
+    /// newly compiled code.
     pub fn compile(
         &self,
         key: KernelKey,
@@ -145,8 +146,8 @@ impl Runtime {
         })
     }
 
-    /// Compiles a kernel. `None` if executable memory is refused, now and from then on, and for a kernel that is too large for the
-    /// compiler.
+    /// Compiles a kernel. Returns `None` for a kernel that is too large for the compiler, and if executable memory is refused, in
+    /// which case nothing is compiled any more.
     fn make(&self, key: KernelKey, functions: &[HostFunction]) -> Result<Option<Executable>> {
         let (Ok(compiler), None) = (self.compiler(), self.refused.get()) else { return Ok(None) };
         match compiler.prepare(&key.kernel, functions, &key.access, key.width, key.purpose) {
@@ -161,7 +162,7 @@ impl Runtime {
                 let _ = self.refused.set(e.to_string());
                 Ok(None)
             }
-            // This kernel is too large for the compiler; others may not be.
+            // This kernel is too large for the compiler, but others may be accepted.
             Err(e) if e.kind() == ErrorKind::Limit => Ok(None),
             Err(e) => Err(e),
         }
@@ -171,8 +172,8 @@ impl Runtime {
 /// The result of a request for machine code.
 pub enum Compilation {
     Code(Executable),
-    /// The compiler does not accept the kernel, or there is none.
+    /// The compiler does not accept the kernel, or there is no compiler.
     Refused,
-    /// Another thread is compiling it, and this one does not wait.
+    /// Another thread is compiling the kernel, and this thread does not wait.
     Elsewhere,
 }

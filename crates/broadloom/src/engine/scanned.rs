@@ -1,8 +1,8 @@
 //! The loops of a stage that scans: each element along an axis is accumulated with the previous ones.
 //!
-//! Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in cache: some complete
-//! runs along the axis, or the next rows of a long run. A run is scanned by one thread. If there are fewer runs than threads, or
-//! tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
+//! Elements are stored in the results' memory, tile by tile, and each tile is scanned in place while it is in cache: either some
+//! complete runs along the axis, or the next rows of a long run. A run is scanned by one thread. If there are fewer runs than
+//! threads, or tiles are not possible, all threads first store all elements. The bits depend on the elements alone.
 
 use broadloom_ir::tuning::executors::SCAN;
 use broadloom_ir::tuning::reductions::SCANNED_BYTES;
@@ -19,52 +19,54 @@ use crate::engine::blocks::Cut;
 use crate::engine::outcome::Pace;
 use crate::engine::stored::stored;
 
-/// Bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
+/// The number of bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
 pub const STRETCH: usize = 1 << 20;
 
 /// The loops of a stage that scans.
 pub struct Scanned {
-    /// The loops that store all elements, after the initial ones.
+    /// The loops that store all elements, after the initial elements of each run.
     pub plan: LoopPlan,
-    /// `None` if a row is too long for tiles, if an input is packed, and if there are no elements.
+    /// The tiles; `None` if a row is too long for tiles, if an input is packed, or if there are no elements.
     pub tiles: Option<Tiles>,
     scan: Scan,
     dtype: DType,
-    /// The number of elements in a row: they are scanned independently.
+    /// The number of elements in a row, which are scanned independently of each other.
     width: usize,
     /// The number of runs.
     pub count: usize,
-    /// Bytes of the initial elements of a run, and of the whole run.
+    /// The size in bytes of the initial elements of a run, and of the whole run.
     front: usize,
     bytes: usize,
     /// The blocks before the elements of a run, if it continues another one.
     before: Option<Blocks>,
 }
 
-/// The blocks of 2^level elements before those of a run.
+/// The blocks of 2^level elements before the elements of a run.
 #[derive(Clone, Copy)]
 struct Blocks {
     level: u8,
     count: usize,
-    /// The number of blocks of a run that have totals.
+    /// The number of blocks for which a run has totals.
     known: usize,
 }
 
-/// A function that stores the elements of a block in this memory.
+/// A function that stores the elements of a block in the given memory.
 pub type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
 
-/// The unit that a thread takes: runs, with the memory of their results. Its number is that of its block, if it is one.
+/// The unit of work that a thread takes: some runs, with the memory of their results. If the runs are a block, its number is the
+/// block's.
 pub struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
     pub memory: &'m mut [u8],
-    /// The totals of the blocks before each run of the stage; empty for runs from their beginning.
+    /// The totals of the blocks before each run of the stage; empty if runs begin with their first element.
     pub totals: &'m [u8],
 }
 
 /// The tiles of a scan.
 pub struct Tiles {
-    /// The division of the axes before the scanned one into blocks of complete runs, or of each run into blocks of its rows.
+    /// The division into tiles: of the axes before the scanned one into blocks of complete runs, or of each run into blocks of
+    /// its rows.
     pub cut: Cut,
     is_along: bool,
     /// The loops of a block, and of the last block along the last divided axis.
@@ -72,25 +74,25 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a stage whose outputs have this layout; `plan` is that of the loops over all elements.
+    /// The tiles of a stage whose output has this layout; `plan` has the loops over all elements.
     fn new(stage: &Stage, axis: usize, outputs: &Layout, plan: &LoopPlan) -> Option<Tiles> {
         let shape = &stage.shape;
         let item = stage.kernel.output_dtypes().next()?.size();
         let row = shape[axis + 1..].iter().product::<usize>() * item;
         let run = row * shape[axis];
-        // Packed inputs are read in squares of many rows.
+        // Packed inputs are packed in squares of many rows.
         let is_packed =
             |operand: &LoopOperand| operand.class() == AccessClass::Packed && !operand.is_generated();
         if shape.elements() == 0 || row > STRETCH || plan.operands().iter().any(is_packed) {
             return None;
         }
-        // Without axes before the scanned one, there is only one run.
+        // If no axes come before the scanned one, there is only one run.
         let is_along = run > SCANNED_BYTES || axis == 0;
         let (extents, bytes) = if is_along { (&shape[..=axis], row) } else { (&shape[..axis], run) };
         let cut = Cut::new(extents, (SCANNED_BYTES / bytes).max(1), bytes);
         let plan = |rows: usize| {
             let part = cut.part(stage, rows).ok()?;
-            // The rows of a long run are given without the initial elements.
+            // The memory of a long run is given without its initial elements.
             let offset = if is_along { 0 } else { outputs.offset };
             let output = Layout { shape: part.shape.clone(), offset, ..outputs.clone() };
             stored(&part, &[output]).ok()
@@ -101,14 +103,14 @@ impl Tiles {
 }
 
 impl Scanned {
-    /// The loops of a stage; `None` if it scans nothing.
+    /// The loops of a stage; `None` if the stage does not scan.
     pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
         let (scan, axis) = stage.scan()?;
         let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
         let width: usize = shape[axis + 1..].iter().product();
         let initial = usize::from(stage.beginning == Beginning::Initial);
         let front = initial * width;
-        // The layout of the results, beginning after the initial elements of the first run.
+        // The layout of the results from the first element after the initial elements of the first run.
         let (_, shape_of_results) = stage.results().next()?;
         let results = Layout::contiguous(shape_of_results);
         let output = Layout { shape: shape.clone(), offset: front as isize, ..results };
@@ -136,7 +138,7 @@ impl Scanned {
         self.before.map_or(0, |before| self.count * before.known * self.width * self.dtype.size())
     }
 
-    /// Begins a run with the columns from this byte of its rows on.
+    /// Begins the scan of a run, for a range of bytes (columns) of its rows.
     fn begin(&self, state: &mut ScanState, totals: &[u8], run: usize, columns: Range<usize>) {
         state.reset();
         let Some(Blocks { level, count, known }) = self.before else { return };
@@ -151,18 +153,19 @@ impl Scanned {
         self.count == 0 || self.bytes == 0
     }
 
-    /// Approximate nanoseconds that scanning takes in addition to storing.
+    /// The approximate nanoseconds that scanning takes in addition to storing.
     pub fn time(&self) -> f64 {
         SCAN * self.plan.elements() as f64
     }
 
-    /// Writes the initial elements.
+    /// Writes the initial elements of all runs.
     pub fn fill(&self, out: &mut [u8]) {
         let (item, first) = (self.dtype.size(), self.scan.initial(self.dtype).bits.to_le_bytes());
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
-    /// The units that threads take: a block of complete runs, or a run; if the elements are stored already, several runs.
+    /// The units that threads take: a block of complete runs, or a single run; or several runs if all elements are stored
+    /// already.
     pub fn shares<'m>(
         &self,
         mut out: &'m mut [u8],
@@ -187,7 +190,7 @@ impl Scanned {
         shares
     }
 
-    /// Scans runs, after `store` has stored their elements, unless these are stored already.
+    /// Scans the runs of a share. Before each tile, `store` stores its elements, unless all elements are stored already.
     ///
     /// Errors: those of `store`, and cancellation of the run.
     pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
@@ -222,7 +225,7 @@ impl Scanned {
         Ok(())
     }
 
-    /// Scans a run of long rows in place: some columns of all rows, and then the next columns.
+    /// Scans a run of long rows in place, strip by strip: some columns of all rows, then the next columns.
     fn scan_strips(
         &self,
         elements: &mut [u8],

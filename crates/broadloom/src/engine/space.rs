@@ -2,8 +2,8 @@
 //! share.
 //!
 //! The elements of one result are numbered in C order of the reduced axes, whatever the order in memory. A unit is a range of
-//! results, or a range of the numbers of some results. It is visited as boxes, by loop plans in order, whose linear index is that
-//! of the unit's elements.
+//! results, or a range of the numbers of some results. A unit is visited as boxes, by loop plans in order, whose linear index
+//! numbers the unit's elements.
 
 use broadloom_ir::tuning::reductions::{ACROSS_BYTES, ACROSS_COMPUTED, PART, SHORT, TILE_BYTES};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::engine::cost;
 
-/// A dimension: its extent, and the distance of consecutive elements for each input, in elements.
+/// A dimension: its extent and, for each input, the distance of consecutive elements, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Dim {
     extent: usize,
@@ -30,9 +30,9 @@ type Dims = SmallVec<[Dim; 4]>;
 /// The order of a reduction's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The elements of one result are consecutive.
+    /// The elements of a result are consecutive.
     Along,
-    /// For each number, the elements of `width` adjacent results are consecutive.
+    /// The elements of `width` adjacent results that have the same number are consecutive.
     Across { width: usize },
 }
 
@@ -46,11 +46,11 @@ impl Form {
     }
 }
 
-/// The unit that one thread reduces: all elements of some results, or some elements of at most [`width`](Form::width) adjacent
-/// results.
+/// The part of a reduction that one thread does at a time: all elements of some results, or some elements of at most
+/// [`width`](Form::width) adjacent results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The results, in C order.
+    /// The numbers of the results, in C order.
     pub results: Range<usize>,
     pub numbers: Range<usize>,
 }
@@ -59,9 +59,9 @@ pub struct Unit {
 pub struct Cells {
     /// The offset of the box in each input, in elements.
     starts: SmallVec<[isize; 4]>,
-    /// The extents of the last dimensions that are visited, outermost first.
+    /// The extents of the last dimensions that the box has, outermost first.
     pub extents: SmallVec<[usize; 6]>,
-    /// The linear index of its first element among the unit's results, counting all elements of each result.
+    /// The linear index of the box's first element among the unit's results, counting all elements of each result.
     pub first: usize,
 }
 
@@ -74,23 +74,23 @@ pub struct Space {
     reduced: Dims,
     /// The offset of the first element in each input, in elements.
     offsets: SmallVec<[isize; 4]>,
-    /// Bytes of an element of each input, and whether it is generated.
+    /// For each input, the size of an element in bytes, and whether elements are generated.
     inputs: SmallVec<[(usize, bool); 4]>,
     /// The number of results.
     pub results: usize,
     /// The number of elements that are reduced to one result.
     pub count: usize,
-    /// The approximate number of elements that are computed at a time.
+    /// The approximate number of elements in a tile, which are computed before they are reduced.
     pub tile: usize,
     pub form: Form,
-    /// The loops of a unit of all results, or across as many as are reduced together.
+    /// The loop plan of a complete unit: of all results or, across rows, of as many as are reduced together.
     whole: std::result::Result<LoopPlan, LoopPlanError>,
     /// Whether the kernel only loads its inputs.
     pub is_bare: bool,
 }
 
 impl Space {
-    /// The space with `width` results reduced together, or each result by itself.
+    /// The same space with `width` results reduced together, or each result by itself.
     pub fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
         space.form = if width == 1 { Form::Along } else { Form::Across { width } };
@@ -105,7 +105,7 @@ impl Space {
             extent: stage.shape[axis],
             strides: stage.inputs.iter().map(|input| input.layout.strides[axis]).collect(),
         };
-        // Elements that are stored are visited in their order.
+        // If elements are also stored, they are visited in the order in which they are stored.
         let stores = stage.reductions().any(|reduction| reduction.is_none());
         let is_free_of = |(reduction, dtype): (Option<Reduction>, DType)| {
             reduction.is_some_and(|reduction| reduction.is_free(dtype))
@@ -115,7 +115,7 @@ impl Space {
             let dims = (0..stage.shape.rank()).filter(|&axis| axes.contains(axis) == reduced).map(dim);
             let mut dims: Dims = dims.filter(|dim| dim.extent != 1).collect();
             if reduced && is_free {
-                // In the order of the first input's memory.
+                // Dimensions are visited in the order of the first input's memory.
                 dims.sort_by_key(|dim| {
                     std::cmp::Reverse(dim.strides.first().map_or(0, |s| s.unsigned_abs()))
                 });
@@ -134,7 +134,7 @@ impl Space {
             reduced,
             offsets: stage.inputs.iter().map(|input| input.layout.offset).collect(),
             inputs: inputs.map(|(i, dtype)| (dtype.size(), i.source == Source::Index)).collect(),
-            // A run can be cancelled between two tiles.
+            // A run can be cancelled between two tiles, so tiles are not longer than a pause.
             tile: (TILE_BYTES / widest).min(cost::pause(&stage.kernel)),
             form: Form::Along,
             whole: Err(LoopPlanError::TooLarge),
@@ -148,7 +148,7 @@ impl Space {
     }
 
     fn inner(&self) -> (&Dim, &Dim) {
-        // There is at least one of each.
+        // There is at least one kept and one reduced dimension.
         (&self.kept[self.kept.len() - 1], &self.reduced[self.reduced.len() - 1])
     }
 
@@ -172,8 +172,7 @@ impl Space {
         }
     }
 
-    /// The dimensions that a unit visits: including those of the results, or, across rows, the reduced ones and some adjacent
-    /// results.
+    /// The dimensions that a unit visits: along results, all dimensions; across rows, the reduced ones and some adjacent results.
     fn walked(&self) -> SmallVec<[&Dim; 6]> {
         let (outer, inner) = match self.form {
             Form::Along => (&self.kept[..], &[][..]),
@@ -191,7 +190,7 @@ impl Space {
         extents
     }
 
-    /// The loops over a box with these extents of the last dimensions, relative to its first element.
+    /// Plans the loops over a box with these extents of the last dimensions, relative to its first element.
     pub fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
         let walked = self.walked();
         let walked = &walked[walked.len() - extents.len()..];
@@ -205,19 +204,19 @@ impl Space {
             .zip(&strides)
             .map(|(&(item, is_generated), strides)| OperandLayout { item, offset: 0, strides, is_generated });
         let plan = LoopPlan::in_order(extents, layouts.clone(), LoopPlan::MIN_ROW)?;
-        // Across rows, a block has all of the results that are reduced together.
+        // Across rows, a block has all results that are reduced together.
         match (self.form, plan.mode()) {
             (Form::Across { .. }, LoopMode::Tiled) => LoopPlan::in_rows(extents, layouts, LoopPlan::MIN_ROW),
             _ => Ok(plan),
         }
     }
 
-    /// The loops of a unit of all results, or across as many as are reduced together.
+    /// The loop plan of a complete unit: of all results or, across rows, of as many as are reduced together.
     pub fn whole(&self) -> Result<&LoopPlan> {
         self.whole.as_ref().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
     }
 
-    /// The loops over a box, if they are those of a complete unit.
+    /// The loop plan of a box, if it is that of a complete unit.
     pub fn whole_of(&self, cells: &Cells) -> Option<&LoopPlan> {
         self.whole.as_ref().ok().filter(|_| cells.extents == self.extents())
     }
@@ -227,14 +226,14 @@ impl Space {
         cells.starts.iter().zip(&self.inputs).map(|(&start, &(item, _))| start * item as isize)
     }
 
-    /// Whether the kernel only loads its inputs, so that elements are reduced in place: in memory, or in the tiles that they are
-    /// packed into.
+    /// Whether the kernel only loads its inputs, so that elements are reduced where they are: in memory, or in the tiles that
+    /// they are packed into.
     pub fn takes_inputs(&self) -> bool {
         let is_each = |plan: &LoopPlan| plan.accesses().all(|access| access != Access::Splat);
         self.is_bare && self.whole.as_ref().is_ok_and(is_each)
     }
 
-    /// The range of an input that consists of all elements of all results in order, if they are contiguous.
+    /// The range of an input's memory with all elements of all results in order, if they are contiguous.
     pub fn neighbours(&self, input: usize) -> Option<Range<usize>> {
         let plan = self.whole.as_ref().ok().filter(|plan| plan.is_linear() && self.form == Form::Along)?;
         let start = usize::try_from(self.offsets[input]).ok()?;
@@ -242,12 +241,12 @@ impl Space {
             .then(|| start..start + self.results * self.count)
     }
 
-    /// Whether there are only a few elements, and they are not computed.
+    /// Whether there are only a few elements, which the kernel loads without computing anything.
     fn is_short(&self) -> bool {
         self.is_bare && (1..=SHORT).contains(&(self.results * self.count))
     }
 
-    /// Whether the elements of each result are long contiguous ranges, which machine code may reduce before it writes them.
+    /// Whether the elements of each result are in long contiguous ranges, which machine code may reduce before it writes them.
     pub fn has_long_runs(&self) -> bool {
         let follows = |plan: &LoopPlan| !plan.operands().iter().any(|operand| operand.class().is_tiled());
         let longest = |plan: &LoopPlan| plan.rows_and_cols().1.min(self.count) >= self.tile / 2;
@@ -274,12 +273,13 @@ impl Space {
         row * inner + block * width..row * inner + inner.min((block + 1) * width)
     }
 
-    /// Whether this many parts are ranges of the elements of a result; otherwise each part has results of its own.
+    /// Whether dividing the work into this many parts requires ranges of the elements of a result. Otherwise each part has
+    /// complete results.
     pub fn has_ranges(&self, parts: usize) -> bool {
         self.pieces() < parts && self.count >= 2 * PART
     }
 
-    /// The units of a range of the pieces: *along*, all results of the range are one unit; *across*, each piece is one.
+    /// The units of a range of pieces. Along results, they are a single unit; across rows, each piece is one.
     pub fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
         let numbers = 0..self.count;
         let (units, of) = match self.form {
@@ -339,7 +339,7 @@ impl Space {
         })
     }
 
-    /// Advances the offsets to an index of some dimensions, numbered in C order.
+    /// Advances the offsets to an index of some dimensions; the index is numbered in C order.
     fn go_to<'d>(
         &self,
         starts: &mut [isize],
@@ -358,7 +358,7 @@ impl Space {
 pub struct ShortReduction {
     reduction: Reduction,
     dtype: DType,
-    /// The number of elements of a result.
+    /// The number of elements of each result.
     count: usize,
     input: usize,
     /// The range of all elements in the input's memory.
@@ -380,7 +380,7 @@ impl ShortReduction {
 
     /// Runs the short reductions of a stage.
     ///
-    /// PERF: the usual short call, without tiles or threads.
+    /// PERF: this is the path of short calls, without tiles or threads.
     #[inline]
     pub fn run(all: &[ShortReduction], operands: &mut Operands<'_>) -> Result<()> {
         let _ieee = FloatEnv::ieee();
@@ -394,7 +394,8 @@ impl ShortReduction {
     }
 }
 
-/// The dimensions, joined wherever the step of every input from row to row continues its step within a row; at least one.
+/// Joins adjacent dimensions if, for every input, the step from row to row continues the step within a row. At least one
+/// dimension is left.
 fn collapsed(dims: Dims, inputs: usize) -> Dims {
     let mut out = Dims::new();
     for dim in dims {

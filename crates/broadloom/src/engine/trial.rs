@@ -1,13 +1,13 @@
 //! A trial run of both executors, used when the estimates are too close.
 //!
-//! It times a few runs of each, alternately, and compares the shortest. It affects speed, never bits.
+//! It times a few runs of each executor, alternately, and compares the shortest ones. A trial affects speed, never bits.
 
 use std::time::Duration;
 
-/// Number of runs of each executor; the first warms up and does not count.
+/// The number of runs of each executor. The first is for warming up and does not count.
 const RUNS: u8 = 4;
 
-/// The shortest runs of a trial, in nanoseconds.
+/// The shortest run of each executor in a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     pub interpreted: f64,
@@ -18,7 +18,7 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     runs: [u8; 2],
-    /// The shortest run of each, in nanoseconds.
+    /// The shortest run of each executor so far, in nanoseconds.
     best: [f64; 2],
 }
 
@@ -29,18 +29,18 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Whether machine code is to run next; `None` once the trial is over.
+    /// Whether machine code runs next; `None` once the trial is over.
     pub fn turn(&self) -> Option<bool> {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }
 
-    /// The shortest run of each, once both have had all their runs.
+    /// The shortest run of each executor, once both have had all their runs.
     pub fn result(&self) -> Option<Measured> {
         let [interpreted, compiled] = self.best;
         self.turn().is_none().then_some(Measured { interpreted, compiled })
     }
 
-    /// Records a run.
+    /// Records the time of a run.
     pub fn note(&mut self, jit: bool, time: Duration) {
         let who = usize::from(jit);
         if self.runs[who] >= RUNS {
@@ -64,7 +64,7 @@ mod tests {
         while let Some(jit) = trial.turn() {
             turns.push(jit);
             assert_eq!(trial.result(), None);
-            // The second run of each is the shortest, except for the first.
+            // The second run of each executor is the shortest, apart from the first one, which does not count.
             let time = [1, 20, 30, 40][turns.iter().filter(|t| **t == jit).count() - 1];
             trial.note(jit, Duration::from_nanos(if jit { time } else { 2 * time }));
         }

@@ -1,8 +1,8 @@
 //! Progress, cancellation and time limits of a run.
 //!
-//! Everything that can run long calls [`Watch::check`] at intervals of bounded time: between the parts of a stage, between tiles
-//! and stretches of a reduction, and while it waits for another thread. A time limit is a cancellation with another cause. No lock
-//! or borrow is held while a function of the caller's runs.
+//! Code that can run for long calls [`Watch::check`] at intervals of bounded time: between the parts of a stage, between tiles
+//! and stretches of a reduction, and while it waits for another thread. A time limit is a cancellation with another cause. No
+//! lock or borrow is held while a function of the caller's runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::ThreadId;
@@ -74,29 +74,29 @@ impl Control<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Number of elements computed so far.
+    /// The number of elements computed so far.
     pub done: usize,
-    /// Number of elements to compute.
+    /// The number of elements to compute.
     pub total: usize,
 }
 
-/// The work of a plan: the elements that it reads and computes, and an estimate of the time.
+/// The work of a plan: the number of elements that it reads and computes, and an estimate of the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Elements of all loops, including those that are reduced.
+    /// The number of elements of all loops, including those that are reduced.
     pub elements: usize,
-    /// A high estimate of the nanoseconds on one thread; infinite with host functions, whose cost is unknown.
+    /// A high estimate of the nanoseconds on one thread. It is infinite with host functions, whose cost is unknown.
     pub time: f64,
 }
 
 impl Work {
-    /// The sum of both.
+    /// The sum of two amounts of work.
     pub fn and(self, other: Work) -> Work {
         Work { elements: self.elements.saturating_add(other.elements), time: self.time + other.time }
     }
 }
 
-/// Runs of at least this many estimated nanoseconds are watched.
+/// A run that is estimated to take at least this many nanoseconds is watched.
 const LONG: f64 = 10e6;
 /// A run is also watched if its estimate is at least its time limit divided by this.
 const MARGIN: f64 = 16.0;
@@ -108,19 +108,19 @@ pub(crate) struct Watch<'w> {
     control: Control<'w>,
     began: Instant,
     limit: Option<Duration>,
-    /// The calling thread.
+    /// The calling thread, which alone calls the poll function.
     caller: ThreadId,
-    /// The time of the last poll, in nanoseconds from the beginning.
+    /// The time of the last call of the poll function, in nanoseconds from the beginning.
     polled: AtomicU64,
-    /// Whether the poll has returned false.
+    /// Whether the poll function has returned false.
     refused: AtomicBool,
     done: AtomicUsize,
-    /// Elements of all loops; 0 before they are planned.
+    /// The number of elements of all loops; 0 before they are planned.
     total: usize,
 }
 
 impl<'w> Watch<'w> {
-    /// The watch of a call that begins now; `None` without a control and a time limit.
+    /// Begins the watch of a call; `None` if there is neither a control nor a time limit.
     ///
     /// Errors: the call was already cancelled.
     pub fn begin(control: Option<&Control<'w>>, options: &Options) -> Result<Option<Watch<'w>>> {
@@ -140,7 +140,7 @@ impl<'w> Watch<'w> {
         watch.check().map(|()| Some(watch))
     }
 
-    /// The watch of a call, once its work is known; `None` if the call ends before it could be stopped.
+    /// The watch of a call whose work is known; `None` if the call will end before it could be stopped.
     ///
     /// Errors: those of [`Watch::check`].
     pub fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
@@ -177,7 +177,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Polls, if this is the calling thread and the last poll is long enough ago.
+    /// Calls the poll function, if this is the calling thread and the last call was long enough ago. Returns whether to continue.
     fn poll(&self, poll: &(dyn Fn() -> bool + Sync), now: Duration) -> bool {
         let now = now.as_nanos() as u64;
         let is_due = now.saturating_sub(self.polled.load(Ordering::Relaxed)) >= POLL.as_nanos() as u64;
@@ -209,7 +209,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// Whether a run is to be watched.
+/// Whether a run has to be watched.
 pub(crate) fn is_long(control: Option<&Control<'_>>, limit: Option<Duration>, work: Work) -> bool {
     if control.is_none() && limit.is_none() {
         return false;

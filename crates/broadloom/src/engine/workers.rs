@@ -1,11 +1,11 @@
 //! The threads that share the work of a stage with the calling thread.
 //!
-//! They are the process's own, started when work is first worth sharing. After a job they look for another one for some
-//! microseconds, and then sleep. Waking a thread takes longer than a short run, so that short runs are shared with threads that are
-//! awake only, and a series of them wakes one for the runs that follow. The caller works too, and waits for those alone that have
-//! begun a chunk of its evaluation; meanwhile it runs nothing else: no job of a rayon pool, nor a chunk of another evaluation,
-//! since its stack may hold a lock that such a job asks for. Where threads are refused, or stayed behind in the process that this
-//! one was forked from, the caller works alone.
+//! The threads belong to the process, and are started when work is first worth sharing. After a job they look for another one for
+//! some microseconds, and then sleep. Waking a thread takes longer than a short run, so short runs are shared only with threads
+//! that are awake, and a series of short runs wakes a thread for the runs that follow. The caller works too, and waits only for
+//! threads that have begun a part of its evaluation. While it waits it runs no job of a rayon pool and no part of another
+//! evaluation, since its stack may hold a lock that such a job needs. If threads are refused, or exist only in the process that
+//! this one was forked from, the caller works alone.
 
 use broadloom_ir::tuning::threads::{AWAKE, LOOKS, WAKES, WORTH_WAKING};
 use std::collections::VecDeque;
@@ -22,31 +22,32 @@ use broadloom_mem::{SharedJob, lend};
 use crate::engine::cost::{self, Traffic};
 use crate::engine::options::Options;
 
-/// Maximum number of threads of an evaluation, including the caller's.
+/// The maximum number of threads of an evaluation, including the caller's.
 const MOST: usize = 256;
-/// Bytes of address space that must be available when a thread is started. It takes 2 MiB for its stack and, with glibc, 64 MiB for
-/// a heap of its own. If nothing remained, an allocation that can't fail would end the process, such as that of the signal stack
-/// with which std begins each thread.
+/// The bytes of address space that must be available when a thread is started. The thread takes 2 MiB for its stack and, with
+/// glibc, 64 MiB for a heap. If nothing were left, an allocation that can't return an error would end the process, such as that
+/// of the signal stack with which std begins each thread.
 const HEADROOM: usize = 96 << 20;
 /// The time after a refusal during which no other thread is started.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// How long the caller waits for the others before it looks for something else.
+/// The maximum time for which the caller waits for other threads before it calls `meanwhile` again.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 thread_local! {
-    /// Its address tells threads apart.
+    /// A variable of each thread whose address identifies the thread.
     static HERE: u8 = const { 0 };
 }
 
 /// The process's threads for evaluations.
 static WORKERS: Workers = Workers::new();
 
-/// The number of threads that are to share work of this many nanoseconds; missing threads are started.
+/// The number of threads that share work of this many nanoseconds. Missing threads are started.
 pub fn threads(options: &Options, time: f64) -> usize {
     threads_for(options, time as u64)
 }
 
-/// [`threads`] in integers alone: a short call asks for it in the application's floating-point environment, which may trap.
+/// Does the work of [`threads`] in integers, because a short call uses it in the application's floating-point environment, which
+/// may trap.
 fn threads_for(options: &Options, time: u64) -> usize {
     let useful = cost::threads(time);
     if useful == 1 || options.threads.is_some_and(|limit| limit <= 1) {
@@ -55,7 +56,7 @@ fn threads_for(options: &Options, time: u64) -> usize {
     1 + WORKERS.ensure(limit(options).min(useful) - 1)
 }
 
-/// The number of threads that are to share parts of one loop. Short loops are shared with threads that are awake.
+/// The number of threads that share the parts of one loop. Short loops are shared only with threads that are awake.
 #[inline]
 pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
     if cost::is_short(time) || options.threads.is_some_and(|limit| limit <= 1) {
@@ -68,12 +69,12 @@ pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize 
     }
 }
 
-/// Runs `work` on this thread and concurrently on up to `threads` - 1 others, as far as they are free. While this thread only waits
+/// Runs `work` on this thread and concurrently on up to `threads` - 1 other threads that are free. While this thread only waits
 /// for the others, it calls `meanwhile` from time to time.
 ///
 /// Errors: the process was forked by `work`, after other threads had begun.
 pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
-    // In a forked child no thread is looking, whatever the parent's had noted.
+    // In a forked child no thread is looking for jobs, whatever the counters of the parent say.
     if !WORKERS.are_ours() {
         work();
         return Ok(());
@@ -82,13 +83,13 @@ pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn
         let posted = WORKERS.post(job, threads - 1);
         work();
         drop(posted);
-        // A fork is reported at the end.
+        // An error, which means that `work` forked the process, is reported at the end.
         let _ = meanwhile.map(|meanwhile| job.wait(PATIENCE, meanwhile));
     });
     done.map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))
 }
 
-/// The maximum number of threads that the caller allows: by option, by the rayon pool that it is called in, or the number of
+/// The maximum number of threads for this caller: by the option, by the rayon pool that it is called in, or the number of
 /// processors.
 fn limit(options: &Options) -> usize {
     let given = options
@@ -97,12 +98,12 @@ fn limit(options: &Options) -> usize {
     given.unwrap_or_else(default_threads).clamp(1, MOST)
 }
 
-/// The environment variables that set the number of threads, the first one that is set to a number.
+/// The environment variables that set the number of threads. The first one that is a number counts.
 const VARIABLES: [&str; 3] = ["BROADLOOM_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
 
-/// The number of threads of an evaluation without another limit: that of an environment variable, or the number of processors.
+/// The number of threads of an evaluation without another limit: from an environment variable, or the number of processors.
 pub fn default_threads() -> usize {
-    // PERF: a system call takes longer than a short evaluation.
+    // PERF: the number is kept, since a system call takes longer than a short evaluation.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let known = KNOWN.load(Ordering::Relaxed);
     if known > 0 {
@@ -114,35 +115,36 @@ pub fn default_threads() -> usize {
     threads
 }
 
-/// The number of threads that a variable's value says. OpenMP has a list with a number for each level of nesting.
+/// The number of threads in the value of a variable. For OpenMP this is a list with a number for each level of nesting, of which
+/// the first counts.
 fn threads_of(value: &str) -> Option<usize> {
     let first = value.split(',').next()?;
     first.trim().parse().ok().filter(|&threads| threads > 0)
 }
 
-/// The threads of the process with the queue of jobs that they share.
+/// The threads of the process, with the queue of jobs that they share.
 struct Workers {
-    /// The process that the threads belong to; 0 before the first is started.
+    /// The id of the process that the threads belong to; 0 before the first one is started.
     process: AtomicU32,
     /// The number of threads.
     started: AtomicUsize,
-    /// The time of the last refusal. The lock is held while threads are started.
+    /// The time at which the system last refused a thread. The lock is held while threads are started.
     refused: Mutex<Option<Instant>>,
     queue: Mutex<Queue>,
-    /// The number of threads that the queue's jobs can still take; read without the lock.
+    /// The number of threads that can still join jobs of the queue; read without the lock.
     wanted: AtomicUsize,
     wake: Condvar,
-    /// How many threads are looking for a job.
+    /// The number of threads that are looking for a job.
     looking: AtomicUsize,
     series: Series,
 }
 
-/// Short runs of one thread that no one was awake for, each of which began while a thread that had shared the one before would
-/// have been looking.
+/// A series of short runs of one thread for which no other thread was awake. Each run begins so soon that a thread which had
+/// shared the previous one would still be looking for a job.
 struct Series {
-    /// Whose they are, as the address of something that each thread has.
+    /// The thread that makes the runs, identified by the address of [`HERE`].
     of: AtomicUsize,
-    /// When the last one began, in nanoseconds, and how long all took by estimate.
+    /// When the last run began, in nanoseconds, and the estimated time of all runs.
     last: AtomicU64,
     taken: AtomicU64,
 }
@@ -153,13 +155,13 @@ struct Queue {
     asleep: usize,
 }
 
-/// A job that can take some more threads.
+/// A job that some more threads can join.
 struct Posted {
     job: Arc<SharedJob>,
     seats: usize,
 }
 
-/// A guard for a job in the queue, which is removed when the caller is done.
+/// A guard of a job in the queue. The job is removed when the guard drops.
 struct InQueue<'w> {
     workers: &'w Workers,
     job: &'w Arc<SharedJob>,
@@ -179,14 +181,14 @@ impl Workers {
         }
     }
 
-    /// Whether the threads belong to this process: in a forked child there are none, and a lock may be held forever.
+    /// Whether the threads belong to this process. In a forked child there are none, and a lock may be held forever.
     fn are_ours(&self) -> bool {
         let process = std::process::id();
         let first = self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
         first.map_or_else(|owner| owner == process, |_| true)
     }
 
-    /// Starts threads until there are this many, if the system permits; returns how many of the wanted ones there are.
+    /// Starts threads until there are this many, as far as the system permits. Returns how many of the wanted threads exist.
     fn ensure(&'static self, wanted: usize) -> usize {
         if !self.are_ours() {
             return 0;
@@ -197,8 +199,8 @@ impl Workers {
         self.started.load(Ordering::Relaxed).min(wanted)
     }
 
-    /// How many threads, `wanted` at most, are awake for a run of so many nanoseconds. Where there is none, and short runs follow
-    /// each other closely, one is woken for those to come.
+    /// The number of threads, at most `wanted`, that are awake for a run of this many nanoseconds. If there is none and short
+    /// runs follow closely, a thread is woken for later runs.
     fn awake(&'static self, wanted: usize, time: u64) -> usize {
         let looking = self.looking.load(Ordering::Relaxed);
         if looking == 0 && self.series.is_worth_waking(time) && self.ensure(1) == 1 {
@@ -224,16 +226,16 @@ impl Workers {
         }
     }
 
-    /// The main loop of each thread.
+    /// The main loop of each thread of the pool.
     fn serve(&self) {
         loop {
             let job = self.next();
-            // A panic that an evaluation's closure lets through ends neither the thread nor the process.
+            // A panic that an evaluation's closure does not catch ends neither the thread nor the process.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
         }
     }
 
-    /// Waits for the next job that can take another thread.
+    /// Waits for the next job that another thread can join.
     fn next(&self) -> Arc<SharedJob> {
         let mut since = Instant::now();
         loop {
@@ -243,7 +245,7 @@ impl Workers {
                 self.changed(queue);
                 return job;
             }
-            // Another thread may have taken it.
+            // Another thread may have taken the job's last seat.
             if since.elapsed() >= AWAKE {
                 queue.asleep += 1;
                 queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -265,11 +267,12 @@ impl Workers {
             }
             thread::yield_now();
         }
-        // Before it looks into the queue once more: a job posted by a thread that counts this one is seen then.
+        // The counter is lowered before the queue is looked at once more, so that a job posted by a thread that still counts this
+        // one is not missed.
         self.looking.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Offers a job to so many threads, as long as the guard lives.
+    /// Offers a job to at most `seats` threads, for as long as the guard lives.
     fn post<'w>(&'w self, job: &'w Arc<SharedJob>, seats: usize) -> InQueue<'w> {
         let mut queue = self.lock();
         queue.jobs.push_back(Posted { job: job.clone(), seats });
@@ -281,7 +284,7 @@ impl Workers {
     fn changed(&self, queue: MutexGuard<'_, Queue>) {
         let wanted = queue.seats();
         self.wanted.store(wanted, Ordering::Relaxed);
-        // Those who are looking see it.
+        // Threads that are looking for a job will see this one without being woken.
         let looking = self.looking.load(Ordering::Acquire);
         let woken = wanted.saturating_sub(looking).min(queue.asleep).min(WAKES);
         drop(queue);
@@ -294,14 +297,14 @@ impl Workers {
 }
 
 impl Series {
-    /// Adds a run of so many nanoseconds that begins now; whether the next ones are worth waking a thread for.
+    /// Records a run of this many nanoseconds that begins now. Returns whether a thread should be woken for the runs that follow.
     fn is_worth_waking(&self, time: u64) -> bool {
         static BEGINNING: OnceLock<Instant> = OnceLock::new();
         let now = BEGINNING.get_or_init(Instant::now).elapsed().as_nanos() as u64;
         let pause = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
-        // Between the beginnings of two runs; estimates are too short rather than too long.
+        // The time between the beginnings of two runs is compared, since estimates tend to be too short.
         let is_close = pause < 3 * time + AWAKE.as_nanos() as u64;
-        // Runs of several threads at once leave no processor for another thread.
+        // If several threads make short runs at once, no processor is free for another thread.
         let here = HERE.with(|here| &raw const *here as usize);
         let is_own = self.of.swap(here, Ordering::Relaxed) == here;
         let before = if is_close && is_own { self.taken.load(Ordering::Relaxed) } else { 0 };
@@ -330,7 +333,7 @@ impl Queue {
 
 impl Drop for InQueue<'_> {
     fn drop(&mut self) {
-        // In a child that was forked in the meantime the lock may be held forever, and no thread serves the queue.
+        // If the process was forked in the meantime, the lock may be held forever in the child, and no thread serves the queue.
         if self.workers.are_ours() {
             let mut queue = self.workers.lock();
             queue.jobs.retain(|posted| !Arc::ptr_eq(&posted.job, self.job));
@@ -353,7 +356,7 @@ mod tests {
         Series { of: AtomicUsize::new(0), last: AtomicU64::new(0), taken: AtomicU64::new(0) }
     }
 
-    /// Whether each of so many runs of 10 µs, one right after the other, is worth waking a thread for.
+    /// For each of `count` runs of 10 µs in close succession, whether it is worth waking a thread.
     fn runs(series: &Series, count: usize, before_each: impl Fn()) -> Vec<bool> {
         let run = |_| {
             before_each();
@@ -362,7 +365,7 @@ mod tests {
         (0..count).map(run).collect()
     }
 
-    /// The clock is not stopped between two runs, so that a busy machine may begin a series again: one of many attempts is undisturbed.
+    /// The clock runs on between two runs, so a busy machine may interrupt a series. One of many attempts is undisturbed.
     #[test]
     fn a_series_of_short_runs_wakes_a_thread_once_it_pays() {
         let count = (WORTH_WAKING / 10_000) as usize;

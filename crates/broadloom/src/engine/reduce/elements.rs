@@ -2,8 +2,8 @@
 //! compute.
 //!
 //! Blocks come from loop plans in order, which pack elements that are not contiguous. A tile holds elements, or nodes to which
-//! machine code has reduced them; it is reduced before the next one is computed. Outputs that are stored as well are computed where
-//! they go.
+//! machine code has reduced them; the tile is reduced before the next one is computed. Outputs that are also stored are computed
+//! in the memory of the results.
 
 use broadloom_ir::tuning::reductions::LEAST_STRETCH;
 use std::ops::Range;
@@ -23,14 +23,14 @@ use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
 
-/// One run of a stage that reduces, or of a part of it: the state shared by its threads.
+/// A run of a stage that reduces, or of a part of such a stage: the state that its threads share.
 pub struct Fold<'f> {
     pub run: &'f StageRun<'f>,
     pub space: &'f Space,
     /// The number of the first element of each result.
     pub start: u64,
     pub reductions: Reductions,
-    /// For each output of the kernel its dtype, and whether it is reduced; other outputs are stored.
+    /// For each output of the kernel, its dtype and whether it is reduced. Outputs that are not reduced are stored.
     pub outputs: SmallVec<[(DType, bool); 2]>,
     /// The memory of each input, and the byte that offsets of the space are relative to.
     pub inputs: &'f [(Region<'f>, isize)],
@@ -50,7 +50,7 @@ impl<'f> Fold<'f> {
         Fold { run, space, start, reductions, outputs, inputs }
     }
 
-    /// The memory of results that are reduced, and that of elements that are stored, from the memory of all outputs.
+    /// Splits the memory of all outputs into that of reduced results and that of stored elements.
     pub fn apart<'m>(&self, outputs: Results<'m>) -> (Results<'m>, Results<'m>) {
         let (mut reduced, mut stored) = (Results::new(), Results::new());
         for (memory, (_, is_reduced)) in outputs.into_iter().zip(&self.outputs) {
@@ -65,18 +65,18 @@ pub struct Elements<'f> {
     fold: &'f Fold<'f>,
     /// The tile of each output.
     tiles: SmallVec<[Buffer; 2]>,
-    /// Loops over boxes that are not whole units.
+    /// Loop plans for boxes that are not complete units, by their extents.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
-    /// The divisions by zero so far.
+    /// A byte for each checked division, set if a divisor was zero.
     pub faults: SmallVec<[u8; 8]>,
     /// The thread's progress.
     pub pace: Pace<'f>,
 }
 
-/// The computation of the blocks of a box.
+/// The computation of a box's blocks.
 struct BoxRun<'r, 'f, 'm> {
     fold: &'r Fold<'f>,
-    /// The kernel that computes elements; `None` if they are reduced as they are.
+    /// The kernel that computes elements; `None` if they are reduced as they are in memory.
     kernel: Option<&'r Executable>,
     /// The level of the nodes that the kernel writes; `None` if it writes elements.
     level: Option<u8>,
@@ -85,7 +85,7 @@ struct BoxRun<'r, 'f, 'm> {
     pace: &'r mut Pace<'f>,
     /// The linear index of the box's first element.
     first: usize,
-    /// The memory of the elements that are stored, and the linear index of the first.
+    /// The memory of elements that are stored, and the linear index of the first one.
     stored: &'r mut [&'m mut [u8]],
     stored_from: usize,
 }
@@ -98,7 +98,7 @@ impl<'f> Elements<'f> {
         Elements { fold, tiles: SmallVec::new(), plans: Vec::new(), faults, pace }
     }
 
-    /// Computes the elements of a unit and passes them to `take`; the outputs that are stored have this memory.
+    /// Computes the elements of a unit and passes them to `take`. Outputs that are stored are written to `stored`.
     ///
     /// Errors: those of the kernel, and cancellation of the run.
     pub fn unit(&mut self, unit: &Unit, mut stored: Results<'_>, take: &mut Take<'_, '_>) -> Result<()> {
@@ -178,13 +178,13 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Processes a row in parts: nodes, and the elements before and after them, or elements only.
+    /// Processes a row in parts: whole nodes with the elements before and after them, or elements only.
     fn row(&mut self, block: &mut Block<'_>, row: usize, most: usize, take: &mut Take<'_, '_>) -> Result<()> {
         let (mut col, cols) = (0, block.cols());
         while col < cols {
             let at = self.first + block.first_of(row) + col;
             let Some(level) = self.level else {
-                // Parts begin at multiples of their length, and so at a row of lanes.
+                // Parts begin at multiples of their length, so each begins with a row of lanes.
                 let count = (most - at % most).min(cols - col);
                 self.elements(block, row, col..col + count, 0, take)?;
                 col += count;
@@ -226,7 +226,7 @@ impl BoxRun<'_, '_, '_> {
         }
     }
 
-    /// Computes some rows and columns of a block, the first of whose elements has the linear index `at`: to the tiles, and to the
+    /// Computes some rows and columns of a block. The first element has the linear index `at`. Results go to the tiles, or to the
     /// memory of outputs that are stored.
     fn compute(
         &mut self,
@@ -254,7 +254,7 @@ impl BoxRun<'_, '_, '_> {
         block.with_outputs(rows, cols, level, outputs, |block| kernel.run(block, run))
     }
 
-    /// Takes the elements of a block in place: in memory, or in the tiles that they are packed into.
+    /// Passes on the elements of a block where they are: in memory, or in the tiles that they are packed into.
     fn as_they_are(&mut self, block: &mut Block<'_>, take: &mut Take<'_, '_>) -> Result<()> {
         let (rows, cols) = (block.rows(), block.cols());
         let outputs = &self.fold.run.prepared.stage.kernel.outputs;
@@ -262,7 +262,7 @@ impl BoxRun<'_, '_, '_> {
         let (at, width) = (self.first + block.first_of(0), take.width());
         let step = if rows > 1 { block.first_of(1) - block.first_of(0) } else { cols };
         if self.fold.space.form != Form::Along && cols == width && rows > 1 {
-            // Separate rows of adjacent results.
+            // The rows of adjacent results may be separate in memory.
             let most = self.stretch(rows, width);
             for first in (0..rows).step_by(most) {
                 let count = most.min(rows - first);
@@ -287,8 +287,9 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// The number of rows to reduce between two checks for cancellation, out of `rows` contiguous rows of `width` elements. Long
-    /// ranges are divided into equal stretches larger than the last-level cache, which are read as several streams.
+    /// The number of rows that are reduced between two checks for cancellation, out of `rows` contiguous rows of `width`
+    /// elements. Long ranges are divided into equal stretches that are larger than the last-level cache, since these are read as
+    /// several streams.
     fn stretch(&self, rows: usize, width: usize) -> usize {
         let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
         let bytes = rows.saturating_mul(width).saturating_mul(size);
@@ -314,7 +315,7 @@ impl BoxRun<'_, '_, '_> {
     }
 }
 
-/// A row of an input of a block.
+/// A row of a block's input, as bytes.
 fn block_row<'b>(block: &'b Block<'_>, input: usize, row: usize) -> &'b [u8] {
     block.inputs(row).bytes(input)
 }

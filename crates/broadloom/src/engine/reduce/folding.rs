@@ -1,8 +1,8 @@
 //! Reductions over some of their elements at a time, for data larger than memory.
 //!
 //! A [`Folding`] holds the partial results of the elements so far, and each evaluation appends the next elements. Results are
-//! reduced in blocks that depend on the shape and the first evaluation alone, so that the partial results of later ones match. An
-//! evaluation that fails leaves it unchanged.
+//! reduced in blocks that depend only on the shape and the first evaluation, so that the partial results of later evaluations
+//! match. An evaluation that fails leaves the folding unchanged.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_mem::{FloatEnv, Operands};
@@ -20,15 +20,15 @@ use crate::engine::workers;
 
 /// The partial results of reductions over their first elements.
 pub(crate) struct Folding {
-    /// The number of elements of each result so far.
+    /// The number of elements of each result that have been reduced so far.
     count: u64,
-    /// The blocks of each reduction; empty before the first elements.
+    /// The partial results of each reduction; empty before the first elements.
     of: Vec<Blocks>,
 }
 
 /// The partial results of a reduction over some elements, as blocks of its results in C order.
 pub(crate) struct Blocks {
-    /// Number of adjacent results in a block; the last of a row may have fewer.
+    /// The number of adjacent results in a block; the last block of a row may have fewer.
     width: usize,
     blocks: Vec<(usize, Partial)>,
 }
@@ -51,7 +51,7 @@ impl Folding {
 
     /// Appends the partial results of the next `count` elements, for each reduction.
     pub fn append(&mut self, count: u64, later: Vec<Blocks>) -> Result<()> {
-        // Sums are computed in the default floating-point environment.
+        // Sums are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         if self.of.is_empty() {
             (self.of, self.count) = (later, count);
@@ -82,7 +82,8 @@ impl Folding {
 }
 
 impl PreparedStage {
-    /// Reduces elements of a stage, the first of which is number `start`; returns, for each output, its blocks of the given width.
+    /// Reduces elements of a stage, the first of which has the number `start`. Returns for each output its partial results, in
+    /// blocks of the given width.
     pub fn fold(
         &self,
         run: &PlanRun<'_>,
@@ -90,7 +91,7 @@ impl PreparedStage {
         start: u64,
         width: Option<usize>,
     ) -> Result<Vec<Blocks>> {
-        // Sums and estimates are computed in the default floating-point environment.
+        // Sums and estimates are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let space = self.space().ok_or_else(no_reduction)?;
         let (shape, axes) = (&self.stage.shape, self.stage.axes);

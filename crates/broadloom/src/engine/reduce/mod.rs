@@ -30,7 +30,7 @@ pub(crate) use folding::{Blocks, Folding};
 use take::{Partials, Results, Take, append};
 pub(crate) use totals::ScanBlocks;
 
-/// Bytes of results that are filled between two checks for cancellation.
+/// The number of bytes of results that are filled between two checks for cancellation.
 const FILLED: usize = 1 << 20;
 
 impl StageRun<'_> {
@@ -40,7 +40,7 @@ impl StageRun<'_> {
         let fold = Fold::new(self, space, 0, &inputs);
         let outputs: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
         if space.count == 0 {
-            // There are no elements to be stored.
+            // For results of no elements there are no elements to store.
             let each = fold.reductions.iter().zip(fold.apart(outputs).0);
             return { each }.try_for_each(|(&(reduction, dtype), out)| {
                 fill(reduction, dtype, out, self.outcome.watch())
@@ -51,7 +51,7 @@ impl StageRun<'_> {
 }
 
 impl Fold<'_> {
-    /// Reduces in about `parts` parts.
+    /// Reduces all elements in about `parts` parts, which threads share.
     fn run(&self, threads: usize, parts: usize, outputs: Results<'_>) -> Result<()> {
         let pieces = self.space.pieces();
         if parts > 1 && self.space.has_ranges(parts) {
@@ -78,7 +78,7 @@ impl Fold<'_> {
         })
     }
 
-    /// Splits off the memory of the first results, and of the elements of these that are stored.
+    /// Splits off the memory of the first results, and of the stored elements of these results.
     fn split<'m>(&self, left: &mut Results<'m>, results: usize) -> Results<'m> {
         let mut reductions = self.reductions.iter();
         let first = |(out, (dtype, is_reduced)): (&mut &'m mut [u8], &(DType, bool))| {
@@ -91,7 +91,7 @@ impl Fold<'_> {
         left.iter_mut().zip(&self.outputs).map(first).collect()
     }
 
-    /// Reduces pieces into these results.
+    /// Reduces the results of some pieces completely.
     fn pieces(&self, pieces: Range<usize>, mut results: Results<'_>) -> Result<()> {
         let mut elements = Elements::new(self);
         for unit in self.space.units(pieces) {
@@ -108,7 +108,8 @@ impl Fold<'_> {
         Ok(())
     }
 
-    /// Reduces few pieces of many elements: each is divided into ranges, whose partial results are merged in order.
+    /// Reduces few pieces of many elements. Each piece is divided into ranges of its elements, whose partial results are merged
+    /// in order.
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: Results<'_>) -> Result<()> {
         let (mut reduced, stored) = self.apart(outputs);
         let blocks: Vec<Range<usize>> =
@@ -125,8 +126,9 @@ impl Fold<'_> {
         })
     }
 
-    /// Reduces all elements of blocks of adjacent results, in about this many ranges of the numbers, which threads share; returns
-    /// the partial results of each block, in order. Elements are stored where each block is one result.
+    /// Reduces all elements in blocks of adjacent results. The elements of each block are divided into about this many ranges,
+    /// which threads share. Returns the partial results of each block, in order. If each block is a single result, elements may
+    /// be stored as well.
     fn in_blocks(
         &self,
         threads: usize,
@@ -190,7 +192,7 @@ impl Fold<'_> {
     }
 }
 
-/// Splits off the first bytes.
+/// Splits off the first bytes of a slice.
 fn head<'m>(all: &mut &'m mut [u8], bytes: usize) -> &'m mut [u8] {
     let (head, tail) = std::mem::take(all).split_at_mut(bytes);
     *all = tail;

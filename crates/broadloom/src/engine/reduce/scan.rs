@@ -1,4 +1,4 @@
-//! Runs a stage that scans: tiles are stored in the results' memory, and [scanned](crate::engine::scanned) there.
+//! Runs a stage that scans: tiles are stored in the memory of the results and [scanned](crate::engine::scanned) there.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::engine::outcome::Pace;
 use crate::engine::scanned::{STRETCH, Scanned, Share, Store, Tiles};
 
 impl StageRun<'_> {
-    /// Scans elements; the output is written completely, in row-major order.
+    /// Stores and scans all elements. The output is written completely, in row-major order.
     pub(in crate::engine) fn scan(
         &self,
         scanned: &Scanned,
@@ -70,7 +70,7 @@ impl StageRun<'_> {
     }
 }
 
-/// The error that the memory of totals is none of a contiguous array.
+/// The error for totals whose memory is not that of a contiguous array.
 fn no_totals() -> Error {
     Error::new(ErrorKind::Internal, "the totals before a scan are not contiguous")
 }

@@ -1,9 +1,9 @@
 //! Reduces the elements of a unit as its blocks provide them.
 //!
-//! Elements arrive as ranges of the unit's linear index. A range that continues another is added to its partial result. One that
-//! begins elsewhere, as a row of a tile of packed inputs does, begins a partial result of its own, and these are merged in the
-//! order of their elements as soon as one ends where the next begins. Results whose elements are all in one range need no partial
-//! result.
+//! Elements arrive as ranges of the unit's linear index. A range that continues another one is added to its partial result. A
+//! range that begins elsewhere, such as a row of a tile of packed inputs, gets a separate partial result. Two partial results are
+//! merged, in the order of their elements, as soon as one ends where the other begins. Results whose elements are all in one
+//! range need no partial result.
 
 use broadloom_core::{DType, Error, ErrorKind, Result};
 use broadloom_ir::Reduction;
@@ -21,25 +21,26 @@ pub type Reductions = SmallVec<[(Reduction, DType); 2]>;
 /// The reduction of the elements of one unit.
 pub struct Take<'t, 'm> {
     reductions: &'t Reductions,
-    /// The number of results that are reduced together, and the number of elements of each.
+    /// The number of results that are reduced together, and the number of elements of each result.
     width: usize,
     count: usize,
     /// The number of the first element of each result.
     start: u64,
-    /// Ranges with some elements reduced, in order: the end of each, and its index among the partial results.
+    /// The ranges whose elements have been reduced, in order: the end of each, and the index of its partial results.
     open: SmallVec<[(usize, usize); 4]>,
     /// The range that was continued last, which is often continued next.
     last: usize,
-    /// The partial results of ranges, and the indices of those that are free.
+    /// The partial results of ranges, and the indices of unused ones.
     partials: SmallVec<[Partials; 1]>,
     free: SmallVec<[usize; 4]>,
-    /// The memory of results that have all of their elements; `None` if partial results are returned.
+    /// The memory to which results are written once they have all of their elements; `None` if partial results are returned
+    /// instead.
     results: Option<Results<'m>>,
 }
 
 impl<'t, 'm> Take<'t, 'm> {
-    /// Takes results of a unit, `width` together, each of `count` elements, the first of which is number `start`; they are written
-    /// to this memory, if they will have all of their elements.
+    /// Begins the reduction of results of a unit, of which `width` are reduced together. Each has `count` elements, the first of
+    /// which has the number `start`. Results are written to `results` if they will have all of their elements.
     pub fn new(
         reductions: &'t Reductions,
         width: usize,
@@ -65,7 +66,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.width
     }
 
-    /// The number of elements of the results that are reduced together.
+    /// The number of elements in a group of results that are reduced together.
     fn span(&self) -> usize {
         self.width * self.count
     }
@@ -75,12 +76,12 @@ impl<'t, 'm> Take<'t, 'm> {
         self.start + (at % self.span() / self.width) as u64
     }
 
-    /// The number of elements from a linear index to the end of its results.
+    /// The number of elements from a linear index to the end of its group of results.
     pub fn left(&self, at: usize) -> usize {
         self.span() - at % self.span()
     }
 
-    /// Takes elements with consecutive linear indices from `at` on; `bytes` returns the elements of each output, in memory aligned
+    /// Takes elements with consecutive linear indices from `at` on. `bytes` returns the elements of an output, in memory aligned
     /// for them.
     pub fn run<'e>(&mut self, at: usize, elements: usize, bytes: impl Fn(usize) -> &'e [u8]) -> Result<()> {
         let (mut done, span) = (0, self.span());
@@ -135,7 +136,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.push(at, elements, push)
     }
 
-    /// The partial results of one group of results; an error if elements in between are missing.
+    /// The partial results of a single group of results. Fails if elements in between are missing.
     pub fn into_partials(mut self) -> Result<Partials> {
         match self.open[..] {
             [(_, place)] => Ok(self.partials.swap_remove(place)),
@@ -143,12 +144,12 @@ impl<'t, 'm> Take<'t, 'm> {
         }
     }
 
-    /// Whether results that begin here have all of their elements in one range, so that they can be reduced at once.
+    /// Whether the results that begin at this index have all of their elements in one range, so that they can be reduced at once.
     fn takes_whole(&self, at: usize) -> bool {
         self.width == 1 && self.results.is_some() && self.open.iter().all(|(next, _)| *next != at)
     }
 
-    /// Writes some results, beginning with this group.
+    /// Reduces and writes some complete results, beginning with this group.
     fn whole(
         &mut self,
         group: usize,
@@ -164,7 +165,7 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Adds elements of one group of results to the partial results of the previous ones.
+    /// Adds elements of one group of results to the partial result that they continue, or to a new one.
     fn push(
         &mut self,
         at: usize,
@@ -174,7 +175,7 @@ impl<'t, 'm> Take<'t, 'm> {
         let continues = |place: &usize| self.open.get(*place).is_some_and(|(next, _)| *next == at);
         let known = [self.last + 1, self.last].into_iter().chain(0..self.open.len()).find(continues);
         let place = match known {
-            // A range that begins a group continues no other, even if the previous group ends there.
+            // A range that begins a group continues no other range, even if the previous group ends where it begins.
             Some(place) if !at.is_multiple_of(self.span()) => place,
             _ => {
                 let place = self.open.iter().take_while(|(next, _)| *next <= at).count();
@@ -191,7 +192,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.join(place)
     }
 
-    /// Merges a range with the one that begins at its end, and writes results that have all of their elements.
+    /// Merges a range with the range that begins at its end, and writes the results if they have all of their elements.
     fn join(&mut self, place: usize) -> Result<()> {
         let (span, width) = (self.span(), self.width);
         let len = |partials: &Partials| partials.first().map_or(0, Partial::len) as usize;
@@ -225,7 +226,7 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Makes partial results for a range that begins here.
+    /// Makes partial results for a range that begins at this index.
     fn begin(&mut self, at: usize) -> Result<usize> {
         let number = self.number(at);
         if let Some(slot) = self.free.pop() {
@@ -244,7 +245,7 @@ fn missing() -> Error {
     Error::new(ErrorKind::Internal, "elements of a reduction are missing")
 }
 
-/// Merges later partial results, for each output.
+/// Merges the partial results of later elements, for each output.
 pub fn append(partials: &mut Partials, later: Partials) -> Result<()> {
     partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }

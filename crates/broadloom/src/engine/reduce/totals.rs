@@ -1,4 +1,5 @@
-//! The totals of the blocks of a scan, for a scan of data larger than memory: with those before it, any part can be scanned.
+//! Computes the totals of the blocks of a scan, for data larger than memory. With the totals of the blocks before it, any part of
+//! the data can be scanned.
 
 use broadloom_core::Result;
 use broadloom_ir::Scan;
@@ -13,7 +14,7 @@ use crate::engine::scanned::STRETCH;
 use crate::engine::watch::{Watch, Work};
 use crate::engine::{Control, Engine, Options};
 
-/// The blocks of 2^level elements of a scan along an axis.
+/// The blocks of 2^level elements into which a scan along an axis is divided.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanBlocks {
     pub scan: Scan,
@@ -22,8 +23,8 @@ pub(crate) struct ScanBlocks {
 }
 
 impl Engine {
-    /// Evaluates elements, and calls `each` with the number of a run, that of a block of it, and the block's total, which is one
-    /// row; for each complete block, the first of which begins with the first element.
+    /// Evaluates elements, and calls `each` for each complete block, with the number of the run, the number of the block in it,
+    /// and the block's total, which is one row. The first block begins with the first element.
     ///
     /// Errors: those of evaluating, and cancellation.
     pub(crate) fn block_totals(

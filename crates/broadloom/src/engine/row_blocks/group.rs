@@ -1,7 +1,7 @@
 //! Chooses the stages that run block by block.
 //!
-//! They share leading axes, along which nothing is reduced, and each reads from the others only elements of the same row. Any other
-//! stage runs before all of them, if it needs none of them, or after.
+//! Such stages share leading axes, along which nothing is reduced, and read from each other only elements of the same row. Every
+//! other stage runs before all of them, if it depends on none of them, or after all of them.
 
 use broadloom_ir::tuning::blocks::{BLOCK_BYTES, LONGEST, MOST, RUN};
 use std::fmt;
@@ -15,12 +15,12 @@ use crate::engine::blocks::Cut;
 /// Plans of more stages run one stage after another, since finding groups takes quadratic time.
 const MOST_STAGES: usize = 64;
 
-/// The reason why stages run one after another although one reads what another reduced. Later variants are more specific.
+/// The reason why stages run one after another although one reads what another has reduced. Later variants are more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Apart {
-    /// They have no outer axes in common, or need other rows.
+    /// The stages have no outer axes in common, or read other rows of each other.
     Axes,
-    /// One calls a host function that may fail.
+    /// A stage calls a host function that may fail.
     CanFail,
     /// A block has too few contiguous elements of an operand.
     Across,
@@ -45,17 +45,18 @@ impl fmt::Display for Apart {
     }
 }
 
-/// Stages that run block by block, those that run before and after, and the division of the rows.
+/// Stages that run block by block, with the stages that run before and after them, and the division of the rows into blocks.
 pub struct Group {
     pub before: Vec<usize>,
     pub members: Vec<usize>,
     pub after: Vec<usize>,
     pub cut: Cut,
-    /// The temporaries that only members write and read.
+    /// The temporaries that only the group's stages write and read.
     pub blocks: Vec<Target>,
 }
 
-/// The first group among these stages of a plan; or, if a stage reads what another reduced, why there is none.
+/// Finds the first group among these stages of a plan. If there is none although a stage reads what another has reduced, returns
+/// the reason.
 pub fn find(
     plan: &Plan,
     among: &[usize],
@@ -85,7 +86,7 @@ pub fn find(
     Err(apart)
 }
 
-/// Whether a stage reads what another one reduced.
+/// Whether a stage reads what another one has reduced.
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
     let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
@@ -103,12 +104,12 @@ fn outer_axes(stage: &Stage) -> usize {
 /// Whether the stage has these leading axes and reduces none of them.
 fn runs_along(stage: &Stage, extents: &[usize]) -> bool {
     let free = stage.stores() || outer_axes(stage) >= extents.len();
-    // The totals that a scan begins with are those of all rows.
+    // A scan that continues another one begins with the totals of all rows, so it can't run over some rows only.
     let begins = !matches!(stage.beginning, Beginning::After { .. });
     free && begins && stage.shape.starts_with(extents) && stage.shape.elements() > 0
 }
 
-/// Whether the elements read of a temporary with these leading axes are in the same row.
+/// Whether a layout reads a temporary with these leading axes only at elements of the same row.
 fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     let (shared, count) = (extents.len(), extents.iter().product::<usize>());
     let row = temp.elements() / count;
@@ -128,7 +129,7 @@ fn stays_in_row(layout: &Layout, temp: &Shape, extents: &[usize]) -> bool {
     rest.reach().is_some_and(|(low, high)| low >= 0 && (high as usize) < row)
 }
 
-/// The time at which a stage runs.
+/// When a stage runs: before the group, as a member of it, or after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
     Before,
@@ -146,7 +147,7 @@ struct Draft<'p> {
     written: Vec<Option<When>>,
 }
 
-/// The bytes of a block: for each row, and independent of its rows.
+/// The bytes of a block: those for each of its rows, and those that don't depend on the number of rows.
 #[derive(Clone, Copy, Default)]
 struct Bytes {
     row: usize,
@@ -154,7 +155,7 @@ struct Bytes {
 }
 
 impl<'p> Draft<'p> {
-    /// The stages that share these axes, if one of them reduces elements and one reads what another writes.
+    /// The draft of all stages that share these axes, if one of them reduces elements and one reads what another writes.
     fn of(plan: &'p Plan, among: &[usize], extents: &'p [usize]) -> Option<Draft<'p>> {
         let mut draft = Draft { plan, extents, stages: Vec::new(), written: vec![None; plan.temps.len()] };
         let (mut combines, mut linked) = (false, false);
@@ -197,7 +198,7 @@ impl<'p> Draft<'p> {
         self.all(When::Member).map(|number| &self.plan.stages[number])
     }
 
-    /// The operands of members that no member writes, each with its source, dtype and layout.
+    /// The operands of members that are not written by members, each with its source, dtype and layout.
     fn operands(&self) -> impl Iterator<Item = (Source, DType, &'p Layout)> {
         let inputs = self.members().flat_map(|stage| stage.inputs.iter().zip(&stage.kernel.inputs));
         let given = |source: Source| match source {
@@ -235,7 +236,7 @@ impl<'p> Draft<'p> {
         bytes
     }
 
-    /// Divides rows into blocks that stay in cache. `is_last` is whether blocks can't be made smaller by sharing another axis.
+    /// Divides rows into blocks that stay in cache. `is_last` says that blocks can't be made smaller by sharing another axis.
     fn cut(&self, is_last: bool, can_fail: impl Fn(&Stage) -> bool) -> Result<Cut, Apart> {
         if self.members().any(can_fail) {
             return Err(Apart::CanFail);
@@ -272,7 +273,7 @@ impl<'p> Draft<'p> {
     }
 }
 
-/// Whether contiguous elements belong to different rows, of which a block has only few.
+/// Whether contiguous elements of an operand belong to different rows, of which a block has only a few.
 fn lies_across(layout: &Layout, dtype: DType, cut: &Cut) -> bool {
     let last = cut.extents.len() - 1;
     let step = layout.strides[last].unsigned_abs();

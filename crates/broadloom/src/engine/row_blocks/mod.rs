@@ -1,9 +1,9 @@
 //! Runs stages block by block of their rows.
 //!
-//! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their outer axes,
-//! and each row depends only on the same row of the other stages. All stages therefore run for some rows before the next rows,
-//! while operands and temporaries are in cache, and memory is read and written once. Each stage is the one that would run alone,
-//! over fewer rows; an element is computed from the same elements in the same order.
+//! A softmax is a maximum, exponentials, a sum and a quotient of each row. The stages of such an expression share their outer
+//! axes, and each row depends only on the same row of the other stages. All stages therefore run for some rows before the next
+//! rows, while operands and temporaries are in cache, and memory is read and written once. Each stage does what it would do
+//! alone, over fewer rows; an element is computed from the same elements in the same order.
 
 mod group;
 
@@ -32,9 +32,9 @@ use group::Group;
 
 /// A step of a plan.
 pub enum Step {
-    /// One stage over all elements.
+    /// A stage that runs over all of its elements.
     Stage(usize),
-    /// Several stages, block by block.
+    /// Several stages that run block by block.
     Blocks(Box<RowBlocks>),
 }
 
@@ -62,7 +62,7 @@ pub struct RowBlocks {
     /// The stages in run order.
     pub members: Vec<Member>,
     pub cut: Cut,
-    /// The arrays that members write, with the bytes of a row (an index of the shared axes) for each.
+    /// The arrays that members write, each with the bytes of a row. (A row is one index of the shared axes.)
     places: Vec<(Place, usize)>,
 }
 
@@ -84,9 +84,9 @@ impl fmt::Display for RowBlocks {
 /// The memory that a member writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A temporary that only members read: it has the size of a block.
+    /// A temporary that only members read, which has the size of a block.
     Block,
-    /// The rows of a root, or of a temporary that is read later.
+    /// The rows of a root, or of a temporary that a later step reads.
     Whole(Target),
 }
 
@@ -94,31 +94,31 @@ enum Place {
 pub struct Member {
     /// The stage's number in the plan.
     pub stage: usize,
-    /// The stage over the rows of a block, and over the remaining rows in the last block.
+    /// The stage over the rows of a whole block, and over the rows of the last block, which may be fewer.
     parts: [Part; 2],
     inputs: SmallVec<[Origin; 4]>,
-    /// For each output, the number of its array in the row block's places.
+    /// For each output, the index of its array in the places of the row block.
     outputs: SmallVec<[usize; 2]>,
 }
 
 /// The source of a member's input.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// Memory of all rows, or no memory.
+    /// The memory of all rows, or generated numbers without memory.
     Rows(Source),
     /// The rows of the block that another member wrote.
     Place(usize),
 }
 
-/// A stage over some rows, with layouts that begin at the first of these.
+/// A stage over some rows. Its layouts begin at the first of these rows.
 struct Part {
     elements: usize,
     loops: std::result::Result<Loops, LoopPlanError>,
 }
 
 impl RowBlocks {
-    /// The steps of the first `count` stages of a plan; and, if stages that reduce elements and those that read their results run
-    /// one after another, why they do.
+    /// Groups the first `count` stages of a plan into steps. If stages that reduce elements and stages that read their results
+    /// run one after another, also returns the reason.
     pub fn steps(
         plan: &Plan,
         count: usize,
@@ -174,7 +174,7 @@ impl RowBlocks {
         Ok(RowBlocks { members, cut: group.cut.clone(), places })
     }
 
-    /// Whether a temporary that the stage writes stays within a block.
+    /// Whether a temporary that the member writes exists only within a block.
     pub fn stays(&self, member: &Member) -> bool {
         member.outputs.iter().any(|&place| self.places[place].0 == Place::Block)
     }
@@ -191,7 +191,8 @@ impl Part {
     }
 }
 
-/// The memory of kept arrays that a block writes, with the numbers of the places, until a thread takes it.
+/// The memory that a block writes of arrays that outlive it, with the indices of their places. A thread takes it when it runs the
+/// block.
 type Share<'m> = Mutex<SmallVec<[(usize, RegionMut<'m>); 2]>>;
 
 /// A run of the members, block by block.
@@ -199,13 +200,14 @@ struct BlockRun<'r> {
     blocks: &'r RowBlocks,
     run: &'r PlanRun<'r>,
     members: Vec<StageRun<'r>>,
-    /// The memory of each member's inputs that no member writes.
+    /// For each member, the memory of the inputs that no member writes.
     inputs: Vec<SmallVec<[Region<'r>; 4]>>,
-    /// Cancellation, progress and failures of all members.
+    /// Cancellation, progress and failures, for all members together.
     outcome: Outcome<'r>,
 }
 
-/// The memory of the places: a thread's own buffer, for the rows of the largest block, or the block's rows of an array.
+/// The memory of the places during a block: a buffer of the thread for the rows of the largest block, or the block's rows of an
+/// array.
 struct Places<'m> {
     own: Vec<Option<Buffer>>,
     rows: Vec<Option<RegionMut<'m>>>,
@@ -222,7 +224,7 @@ impl RowBlocks {
         operands: &mut Operands<'_>,
         temps: &mut Temporaries<'_>,
     ) -> Result<()> {
-        // Estimates and sums are computed in the default floating-point environment.
+        // Estimates and sums are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let mut written = Written::new();
         for &(place, bytes) in &self.places {
@@ -260,7 +262,7 @@ impl RowBlocks {
         Ok(())
     }
 
-    /// The rows that each block writes.
+    /// For each block, the rows of arrays that it writes.
     fn shares<'m>(
         &self,
         roots: SmallVec<[RegionMut<'m>; 2]>,
@@ -320,7 +322,7 @@ impl BlockRun<'_> {
         &self.blocks.members[member].parts[usize::from(block.rows != self.blocks.cut.rows)]
     }
 
-    /// Runs a member over a block.
+    /// Runs a member over the rows of a block.
     fn member(&self, number: usize, block: &Block, places: &mut Places<'_>) -> Result<()> {
         let (member, stage_run) = (&self.blocks.members[number], &self.members[number]);
         let loops = self.part(number, block).loops()?;
@@ -362,7 +364,7 @@ impl BlockRun<'_> {
 }
 
 impl<'m> Places<'m> {
-    /// A thread's own memory.
+    /// Makes the memory of a thread.
     fn new(all: &BlockRun<'_>) -> Result<Places<'m>> {
         let rows = all.blocks.cut.rows;
         let own = |&(place, bytes): &(Place, usize)| match place {
@@ -373,7 +375,7 @@ impl<'m> Places<'m> {
         Ok(Places { rows: own.iter().map(|_| None).collect(), own })
     }
 
-    /// The rows that a member has written of the block.
+    /// The rows of the block that a member has written.
     fn read(&self, place: usize) -> Region<'_> {
         match (&self.own[place], &self.rows[place]) {
             (Some(buffer), _) => buffer.as_bytes().into(),
