@@ -1,7 +1,7 @@
 //! The values of an array as Rust values.
 //!
-//! Values are returned as a vector, a slice or one value, whose type must be the array's dtype. Another type is an error that names
-//! both; nothing is converted.
+//! Values are returned as a vector, a slice or a single value, whose type must be the array's dtype. Any other type is an error
+//! that names both; nothing is converted.
 
 use broadloom_core::{Error, ErrorKind, Result};
 
@@ -9,7 +9,7 @@ use crate::array::{Array, Data, Leaf};
 use crate::storage::Element;
 
 impl Array<'_> {
-    /// The values in row-major order; evaluates what is not yet evaluated.
+    /// The values in row-major order. The array is evaluated if necessary.
     ///
     /// # Errors
     /// If `T` is not the array's dtype; and those of [`Array::eval`].
@@ -33,7 +33,7 @@ impl Array<'_> {
         self.eval()?.copied()
     }
 
-    /// The values of an evaluated array of this dtype.
+    /// The values of an array that is evaluated and has this dtype.
     fn copied<T: Element>(&self) -> Result<Vec<T>> {
         let internal = || Error::new(ErrorKind::Internal, "the engine gave no contiguous array");
         let stores = self.in_memory().and_then(Data::stores::<T>).ok_or_else(internal)?;
@@ -46,7 +46,7 @@ impl Array<'_> {
         Ok(values)
     }
 
-    /// The value of an array of one element; evaluates it if needed.
+    /// The value of an array of one element, which is evaluated if necessary.
     ///
     /// # Errors
     /// If `T` is not the array's dtype, or there is not exactly one element; and those of [`Array::eval`].
@@ -75,7 +75,7 @@ impl Array<'_> {
 
     /// The values as a slice, if they are evaluated, of this type, and contiguous in row-major order.
     ///
-    /// `None` for bool as well: in memory it is a byte with any value, which [`Array::to_vec`] converts.
+    /// Also `None` for bool, since a bool in memory is a byte with any value, which [`Array::to_vec`] converts.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         T::values(self.in_memory()?.stores::<T>()?)
     }

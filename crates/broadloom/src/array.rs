@@ -1,8 +1,8 @@
 //! The handle: an [`Array`] is a shared typed node of an expression.
 //!
-//! A node has the same kinds as one of a graph ([`NodeKind`]), with handles as operands, and is typed when it is made. This module
-//! has the queries that compute nothing. Handles and nodes are in one module because each holds the other. Dropping takes bounded
-//! stack however deep an expression is, and Debug, Eq and Hash of nodes are not derived, since they would recurse.
+//! A node has the same kinds as a node of a graph ([`NodeKind`]), with handles as operands, and is typed when it is made. This
+//! module has the methods that compute nothing. Handles and nodes are in one module because each holds the other. Dropping takes
+//! bounded stack however deep an expression is, and Debug, Eq and Hash of nodes are not derived, since they would recurse.
 
 use std::sync::Arc;
 
@@ -38,32 +38,32 @@ use crate::weak::Number;
 #[derive(Clone)]
 pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
 
-/// The kind of a handle's node: that of a graph's node over handles, which keeps host functions callable.
+/// The kind of a handle's node: the kinds of graph nodes, with handles as operands, and with host functions that can be called.
 pub(crate) type Kind<'a> = NodeKind<Array<'a>, Leaf<'a>, HostFunction>;
 
 /// A typed node.
 pub(crate) struct Expr<'a> {
     pub kind: Kind<'a>,
     pub dtype: DType,
-    /// The shape; with symbols, their [`Dims::least_shape`].
+    /// The shape. If the node has symbols, this is [`Dims::least_shape`].
     pub shape: Shape,
-    /// The dims of a node that depends on inputs of a kernel with dynamic dimensions.
+    /// The dims, if the node depends on inputs of a kernel with dynamic dimensions.
     pub dims: Option<Arc<Dims>>,
 }
 
-/// A node without operands: its values need no computation.
+/// A node without operands, whose values need no computation.
 pub(crate) enum Leaf<'a> {
     /// Elements in memory.
     Data(Box<Data<'a>>),
-    /// An input of kernels, by name, without elements.
+    /// A named input of kernels, which has no elements.
     Input(Box<str>),
-    /// The int64 numbers from 0 on, this many of them, without memory.
+    /// The int64 numbers from 0 on, without memory; this many of them.
     Index(usize),
-    /// A 0-d number that was not combined with an array yet. Boxed, since it is the largest variant, and rare.
+    /// A 0-d number that has not been combined with an array yet. It is boxed because it is the largest variant, and rare.
     Number(Box<Number>),
     /// A 0-d number that has taken the dtype of an array.
     Const(Scalar),
-    /// A 0-d number with a dtype that was computed from others by this approximate op.
+    /// A 0-d number with a dtype that this approximate op has computed from other numbers.
     Rounded(Scalar, Op),
 }
 
@@ -155,12 +155,12 @@ impl<'a> Array<'a> {
         Array::of(Kind::Leaf(Leaf::Number(Box::new(x))), x.dtype(), Shape::scalar())
     }
 
-    /// The dtype of the elements; for a number that was not combined with an array, its default dtype.
+    /// The dtype of the elements. A number that has not been combined with an array has its default dtype.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) counts as 1.
+    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) is given as 1.
     pub fn shape(&self) -> &[usize] {
         &self.0.shape
     }
@@ -175,7 +175,7 @@ impl<'a> Array<'a> {
         self.0.dims.as_deref().cloned().unwrap_or_else(|| Dims::of(&self.0.shape))
     }
 
-    /// The properties that inference uses.
+    /// The properties of the array that inference uses.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match (self.number(), &self.0.dims) {
             (Some(x), _) => infer::Operand::Literal(x.literal()),
@@ -184,12 +184,12 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Number of dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.shape.rank()
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.0.shape.elements()
     }
@@ -199,7 +199,7 @@ impl<'a> Array<'a> {
         self.len() == 0
     }
 
-    /// Whether both are handles of one node of an expression, and so have the same values.
+    /// Whether both arrays are handles of the same node of an expression, and so have the same values.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -231,7 +231,7 @@ impl<'a> Array<'a> {
         self.in_memory().map(|data| &data.layout.strides[..])
     }
 
-    /// The leaf, if the array is one.
+    /// The leaf, if the array's node is one.
     pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
         match &self.0.kind {
             Kind::Leaf(leaf) => Some(leaf),
@@ -239,7 +239,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The number, if this is one that was not combined with an array.
+    /// The number, if the array is one that has not been combined with an array.
     pub(crate) fn number(&self) -> Option<Number> {
         match self.leaf()? {
             Leaf::Number(x) => Some(**x),
@@ -247,7 +247,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The data, if nothing has to be computed.
+    /// The data, if the array is in memory and nothing has to be computed.
     pub(crate) fn in_memory(&self) -> Option<&Data<'a>> {
         match self.leaf()? {
             Leaf::Data(data) => Some(data),
@@ -255,7 +255,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// An array of data in memory.
+    /// Makes an array of data in memory.
     pub(crate) fn data(storage: Storage<'a>, layout: Layout) -> Array<'a> {
         debug_assert!(
             layout.reach().is_none_or(|(low, high)| low >= 0 && (high as usize) < storage.len()),
@@ -268,7 +268,7 @@ impl<'a> Array<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// The properties that inference uses.
+    /// The properties of the operand that inference uses.
     pub(crate) fn known(&self) -> infer::Operand<'_> {
         match self {
             Operand::Number(x) => infer::Operand::Literal(x.literal()),
@@ -276,7 +276,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The number, if this is one or a handle of one.
+    /// The number, if the operand is one, or a handle of one.
     pub(crate) fn number(&self) -> Option<Number> {
         match self {
             Operand::Number(x) => Some(*x),
@@ -284,7 +284,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The operand as an array; a number becomes that of [`Array::scalar`].
+    /// The operand as an array. A number becomes the array of [`Array::scalar`].
     pub(crate) fn into_array(self) -> Array<'a> {
         match self {
             Operand::Array(x) => x,
@@ -306,12 +306,13 @@ impl<'a, 'b: 'a> From<&Array<'b>> for Operand<'a> {
 }
 
 impl Drop for Expr<'_> {
-    /// Drops the nodes that only this one holds, deepest last, without recursion.
+    /// Drops all nodes that only this node holds, without recursion.
     fn drop(&mut self) {
         let mut orphans: SmallVec<[Array<'_>; 4]> = SmallVec::new();
         take_operands(&mut self.kind, &mut orphans);
         while let Some(Array(node)) = orphans.pop() {
-            // `None` if another handle holds the node; exactly one of the last two holders gets it.
+            // This is `None` if another handle holds the node. If two holders drop it at the same time, exactly one of them gets
+            // it.
             if let Some(mut node) = Arc::into_inner(node) {
                 take_operands(&mut node.kind, &mut orphans);
             }
@@ -341,7 +342,7 @@ mod tests {
     }
 
     fn shorter<'a>(long: Array<'static>, _: &'a [f32]) -> Array<'a> {
-        long // compiles only if the lifetime is covariant
+        long // This compiles only if the lifetime is covariant.
     }
 
     #[test]

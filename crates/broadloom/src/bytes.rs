@@ -10,8 +10,8 @@ use crate::engine::{Engine, Options};
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
-    /// An array of a dtype over bytes in row-major order. They are borrowed if they are aligned for the dtype, as those of a file
-    /// or an allocation are, and copied otherwise.
+    /// Makes an array of a dtype from bytes in row-major order. The bytes are borrowed if they are aligned for the dtype, as
+    /// those of a file or an allocation are, and copied otherwise.
     ///
     /// # Errors
     /// If the shape does not have exactly these bytes; for misaligned bytes, if memory for a copy is refused.
@@ -51,8 +51,8 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::from_buffer(dtype, copy), Layout::contiguous(shape)))
     }
 
-    /// The elements' bytes without a copy, if they are evaluated and contiguous in row-major order; for bool, 0 is false and any
-    /// other byte true.
+    /// The elements' bytes without a copy, if the array is evaluated and contiguous in row-major order. For bool, 0 is false and
+    /// any other byte is true.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -65,7 +65,7 @@ impl<'a> Array<'a> {
         self.in_memory()?.bytes()
     }
 
-    /// The elements' bytes in row-major order; evaluates what is not yet evaluated.
+    /// The elements' bytes in row-major order. The array is evaluated if necessary.
     ///
     /// # Errors
     /// The errors of [`Array::eval`], and if memory for the bytes is refused.
@@ -80,7 +80,7 @@ impl<'a> Array<'a> {
         Ok(bytes)
     }
 
-    /// Computes into the caller's bytes, in row-major order; without a copy if they are aligned for the dtype.
+    /// Computes the values into the caller's bytes, in row-major order. Nothing is copied if the bytes are aligned for the dtype.
     ///
     /// # Errors
     /// If the number of bytes is not that of the elements; and those of [`Array::eval`], after which the contents of `out` are
@@ -99,7 +99,7 @@ impl<'a> Array<'a> {
         self.eval_into_bytes_with(out, &Options::default())
     }
 
-    /// [`Array::eval_into_bytes`] with options.
+    /// Does the same as [`Array::eval_into_bytes`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_bytes`] and [`Array::eval_with`].

@@ -103,8 +103,8 @@ impl<T: Element> TryFrom<&Array<'_>> for Vec<T> {
 }
 
 impl Array<'_> {
-    /// [`Array::to_vec`] of an array that is not needed any more: evaluated values are moved, without a copy, if only this handle
-    /// holds them, they are in row-major order, and their memory came from a vector.
+    /// Converts an array that is not needed any more as [`Array::to_vec`] does. Evaluated values are moved, without a copy, if
+    /// only this handle holds them, they are in row-major order, and their memory came from a vector.
     ///
     /// # Errors
     /// The errors of [`Array::to_vec`].

@@ -61,8 +61,8 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::borrow(data), Layout::contiguous(shape)))
     }
 
-    /// An array that borrows elements of the slice by strides: index 0 … 0 is the element at `offset`, and `strides` is the
-    /// distance in elements of consecutive indices along each axis, of any sign, or 0 to repeat one.
+    /// An array that borrows elements of the slice by strides: the element whose indices are all 0 is at `offset`, and `strides`
+    /// has the distance in elements of consecutive indices along each axis, of any sign, or 0 to repeat elements.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] if the numbers of strides and axes differ; [`ErrorKind::Memory`] if an index leads outside of the
@@ -113,7 +113,7 @@ impl<'a> Array<'a> {
         Ok(Array::data(Storage::borrow(data), layout))
     }
 
-    /// Zeros; they take no memory.
+    /// An array of zeros, which take no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -121,7 +121,7 @@ impl<'a> Array<'a> {
         repeated(Scalar { dtype, bits: 0 }, shape)
     }
 
-    /// Ones; they take no memory.
+    /// An array of ones, which take no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -129,7 +129,7 @@ impl<'a> Array<'a> {
         repeated(fold::cast(Scalar::of(true), dtype), shape)
     }
 
-    /// One value everywhere, of the Rust value's dtype; it takes no memory.
+    /// An array of one repeated value, with the Rust value's dtype. It takes no memory.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -145,7 +145,7 @@ impl<'a> Array<'a> {
         repeated(Scalar::of(value), shape)
     }
 
-    /// Computes each element from its index, in row-major order.
+    /// Makes an array whose elements are computed from their indices, in row-major order.
     ///
     /// # Errors
     /// If the shape has too many axes, or more elements than fit in memory.
@@ -179,7 +179,7 @@ fn one_axis(len: usize) -> Shape {
     Shape::new(&[len]).expect("data in memory has fewer than 2^60 elements")
 }
 
-/// The shape, if it has this many elements.
+/// The shape, after checking that it has this many elements.
 pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> {
     let shape = Shape::new(shape)?;
     if shape.elements() == len {
@@ -189,12 +189,12 @@ pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> 
     Err(Error::new(ErrorKind::Shape, format!("{what}: {shape} has {n} elements, the data has {len}")))
 }
 
-/// One value everywhere.
+/// An array of one repeated value.
 pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> {
     expr::view(&expr::constant(value), View::BroadcastTo(Shape::new(shape)?))
 }
 
-/// Collects `len` elements; an error if memory for them is refused.
+/// Collects `len` elements. It is an error if memory for them is refused.
 fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
     let mut data = Vec::new();
     // The closure may be the caller's, which must run in the caller's floating-point environment.

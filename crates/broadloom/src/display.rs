@@ -14,14 +14,14 @@ use crate::array::Array;
 use crate::chunks::{Chunk, Chunks, Window};
 use crate::number::{Column, alone};
 
-/// Arrays of more elements are summarised.
+/// Arrays of more elements than this are summarised.
 const THRESHOLD: usize = 1000;
-/// Elements shown at either end of a summarised axis.
+/// The number of elements shown at either end of a summarised axis.
 const EDGE: usize = 3;
-/// Characters per line.
+/// The maximum number of characters in a line.
 const LINE: usize = 75;
 
-/// As NumPy's `str` of the array; evaluates the elements that it shows.
+/// Formats the array as NumPy's `str`. The elements that are shown are evaluated.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -70,7 +70,7 @@ pub fn summary<'a>(
     evaluate: impl FnMut(&Chunk<'_, 'a>) -> Result<Array<'static>>,
 ) -> Result<String> {
     let shown = Shown::of(array, inputs, evaluate)?;
-    // Elements are compared and converted to text in the default floating-point environment.
+    // Elements are compared and converted to text, which requires the default floating-point environment.
     let _ieee = FloatEnv::ieee();
     Ok(match shown.bits.first() {
         Some(&bits) if array.rank() == 0 => alone(Scalar { dtype: array.dtype(), bits }),
@@ -84,7 +84,7 @@ fn evaluated(chunk: &Chunk<'_, '_>) -> Result<Array<'static>> {
     results.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk without a result"))?.eval()
 }
 
-/// As NumPy's `repr` of the array; evaluates the elements that it shows.
+/// Formats the array as NumPy's `repr`. The elements that are shown are evaluated.
 impl fmt::Debug for Array<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let _ieee = FloatEnv::ieee();
@@ -112,7 +112,7 @@ impl fmt::Debug for Array<'_> {
             return write!(f, "{prefix}{text})");
         }
         let extras = extras.join(", ");
-        // The prefix is part of the first line, and the indentation of the others.
+        // The prefix precedes the first line, and the other lines are indented by as much.
         let last = text.rsplit_once('\n').map_or(prefix.len() + text.len(), |(_, line)| line.len()) + 1;
         let gap =
             if last + extras.len() + 2 > LINE { format!("\n{:1$}", "", prefix.len()) } else { " ".into() };
@@ -120,7 +120,7 @@ impl fmt::Debug for Array<'_> {
     }
 }
 
-/// Python's tuple of extents.
+/// The extents as a Python tuple.
 fn tuple(shape: &[usize]) -> String {
     match shape {
         [n] => format!("({n},)"),
@@ -135,7 +135,7 @@ struct Shown {
     shape: SmallVec<[usize; 4]>,
     /// The axes whose middle is left out.
     cut: SmallVec<[bool; 4]>,
-    /// Elements at either end of such an axis; `None` if all are shown.
+    /// The number of elements at either end of an axis that is cut; `None` if all are shown.
     edge: Option<usize>,
     bits: Vec<u64>,
 }
@@ -189,7 +189,7 @@ impl Shown {
     }
 }
 
-/// Stores the bits of values by a layout; an error if the values do not have the expected type and shape.
+/// Stores the bits of values by a layout. It is an error if the values do not have the expected type and shape.
 fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> Result<()> {
     let is_as_asked = values.is_evaluated() && values.dtype() == dtype && values.shape() == &target.shape[..];
     let Some(leaf) = values.in_memory().filter(|_| is_as_asked) else {
@@ -205,8 +205,8 @@ fn put(values: &Array<'_>, dtype: DType, target: &Layout, bits: &mut [u64]) -> R
     Ok(())
 }
 
-/// Elements at either end of an axis, fewer if there are many axes: NumPy always shows three, which for twenty axes would take too
-/// long.
+/// The number of elements shown at either end of an axis. It is smaller if there are many axes: NumPy always shows three, which
+/// would take too long for twenty axes.
 fn edge(shape: &[usize]) -> usize {
     let shown = |edge: usize| shape.iter().map(|&n| n.min(2 * edge) as f64).product::<f64>();
     (1..=EDGE).rev().find(|&edge| shown(edge) <= 10_000.0).unwrap_or(1)
@@ -233,14 +233,15 @@ fn offsets(layout: &Layout) -> impl Iterator<Item = usize> {
 
 type Slices = SmallVec<[Slice; 4]>;
 
-/// The slices of each corner in the array, and among the shown elements.
+/// For each corner, its slices in the array and among the shown elements.
 fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> {
     let slice = |start, len| Slice { start, step: 1, len };
     let mut corners = vec![(Slices::new(), Slices::new())];
     for (&extent, &cut) in shape.iter().zip(cut) {
         let ends: SmallVec<[(Slice, Slice); 2]> = match (cut, edge) {
             (false, _) => smallvec![(slice(0, extent), slice(0, extent))],
-            // Both ends in one slice with a step, so that many axes do not make many corners.
+            // If one element is shown at either end, both ends are one slice with a step, so that many axes do not make many
+            // corners.
             (true, 1) => {
                 smallvec![(Slice { start: 0, step: extent as isize - 1, len: 2 }, slice(0, 2))]
             }
@@ -261,7 +262,7 @@ fn corners(shape: &[usize], cut: &[bool], edge: usize) -> Vec<(Slices, Slices)> 
     corners
 }
 
-/// Writes the brackets. The recursion is over the axes, of which there are at most 64.
+/// Writes elements in brackets. It recurses over the axes, of which there are at most 64.
 struct Rows<'s> {
     shown: &'s Shown,
     column: Column,
@@ -269,7 +270,7 @@ struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    /// Writes axis `axis` of the part that begins at element `at`.
+    /// Writes the axis `axis` of the part of the array that begins with element `at`.
     fn write(&self, out: &mut String, axis: usize, at: usize, indent: usize, width: usize) {
         let Some(&extent) = self.shown.shape.get(axis) else {
             let x = Scalar { dtype: self.shown.dtype, bits: self.shown.bits[at] };
@@ -297,7 +298,7 @@ impl Rows<'_> {
         out.push(']');
     }
 
-    /// Writes the last axis, broken into lines.
+    /// Writes the elements along the last axis, broken into lines.
     fn line(
         &self,
         out: &mut String,

@@ -30,7 +30,7 @@ pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
     eval_many_with(arrays, &Options::default())
 }
 
-/// [`eval_many`] with options.
+/// Does the same as [`eval_many`], with options.
 ///
 /// # Errors
 /// The errors of [`Array::eval_with`]; there are no results then.
@@ -38,7 +38,7 @@ pub fn eval_many_with(arrays: &[&Array<'_>], options: &Options) -> Result<Vec<Ar
     many(arrays, options, None)
 }
 
-/// [`eval_many_with`] with a control: it can be cancelled, and reports its progress.
+/// Does the same as [`eval_many_with`] with a control, which can cancel it and to which it reports its progress.
 ///
 /// # Errors
 /// The errors of [`Array::eval_watched`]; there are no results then.
@@ -84,7 +84,7 @@ fn many(
 }
 
 impl Array<'_> {
-    /// Computes the values: returns a new array that owns contiguous data. This handle is unchanged.
+    /// Computes the values. Returns a new array that owns contiguous data; this handle is unchanged.
     ///
     /// An array that is evaluated and owned already is not copied: the result shares its memory.
     ///
@@ -104,7 +104,7 @@ impl Array<'_> {
         self.eval_with(&Options::default())
     }
 
-    /// [`Array::eval`] with options.
+    /// Does the same as [`Array::eval`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval`], and an integer division by zero, if the options make that an error.
@@ -112,7 +112,7 @@ impl Array<'_> {
         self.eval_controlled(options, None)
     }
 
-    /// [`Array::eval_with`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`Array::eval_with`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`Array::eval_with`]; [`ErrorKind::Cancelled`] once the control's flag is set.
@@ -139,7 +139,7 @@ impl Array<'_> {
         many(&[self], options, control)?.pop().ok_or_else(missing)
     }
 
-    /// Computes into the caller's memory, in row-major order.
+    /// Computes the values into the caller's memory, in row-major order.
     ///
     /// # Errors
     /// If `T` is not the array's dtype, or the number of elements of `out` differs; and those of [`Array::eval`], after which the
@@ -158,7 +158,7 @@ impl Array<'_> {
         self.eval_into_with(out, &Options::default())
     }
 
-    /// [`Array::eval_into`] with options.
+    /// Does the same as [`Array::eval_into`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into`] and [`Array::eval_with`].
@@ -166,7 +166,7 @@ impl Array<'_> {
         self.eval_into_controlled(out, options, None)
     }
 
-    /// [`Array::eval_into_with`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`Array::eval_into_with`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the contents of
@@ -205,10 +205,10 @@ impl Array<'_> {
         }
     }
 
-    /// Computes into an array of the same shape and dtype, and into its memory if no other handle holds that.
+    /// Computes the values into an array of the same shape and dtype, and into its memory if no other handle holds it.
     ///
-    /// If another handle holds the memory (such as an expression built with `out`), or `out` has none, it gets new memory: no other
-    /// handle sees a change.
+    /// If another handle holds the memory (such as an expression built with `out`), or `out` has none, `out` gets new memory, so
+    /// that no other handle sees a change.
     ///
     /// # Errors
     /// If dtypes or shapes differ, or `out` has several indices for one element; and those of [`Array::eval`], after which the
@@ -230,7 +230,7 @@ impl Array<'_> {
         self.eval_into_array_with(out, &Options::default())
     }
 
-    /// [`Array::eval_into_array`] with options.
+    /// Does the same as [`Array::eval_into_array`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_array`] and [`Array::eval_with`].
@@ -238,7 +238,7 @@ impl Array<'_> {
         self.eval_into_array_controlled(out, options, None)
     }
 
-    /// [`Array::eval_into_array_with`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`Array::eval_into_array_with`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_array_with`]; [`ErrorKind::Cancelled`] once the control's flag is set, after which the values of

@@ -1,8 +1,8 @@
 //! Builds typed nodes: functions of operands, conversions, views.
 //!
-//! Inference runs here and nowhere later: a node's operands are converted to the dtypes that its function takes, and a number
-//! becomes a constant of such a dtype, or stays a number if all operands are numbers. Later stages take the types over. Building
-//! and folding take bounded stack however deep an expression is.
+//! Inference runs here and in no later stage: a node's operands are converted to the dtypes that its function takes, and a number
+//! becomes a constant of such a dtype, or stays a number if all operands are numbers. Later stages use these types. Building and
+//! folding take bounded stack however deep an expression is.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ use crate::operand::{check_numbers, own_dtype};
 use crate::promote::promotion;
 use crate::weak::Number;
 
-/// Whether it is a product of floats, or the negative of one, which is contracted when it is added.
+/// Whether an array is a product of floats, or the negative of one, which is contracted when it is added.
 pub(crate) fn is_product(array: &Array<'_>) -> bool {
     array.0.dtype.is_float() && contract::is_product(array, |x| &x.0.kind, is_two)
 }
 
-/// Whether it is the number 2 with a dtype.
+/// Whether an array is a constant with a dtype and the value 2.
 pub(crate) fn is_two(array: &Array<'_>) -> bool {
     matches!(array.leaf(), Some(Leaf::Const(value) | Leaf::Rounded(value, _)) if value.class() == Class::Two)
 }
 
-/// An operand of a sum that the user did not write: if it is a product, it is protected from contraction.
+/// Protects an operand of a sum that the user did not write from contraction, if it is a product.
 pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     if is_product(x) { apply(Op::Positive, smallvec![x.into()]) } else { Ok(x.clone()) }
 }
 
 /// Applies an op to these operands, after promotion and broadcasting.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Numbers are rounded and folded in the default floating-point environment.
+    // Numbers are rounded and folded, which requires the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let signature = signature(op, &operands)?;
     let numbers_only = operands.iter().all(|x| x.number().is_some());
@@ -56,8 +56,8 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
     Ok((0..operands.len()).map(|i| signature.operand(op, i)).collect())
 }
 
-/// The types of an op's application. If all operands are numbers, they are typed as 0-d arrays of their types, if they have types
-/// and the op takes them.
+/// The types of the application of an op. If all operands are numbers, they are typed as 0-d arrays of their types, provided that
+/// they have types and the op takes them.
 fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
     let own = own_dtype(op, operands);
     let alone = Shape::scalar();
@@ -73,7 +73,7 @@ fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
 
 /// Calls a host function with these operands, which must have its dtypes, after broadcasting.
 pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Numbers are rounded in the default floating-point environment.
+    // Numbers are rounded, which requires the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let (shape, dims) = infer::call(function.declaration(), &known)?;
@@ -84,7 +84,7 @@ pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>;
     Ok(Array::with_dims(kind, signature.result(), shape, dims.map(Arc::new)))
 }
 
-/// The operands with the dtypes that a function takes.
+/// The operands converted to the dtypes that a function takes.
 fn typed_operands<'a>(
     operands: SmallVec<[Operand<'a>; 3]>,
     dtype: impl Fn(usize) -> DType,
@@ -96,7 +96,7 @@ fn typed_operands<'a>(
     typed.collect()
 }
 
-/// The number that the op computes from numbers; `None` if a division by zero may have to fail the evaluation.
+/// The number that the op computes from numbers; `None` if a division by zero may have to fail the evaluation instead.
 fn fold_numbers<'a>(
     op: Op,
     operands: &[Operand<'a>],
@@ -121,12 +121,12 @@ fn fold_numbers<'a>(
     }
 }
 
-/// A 0-d array of one value.
+/// A 0-d array of a value.
 pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
     Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }
 
-/// A 0-d array of one value, which may be the result of an approximate op on numbers.
+/// A 0-d array of a value, with the approximate op that computed it from numbers, if any.
 fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
     match by {
         Some(op) => Array::of(Kind::Leaf(Leaf::Rounded(value, op)), value.dtype, Shape::scalar()),
@@ -134,7 +134,7 @@ fn rounded<'a>(value: Scalar, by: Option<Op>) -> Array<'a> {
     }
 }
 
-/// The array converted to a dtype; the array itself if it has that dtype and is not a number.
+/// The array converted to a dtype. It is returned unchanged if it has that dtype and is not a number.
 pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     match arg.leaf() {
         Some(Leaf::Number(x)) => {
@@ -157,12 +157,13 @@ pub(crate) fn cast<'a>(arg: Array<'a>, dtype: DType) -> Array<'a> {
     }
 }
 
-/// The literal as an element of the dtype if it fits, and otherwise converted as astype does: a float saturates, an integer wraps.
+/// The literal as an element of the dtype if it fits, and otherwise converted as astype does: a float saturates, and an integer
+/// wraps.
 fn cast_literal(x: Literal, dtype: DType) -> Scalar {
     x.to_dtype(dtype).unwrap_or_else(|_| infer::converted(x, dtype))
 }
 
-/// The array with a dtype of its own: a number takes its default dtype.
+/// The array with a dtype: a number gets its default dtype.
 ///
 /// Errors: a literal that its default dtype can't hold.
 pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
@@ -172,7 +173,7 @@ pub(crate) fn typed<'a>(arg: &Array<'a>) -> Result<Array<'a>> {
     }
 }
 
-/// The reduction of elements along axes; their dtype must be one that the reduction takes.
+/// The reduction of elements along axes. The elements' dtype must be one that the reduction takes.
 pub(crate) fn reduce<'a>(
     reduction: Reduction,
     arg: &Array<'a>,
@@ -185,7 +186,7 @@ pub(crate) fn reduce<'a>(
     Ok(Array::with_dims(Kind::Reduce { arg, reduction, axes, keep_dims }, dtype, shape, dims.map(Arc::new)))
 }
 
-/// The scan of elements along an axis; their dtype must be one that the scan takes.
+/// The scan of elements along an axis. The elements' dtype must be one that the scan takes.
 pub(crate) fn scan<'a>(scan: Scan, arg: &Array<'a>, axis: usize, initial: bool) -> Result<Array<'a>> {
     let arg = typed(arg)?;
     let (shape, dims) = infer::scan(scan, &arg.known(), axis, initial)?;
@@ -203,7 +204,7 @@ pub(crate) fn count<'a>(arg: &Array<'a>, axes: Axes, to: DType) -> Array<'a> {
     Array::of(Kind::Count { arg: arg.clone(), axes, to }, to, Shape::scalar())
 }
 
-/// The int64 numbers from 0 on, without memory.
+/// The int64 numbers from 0 to `len`, exclusive, without memory.
 pub(crate) fn numbers<'a>(len: usize) -> Result<Array<'a>> {
     Ok(Array::of(Kind::Leaf(Leaf::Index(len)), DType::Int64, Shape::new(&[len])?))
 }
@@ -252,7 +253,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
     {
         return Ok(Array::data(data.storage.clone(), layout));
     }
-    // All elements are the same, so views of the broadcast can be merged.
+    // All elements of a broadcast constant are the same, so views of it can be merged.
     if let Kind::View { arg: inner, view: outer } = &arg.0.kind
         && inner.0.shape.rank() == 0
         && matches!(**outer, View::BroadcastTo(_))
@@ -266,7 +267,7 @@ pub(crate) fn view<'a>(arg: &Array<'a>, view: View) -> Result<Array<'a>> {
 
 /// A view of an array with dynamic dimensions.
 ///
-/// Errors: any view but a permutation of known axes, since its result depends on the extents.
+/// Errors: any view except a permutation of known axes, because its result depends on the extents.
 #[cold]
 fn symbolic_view<'a>(arg: &Array<'a>, view: View, dims: &Dims) -> Result<Array<'a>> {
     let View::Permute(axes) = &view else {

@@ -258,7 +258,7 @@ macro_rules! functions {
 broadloom_core::for_each_op!(functions);
 
 impl<'a> Array<'a> {
-    /// The elements converted to a dtype; the array itself if it already has that dtype.
+    /// Converts the elements to a dtype. An array that has this dtype already is returned unchanged.
     ///
     /// A float is truncated to an integer, with values out of range saturated and NaN as 0; an integer wraps to a narrower one and
     /// is rounded to the nearest float; any value except zero is true.

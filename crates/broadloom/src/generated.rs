@@ -1,8 +1,8 @@
 //! Arrays that are computed from the indices of their elements, without memory: ranges, even spacings, diagonals and indices.
 //!
-//! Each is ordinary arithmetic on one leaf, the numbers from 0 on, so that it is fused with its readers. An element is a function
-//! of its index alone, computed in float64 or int64 and converted once: errors do not accumulate along a range, and any part of it,
-//! on any executor, has the same bits as the whole.
+//! Each of them is ordinary arithmetic on one leaf, the numbers from 0 on, so that it is fused with its readers. An element
+//! depends only on its index, is computed in float64 or int64, and is converted once. Errors therefore do not accumulate along a
+//! range, and any part of a range, on any executor, has the same bits as the whole.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::{DType, Error, ErrorKind, Kind as DTypeKind, Op, Result, Scalar, Shape, View, fold};
@@ -19,9 +19,9 @@ use crate::views::resolve_axis;
 impl<'a> Array<'a> {
     /// The values `start`, `start + step`, … before `stop`, of the dtype of the Rust values; they take no memory.
     ///
-    /// There are ⌈(stop − start) / step⌉ elements, none if that is negative; element `i` is `start + i·step`, for floats computed
-    /// in float64 and rounded to the dtype. As in the standard, rounding may give floats one element more or less than expected:
-    /// [`Array::linspace`] takes the number of elements instead.
+    /// There are ⌈(stop − start) / step⌉ elements, or none if that is negative. Element `i` is `start + i·step`, which for floats
+    /// is computed in float64 and rounded to the dtype. As in the standard, rounding may give a range of floats one element more
+    /// or less than expected; [`Array::linspace`] takes the number of elements instead.
     ///
     /// # Errors
     /// For bool, a step of 0, a bound that is not finite, or more elements than can be counted.
@@ -47,8 +47,8 @@ impl<'a> Array<'a> {
     /// `num` values evenly spaced from `start` to `stop`, both included, of the dtype of the Rust values; they take no
     /// memory.
     ///
-    /// Element `i` is `start + i·((stop − start) / (num − 1))` in float64, rounded to the dtype; the last of several is
-    /// `stop`, and a single one is `start`.
+    /// Element `i` is `start + i·((stop − start) / (num − 1))` in float64, rounded to the dtype. If there are several elements
+    /// the last one is `stop`, and a single element is `start`.
     ///
     /// # Errors
     /// For more elements than can be counted.
@@ -87,7 +87,7 @@ impl<'a> Array<'a> {
     /// The array may be an [`Array::input`] with dynamic dimensions: its extents are known when the kernel runs.
     ///
     /// # Errors
-    /// For an axis out of range, and an input of open rank.
+    /// For an axis out of range, and an input of dynamic rank.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -134,9 +134,9 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             if step == 0 {
                 return Err(NoRange::Bounds("the step is 0"));
             }
-            // The quotient, rounded up; far from i128's limits, as the operands have 64 bits.
+            // The quotient is rounded up. It is far from the limits of i128, since the operands have 64 bits.
             let len = ((stop - start + step - step.signum()) / step).max(0);
-            // Modulo 2^64, which is exact for all values of the dtype.
+            // The arithmetic is modulo 2^64, which is exact for all values of the dtype.
             integers(start as i64, step as i64, usize::try_from(len).unwrap_or(usize::MAX))?
         }
         DTypeKind::Float => {
@@ -149,14 +149,14 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
             if !len.is_finite() || !step.is_finite() {
                 return Err(NoRange::Bounds("not finite"));
             }
-            // The conversion saturates, and then there are too many elements.
+            // The conversion saturates, and such a number of elements is refused.
             floats(start, step, len.max(0.0) as usize)?
         }
     };
     Ok(expr::cast(numbers, dtype))
 }
 
-/// Evenly spaced floats of one dtype; `endpoint` is whether the last of several elements is `stop`.
+/// Evenly spaced floats of one dtype. `endpoint` says whether the last of several elements is `stop`.
 pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bool) -> Result<Array<'a>> {
     let dtype = start.dtype;
     let _ieee = FloatEnv::ieee();
@@ -174,7 +174,7 @@ pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bo
     Ok(expr::cast(values, dtype))
 }
 
-/// The indices that a slice takes.
+/// The indices that a slice selects, as an array.
 pub(crate) fn of_slice<'a>(slice: Slice) -> Result<Array<'a>> {
     integers(slice.start as i64, slice.step as i64, slice.len)
 }
@@ -197,7 +197,7 @@ fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
     if step != 1.0 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }
-    // With a negative step the first product is −0; adding 0 makes it +0.
+    // With a negative step the first product is −0, and adding 0 makes it +0.
     if start != 0.0 || step.is_sign_negative() {
         numbers = binary(Op::Add, expr::uncontracted(&numbers)?, expr::constant(Scalar::of(start)))?;
     }

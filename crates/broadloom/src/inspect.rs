@@ -45,7 +45,7 @@ fn access(layout: &Layout) -> Access {
     if inner.is_none_or(|(_, stride)| *stride == 0) { Access::Splat } else { Access::Contiguous }
 }
 
-/// The graph behind arrays, typed but not rewritten; functions of constants alone are folded.
+/// The graph behind arrays, typed but not rewritten. Only functions of constants are folded.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) for an expression beyond the options' limits.
@@ -63,7 +63,7 @@ fn access(layout: &Layout) -> Access {
 /// # Ok::<(), Error>(())
 /// ```
 pub fn typed_graph<'a>(arrays: &[&Array<'a>], options: &Options) -> Result<TypedGraph<'a>> {
-    // Building folds constants.
+    // Building a graph folds constants, which requires the default floating-point environment.
     let _ieee = FloatEnv::ieee();
     let lowered = Lowered::new(arrays, options.size_limits())?;
     let (graph, roots) = lowered.expression().graph(options.semantics())?;

@@ -1,5 +1,5 @@
 //! Conversions from and to arrays and views of the `ndarray` crate, without a copy where that is possible (feature `ndarray`). A
-//! layout reaches only elements of the memory that it came with. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
+//! layout only reaches elements of the memory that it came with. `docs/ndarray.md` compares `ndarray`'s idioms with ours.
 
 use broadloom_core::layout::Strides;
 use broadloom_core::{Error, ErrorKind, Layout, Result, Shape};
@@ -54,7 +54,7 @@ impl<'a, T: Element, D: Dimension> Lazy<'a> for ArrayView<'a, T, D> {
     }
 }
 
-/// [`Lazy::lazy`] as a function: `lazy(&a) + 1` (feature `ndarray`).
+/// Does the same as the method [`Lazy::lazy`]: `lazy(&a) + 1` (feature `ndarray`).
 ///
 /// # Panics
 /// As for the method.
@@ -96,7 +96,7 @@ pub trait AssignLazy {
         self.assign_lazy_with(values, &Options::default())
     }
 
-    /// [`AssignLazy::assign_lazy`] with options.
+    /// Does the same as [`AssignLazy::assign_lazy`], with options.
     ///
     /// # Errors
     /// The errors of [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
@@ -123,7 +123,8 @@ impl<T: Element, D: Dimension> AssignLazy for ArrayRef<T, D> {
             let (out, layout) = engine::output(&mut view)?;
             return Engine::global().eval_into(&values, out, layout, options, None);
         }
-        // Bool, since not every byte is one; and strides that may reach an element twice.
+        // The values are computed elsewhere and copied for bool, since not every byte is a bool, and for strides that may reach
+        // an element twice.
         let computed = values.eval_with(options)?.into_ndarray::<T>()?;
         self.assign(&computed);
         Ok(())
@@ -153,7 +154,7 @@ impl<'a, T: Element, D: Dimension> From<ArrayView<'a, T, D>> for Array<'a> {
     fn from(x: ArrayView<'a, T, D>) -> Array<'a> {
         let shape = Shape::new(x.shape()).unwrap_or_else(|e| panic!("{e}"));
         let strides: Strides = x.strides().into();
-        // The first element comes after those that a negative stride leads back to.
+        // With a negative stride, the first element comes after the elements that the stride leads back to.
         let offset = shape.iter().zip(&strides).map(|(&n, &s)| (n as isize - 1).max(0) * (-s).max(0)).sum();
         let storage = match x.to_slice_memory_order() {
             Some(data) => Storage::borrow(data),
@@ -212,7 +213,7 @@ impl<'a, T: Element + Elem<Store = T>, D: Dimension> From<ArrayViewMut<'a, T, D>
     }
 }
 
-/// The layout; without elements, the contiguous one.
+/// The layout, or the contiguous layout if there are no elements.
 fn settled(layout: Layout) -> Layout {
     if layout.shape.elements() == 0 { Layout::contiguous(layout.shape) } else { layout }
 }
@@ -243,8 +244,8 @@ impl Array<'_> {
         filled(self.shape(), data)
     }
 
-    /// [`Array::to_ndarray`] of an array that is not needed any more: evaluated values are moved, without a copy, if only this
-    /// handle holds them and their memory came from a vector or from `ndarray`, without gaps (feature `ndarray`).
+    /// Converts an array that is not needed any more as [`Array::to_ndarray`] does. Evaluated values are moved, without a copy,
+    /// if only this handle holds them and their memory came from a vector or from `ndarray`, without gaps (feature `ndarray`).
     ///
     /// Results of [`Array::eval`] are in memory of the engine and are copied; to avoid that, call this function on the unevaluated
     /// array.
@@ -279,8 +280,8 @@ impl Array<'_> {
     }
 }
 
-/// The axes from the outermost in memory to the innermost, if the layout has all `len` elements, without gaps and without negative
-/// strides.
+/// The axes from the outermost to the innermost in memory, if the layout covers all `len` elements without gaps and has no
+/// negative strides.
 fn memory_order(layout: &Layout, len: usize) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = (0..layout.shape.rank()).collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis]));

@@ -1,4 +1,4 @@
-//! Arrays from iterators: elements are collected, arrays are added or multiplied.
+//! Arrays from iterators: collecting elements into an array, and adding or multiplying arrays.
 
 use std::iter::{Product, Sum};
 
@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::operators::binary;
 use crate::storage::Element;
 
-/// The elements as a 1-D array.
+/// Collects elements into a 1-D array.
 ///
 /// ```
 /// use broadloom::prelude::*;

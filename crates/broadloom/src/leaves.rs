@@ -1,5 +1,5 @@
-//! What expressions are made of: the memory that they read, the kernel inputs that they depend on, and the nodes that several of them
-//! compute.
+//! Finds what expressions are made of: the memory that they read, the kernel inputs that they depend on, and the nodes that
+//! several of them compute.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -57,10 +57,10 @@ impl<'a> Array<'a> {
         names
     }
 
-    /// For each of the others, whether its evaluation computes something that the evaluation of this array computes as well: a
+    /// For each of the other arrays, whether its evaluation computes something that the evaluation of this array also computes: a
     /// function, a conversion or a reduction. Views and memory are not computed.
     ///
-    /// Takes time in proportion to the nodes of all expressions at most.
+    /// The time is at most proportional to the number of nodes in all expressions.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -72,7 +72,7 @@ impl<'a> Array<'a> {
     pub fn shares_work(&self, others: &[&Array<'a>]) -> Vec<bool> {
         let mut own = FxHashSet::default();
         self.find_node(&mut own, |_| false);
-        // The nodes from which no node of this expression is reached.
+        // The nodes from which no node of this expression can be reached.
         let mut apart = FxHashSet::default();
         let mut shares = |other: &Array<'a>| {
             let mut visited = apart.clone();
@@ -87,7 +87,7 @@ impl<'a> Array<'a> {
         others.iter().map(|other| shares(other)).collect()
     }
 
-    /// Whether one of the nodes that were not visited before has a property. Visits the nodes until one has it.
+    /// Whether any node that was not visited before has a property. Nodes are visited until one has it.
     fn find_node(
         &self,
         visited: &mut FxHashSet<usize>,
@@ -122,7 +122,7 @@ mod tests {
         };
         let (x, y) = (lent("x")?, lent("y")?);
         let mut sum = &x + &y.slice(..)?;
-        // Without the memo, these would be 2^100 visits.
+        // Without the record of visited nodes, these expressions would take 2^100 visits.
         for _ in 0..100 {
             sum = &sum + &sum;
         }

@@ -1,9 +1,9 @@
 //! Memory that another language's arrays share with ours: arrays over it, results written to it, and results that it takes
 //! ownership of.
 //!
-//! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two evaluations. It is
-//! therefore used as a slice only while contiguous elements are reduced, and a handle over it means the values at the time of an
-//! evaluation.
+//! Such memory has an owner, which is kept as long as an array needs it, and its elements may change between two evaluations.
+//! Such memory is therefore used as a slice only while contiguous elements are reduced, and a handle over it stands for the
+//! values at the time of an evaluation.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::kernel::layout_of;
 use crate::storage::Storage;
 
 impl<'a> Array<'a> {
-    /// An array over memory that `owner` keeps alive and may write to: index 0 … 0 is the element at `offset`, and `strides` is the
-    /// distance in elements of consecutive indices along each axis.
+    /// An array over memory that `owner` keeps alive and may write to. The element whose indices are all 0 is at `offset`, and
+    /// `strides` has the distance in elements of consecutive indices along each axis.
     ///
     /// Nothing is copied. The elements are read at each evaluation, so that the handle, unlike others, does not keep the values
     /// that it had when it was made.
@@ -95,7 +95,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Computes into memory at a pointer, which has the array's shape and may be that of its inputs.
+    /// Computes the values into memory at a pointer. The view has the array's shape, and its memory may be that of inputs.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] for another shape, [`ErrorKind::DType`] for elements of another size; and those of [`Array::eval`] and
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(x.eval()?.as_slice::<u8>(), Some(&[1, 2, 3][..]));
         assert_eq!(x.slice(1)?.item::<u8>()?, 2);
         assert_eq!(x.to_string(), "[1 2 3]");
-        // The owner lives as long as an array over its memory.
+        // The owner lives as long as any array over its memory.
         let y = x.slice(1..)? + 1;
         drop(x);
         assert_eq!(Arc::strong_count(&owner), 2);

@@ -6,21 +6,21 @@
 use broadloom_core::{DType, Kind, Scalar};
 use broadloom_math::{Elem, f16};
 
-/// Maximum number of digits after the point.
+/// The maximum number of digits after the point.
 const PRECISION: usize = 8;
 
 /// The common format of all elements of an array.
 pub(crate) enum Column {
-    /// Bools and integers, right-aligned.
+    /// Bools and integers, right-aligned to a width.
     Width(usize),
-    /// Floats without an exponent, points aligned: characters before and after the point.
+    /// Floats without an exponent, with aligned points: the numbers of characters before and after the point.
     Fixed(usize, usize),
-    /// Floats with an exponent: characters before the point, digits after it, digits of the exponent.
+    /// Floats with an exponent: the numbers of characters before the point, of digits after it, and of digits of the exponent.
     Exponent(usize, usize, usize),
 }
 
 impl Column {
-    /// The column for these elements of a dtype.
+    /// The column for these elements of a dtype, given as bits.
     pub(crate) fn of(dtype: DType, shown: &[u64]) -> Column {
         let scalars = shown.iter().map(|&bits| Scalar { dtype, bits });
         match dtype.kind() {
@@ -47,7 +47,7 @@ impl Column {
             Column::Exponent(left, digits, width) => {
                 let (mut int, mut fraction, mut exponent) = scientific(x);
                 if fraction.len() < digits {
-                    // Further digits are those of the exact value, not zeros: for 0.1 in float16, 9.9976e-02.
+                    // Further digits are those of the exact value instead of zeros: for 0.1 in float16, 9.9976e-02.
                     let (mantissa, e) = split_exponent(&format!("{value:.digits$e}"));
                     let at = sign_len(&mantissa) + 1;
                     (int, fraction, exponent) = (mantissa[..at].into(), mantissa[at..].into(), e);
@@ -59,7 +59,7 @@ impl Column {
     }
 }
 
-/// A 0-d array in the format of Python's `str`.
+/// Formats a 0-d array as Python's `str`.
 pub(crate) fn alone(x: Scalar) -> String {
     if let Some(x) = x.get::<bool>() {
         return if x { "True" } else { "False" }.into();
@@ -92,7 +92,7 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     let (low, high) = nonzero.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
     let exponents = high > 0.0
         && (high >= 10f64.powi(decimals(dtype)) || low < least(dtype) || ratio(dtype, high, low) > 1000.0);
-    // Numbers of characters before the point, after it, and of the exponent.
+    // The numbers of characters before the point, after it, and of the exponent.
     let (mut left, mut right, mut exponent) = (0, 0, 0);
     for x in finite {
         let (int, fraction) = if exponents {
@@ -112,7 +112,7 @@ fn floats(dtype: DType, shown: impl Iterator<Item = Scalar> + Clone) -> Column {
     if exponents { Column::Exponent(left, right, exponent) } else { Column::Fixed(left, right) }
 }
 
-/// Number of digits that a float of the dtype always has, at most 8: larger numbers get an exponent.
+/// The number of digits that a float of the dtype can always have, at most 8. Larger numbers are written with an exponent.
 fn decimals(dtype: DType) -> i32 {
     match dtype {
         DType::Float16 => 3,
@@ -121,7 +121,7 @@ fn decimals(dtype: DType) -> i32 {
     }
 }
 
-/// The smallest number without an exponent, in the dtype's precision.
+/// The smallest number that is written without an exponent, in the dtype's precision.
 fn least(dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => f16::from_f64(1e-4).to_f64(),
@@ -130,7 +130,7 @@ fn least(dtype: DType) -> f64 {
     }
 }
 
-/// The quotient in the dtype's precision.
+/// A quotient in the dtype's precision.
 fn ratio(dtype: DType, high: f64, low: f64) -> f64 {
     match dtype {
         DType::Float16 => f16::from_f64(high / low).to_f64(),
@@ -174,13 +174,13 @@ fn shortest(x: Scalar) -> (String, i32) {
         _ => None,
     };
     let (digits, exponent) = split_exponent(&text.unwrap_or_else(|| format!("{value:e}")));
-    // Of two equally short and close numbers NumPy takes the even one, Rust the larger.
+    // Of two equally short and close numbers NumPy takes the even one, and Rust the larger.
     let even = format!("{value:.*e}", digits.len() - sign_len(&digits) - 1);
     if gives_back(&even) { split_exponent(&even) } else { (digits, exponent) }
 }
 
-/// The value rounded to this many digits after the first, and the next smaller and larger such numbers: above a power of two only
-/// one of those may convert back to the value.
+/// The value rounded to this many digits after the first one, and the next smaller and larger numbers with as many digits. Above
+/// a power of two, only one of these may convert back to the value.
 fn near(value: f64, digits: usize) -> impl Iterator<Item = String> {
     let unit = 10f64.powi(value.abs().log10().floor() as i32 - digits as i32);
     [value, value + 0.6 * unit, value - 0.6 * unit].into_iter().map(move |x| format!("{x:.digits$e}"))
@@ -194,7 +194,7 @@ fn split_exponent(text: &str) -> (String, i32) {
     (digits[..kept].to_string(), exponent.parse().unwrap_or(0))
 }
 
-/// Digits before and after the point.
+/// The digits before and after the point of a number without an exponent.
 fn positional(digits: &str, exponent: i32) -> (String, String) {
     let (sign, digits) = digits.split_at(sign_len(digits));
     if exponent < 0 {
@@ -206,7 +206,7 @@ fn positional(digits: &str, exponent: i32) -> (String, String) {
     (format!("{sign}{}", &padded[..whole]), padded[whole..].trim_end_matches('0').into())
 }
 
-/// Digits before and after the point, at most [`PRECISION`] after it.
+/// The digits before and after the point, with at most [`PRECISION`] after it.
 fn fixed(x: Scalar) -> (String, String) {
     let (digits, exponent) = shortest(x);
     let (int, fraction) = positional(&digits, exponent);
@@ -218,7 +218,7 @@ fn fixed(x: Scalar) -> (String, String) {
     (int.into(), fraction.trim_end_matches('0').into())
 }
 
-/// The digit before the point with the sign, at most [`PRECISION`] after it, and the exponent.
+/// The digit before the point with the sign, at most [`PRECISION`] digits after it, and the exponent.
 fn scientific(x: Scalar) -> (String, String, i32) {
     let (mut digits, mut exponent) = shortest(x);
     if digits.len() - sign_len(&digits) - 1 > PRECISION {

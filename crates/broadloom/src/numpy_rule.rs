@@ -1,8 +1,8 @@
-//! Functions under the rule of promotion of the thread.
+//! Functions under the thread's promotion rule.
 //!
-//! Inference has the dtypes of NumPy's rule ([`Promotion::NumPy`]). This module replaces a function where NumPy computes another one for
-//! these operands: bools in arithmetic, numbers in logic, integers of any two dtypes in comparisons. Source: the loops of NumPy 2's
-//! universal functions (`numpy.add.types` and the others).
+//! Inference implements the dtypes of NumPy's rule ([`Promotion::NumPy`]). This module replaces a function where NumPy computes
+//! another one for these operands: bools in arithmetic, numbers in logic, integers of any two dtypes in comparisons. Source: the
+//! loops of NumPy 2's universal functions (`numpy.add.types` and the others).
 
 use broadloom_core::infer::{OfBools, of_bools};
 use broadloom_core::{DType, Literal, Op, Promotion, Result};
@@ -23,7 +23,8 @@ pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<
     expr::apply(op, operands)
 }
 
-/// The dtypes that a function converts these operands to. A number that is compared with integers is an int64, whatever its value is.
+/// The dtypes that a function converts these operands to. A number that is compared with integers counts as an int64, whatever
+/// its value.
 pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Vec<DType>> {
     if promotion() == Promotion::NumPy {
         let kinds = || operands.iter().map(kind);
@@ -41,9 +42,10 @@ pub(crate) fn operand_dtypes<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -
     expr::operand_dtypes(op, operands)
 }
 
-/// The result of a function that NumPy's rule replaces for these operands; `None` if it is the function of the table.
+/// The result of a function that NumPy's rule replaces by another one for these operands; `None` if NumPy computes the function
+/// itself.
 fn replaced<'a>(op: Op, operands: &[Operand<'a>]) -> Result<Option<Array<'a>>> {
-    // Numbers without an array have no dtype of NumPy's.
+    // Without an array, numbers don't have the dtypes that NumPy would give them.
     if operands.iter().all(|x| x.number().is_some()) {
         return Ok(None);
     }
@@ -86,7 +88,7 @@ fn kind(operand: &Operand<'_>) -> Kind {
     }
 }
 
-/// An operand in a dtype, as `astype` converts it.
+/// An operand converted to a dtype as `astype` does.
 fn converted<'a>(operand: &Operand<'a>, dtype: DType) -> Operand<'a> {
     cast(operand.clone().into_array(), dtype).into()
 }
@@ -126,7 +128,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison of exchanged operands.
+    /// The comparison that gives the same result with exchanged operands.
     fn exchanged(self) -> Comparison {
         match self {
             Comparison::Equal | Comparison::NotEqual => self,
@@ -137,12 +139,12 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds between a number and a greater one.
+    /// Whether the comparison holds between a number and a larger one.
     fn holds_below(self) -> bool {
         matches!(self, Comparison::NotEqual | Comparison::Less | Comparison::LessEqual)
     }
 
-    /// Compares integers that have no common dtype: int64 with uint64, and an array with a number beyond its dtype.
+    /// Compares integers that have no common dtype: int64 with uint64, or an array with a number that its dtype can't hold.
     fn of_integers<'a>(self, a: &Operand<'a>, b: &Operand<'a>) -> Result<Option<Array<'a>>> {
         match (a.number(), b.number()) {
             (None, Some(number)) => self.with_number(a, number.literal()),
@@ -155,7 +157,7 @@ impl Comparison {
         }
     }
 
-    /// Compares integers of any signed dtype with those of any unsigned one.
+    /// Compares integers of any signed dtype with integers of any unsigned dtype.
     fn of_signs<'a>(self, signed: &Operand<'a>, unsigned: &Operand<'a>) -> Result<Option<Array<'a>>> {
         if unsigned.clone().into_array().dtype() != DType::UInt64 {
             return Ok(None);
@@ -173,7 +175,7 @@ impl Comparison {
         Ok(Some(made))
     }
 
-    /// Compares integers with a number that their dtype does not hold.
+    /// Compares integers with a number that their dtype can't hold.
     fn with_number<'a>(self, array: &Operand<'a>, number: Literal) -> Result<Option<Array<'a>>> {
         let dtype = array.clone().into_array().dtype();
         let held = if dtype == DType::Bool { DType::Int64 } else { dtype };
@@ -182,7 +184,7 @@ impl Comparison {
             return Ok(None);
         }
         let holds = if x < 0 { self.exchanged().holds_below() } else { self.holds_below() };
-        // All elements are equal to themselves.
+        // The result is the same for all elements: whether they equal themselves.
         let same = if holds { Op::Equal } else { Op::NotEqual };
         Ok(Some(expr::apply(same, smallvec![array.clone(), array.clone()])?))
     }

@@ -31,7 +31,7 @@ pub trait IntoArray<'a> {
     /// The operand.
     fn into_operand(self) -> Operand<'a>;
 
-    /// The operand as an array; a number becomes that of [`Array::scalar`].
+    /// Converts to an array. A number becomes the array of [`Array::scalar`].
     fn into_array(self) -> Array<'a>
     where
         Self: Sized,
@@ -58,9 +58,10 @@ impl<'a> IntoArray<'a> for Operand<'a> {
     }
 }
 
-/// The dtype in which an op computes if it promotes only numbers, provided that a number of the highest kind has a dtype of its
-/// own: such numbers promote as arrays do, except that a signed integer with a uint64 has to fit that; numbers of lower kinds are
-/// converted. `None` if literals decide, if there are bools among numbers, and if the op takes other dtypes.
+/// The dtype in which an op computes if all of its operands are numbers, and a number of the highest kind is a Rust value and so
+/// has a dtype. Such numbers promote as arrays do, except that a signed integer together with a uint64 has to fit in uint64;
+/// numbers of lower kinds are converted. `None` if literals decide the dtype, if there are bools among the numbers, or if the op
+/// takes other dtypes.
 pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     let promoted = operands.get(usize::from(op.arity() == Arity::Choice)..)?;
     let kind = |x: Number| match x.literal() {
@@ -70,7 +71,7 @@ pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     };
     let (mut met, mut highest, mut lowest) = (None, 0, 2);
     for number in promoted.iter().map(Operand::number) {
-        // If an operand is an array, arrays decide the dtype.
+        // If any operand is an array, the arrays decide the dtype.
         let number = number?;
         let kind = kind(number);
         if kind > highest {

@@ -1,8 +1,8 @@
 //! Rust's operators on arrays, references to them and numbers, on either side.
 //!
-//! Each builds the same expression as the function of that meaning. Operators can't return errors, so an error panics with the
-//! message of the `try_` twin, at the caller's location. An assigning operator makes its handle mean the result; other handles are
-//! unchanged.
+//! Each operator builds the same expression as the function with its meaning. Operators can't return errors, so an error panics
+//! with the message of the `try_` twin, at the caller's location. An assigning operator changes its handle to the result; other
+//! handles are unchanged.
 //!
 //! On the left side a number is an `f64` or an `i32`, which are the types that Rust gives to literals, or an [`f16`] or a `bool`:
 //! with operators for a second float or integer type, the type of `2.0 * x` could not be inferred before a method call on it. A
@@ -21,7 +21,7 @@ use crate::array::Array;
 use crate::numpy_rule;
 use crate::operand::IntoArray;
 
-/// The value, or a panic at the location of the caller's caller.
+/// The value of a result. An error panics at the location of the caller's caller.
 #[track_caller]
 pub(crate) fn located<T>(result: Result<T>) -> T {
     match result {
@@ -30,13 +30,13 @@ pub(crate) fn located<T>(result: Result<T>) -> T {
     }
 }
 
-/// The op of two operands, or a panic at the location of the caller's caller.
+/// Applies an op to two operands. An error panics at the location of the caller's caller.
 #[track_caller]
 pub(crate) fn binary<'a>(op: Op, x1: impl IntoArray<'a>, x2: impl IntoArray<'a>) -> Array<'a> {
     located(numpy_rule::apply(op, smallvec![x1.into_operand(), x2.into_operand()]))
 }
 
-/// Calls `$callback!` with the binary operators: trait and method, those of the assigning operator, op and symbol.
+/// Calls `$callback!` with the binary operators: trait and method, trait and method of the assigning operator, op and symbol.
 macro_rules! for_each_binary_operator {
     ($callback:ident) => {
         $callback! {

@@ -7,7 +7,7 @@
 use broadloom_core::layout::Slice;
 use smallvec::SmallVec;
 
-/// Indices along one axis: `start:stop:step`, as in Python; or one index ([`Range::at`]), which removes the axis.
+/// Indices along one axis: either `start:stop:step` as in Python, or a single index ([`Range::at`]), which removes the axis.
 ///
 /// Negative bounds count from the end, bounds beyond the axis are clamped, and a negative step reverses the order.
 ///
@@ -25,27 +25,27 @@ pub struct Range {
     start: Option<isize>,
     stop: Option<isize>,
     step: isize,
-    /// Whether it is only the index `start`, without its axis.
+    /// Whether this is only the index `start`, which removes the axis.
     is_index: bool,
 }
 
 impl Range {
-    /// The range `start:stop:step`; a bound that is `None` is the end of the axis that the step starts from or leads to.
+    /// The range `start:stop:step`. A bound that is `None` is the end of the axis where the steps begin or end.
     pub fn new(start: Option<isize>, stop: Option<isize>, step: isize) -> Range {
         Range { start, stop, step, is_index: false }
     }
 
-    /// One index, which must exist on the axis; a negative one counts from the end. The result lacks the axis.
+    /// A single index, which must exist on the axis; a negative index counts from the end. The result lacks the axis.
     pub fn at(index: isize) -> Range {
         Range { start: Some(index), stop: None, step: 1, is_index: true }
     }
 
-    /// These bounds with another step; a single index is unchanged.
+    /// The same bounds with another step. A single index is unchanged.
     pub fn step(self, step: isize) -> Range {
         if self.is_index { self } else { Range { step, ..self } }
     }
 
-    /// The index, if this is a single one.
+    /// The index, if this is a single index.
     pub(crate) fn index(self) -> Option<isize> {
         self.start.filter(|_| self.is_index)
     }
@@ -54,7 +54,7 @@ impl Range {
     pub(crate) fn on(self, extent: usize) -> Option<Slice> {
         let n = extent as isize;
         let backwards = self.step < 0;
-        // A backwards range stops before index −1.
+        // A backward range stops before index −1.
         let (low, high) = if backwards { (-1, n - 1) } else { (0, n) };
         let bound = |x: isize| (if x < 0 { x.saturating_add(n) } else { x }).clamp(low, high);
         let (first, last) = if backwards { (high, low) } else { (low, high) };
@@ -74,7 +74,7 @@ impl Range {
     }
 }
 
-/// An integer of any Rust type, as a bound or an index. One that does not fit `isize` is beyond any axis.
+/// An integer of any Rust type as a bound or an index. A value that does not fit in `isize` is beyond any axis.
 pub trait Bound: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn bound(self) -> isize;
@@ -98,7 +98,7 @@ macro_rules! bounds {
 }
 bounds! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
-/// The exclusive bound after a last index; `None` after the last of an axis.
+/// The exclusive bound after a last index; `None` after the last index of an axis.
 fn behind(last: isize) -> Option<isize> {
     if last == -1 { None } else { Some(last.saturating_add(1)) }
 }
@@ -253,7 +253,7 @@ tuples! {
 mod tests {
     use super::*;
 
-    /// Python's definition of `slice.indices`, step by step.
+    /// Python's definition of `slice.indices`, as a model.
     fn model(r: Range, n: isize) -> Vec<isize> {
         let (low, high) = if r.step > 0 { (0, n) } else { (-1, n - 1) };
         let cut = |x: isize| if x < 0 { (x + n).max(low) } else { x.min(high) };

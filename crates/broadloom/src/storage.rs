@@ -25,10 +25,10 @@ pub(crate) struct Storage<'a> {
 enum Block<'a> {
     /// Memory borrowed from the caller.
     Borrowed(&'a [u8]),
-    /// Memory borrowed from the caller, with gaps that belong to others.
+    /// Elements borrowed from the caller, with gaps between them that may belong to others.
     #[cfg(feature = "ndarray")]
     Spread(Arc<View<'a>>),
-    /// Memory of another owner, who may write to it between two evaluations, with a handle that keeps it alive.
+    /// Memory of another owner, who may write to it between two evaluations. The owner is kept alive.
     Lent(Region<'a>, Owner),
     /// Owned memory, shared between handles.
     Shared(Arc<Owned>),
@@ -38,7 +38,7 @@ enum Block<'a> {
 #[derive(Clone)]
 struct Owner(Arc<dyn Any + Send + Sync>);
 
-// The engine does not access an owner. The application that shares the memory can ask for it, and knows its type.
+// The engine does not access the owner. Only the application, which knows its type, can ask for it.
 impl UnwindSafe for Owner {}
 impl RefUnwindSafe for Owner {}
 
@@ -56,17 +56,17 @@ impl Drop for Owned {
 }
 
 impl<'a> Storage<'a> {
-    /// Owned elements, without a copy.
+    /// Takes ownership of a vector's elements, without a copy.
     pub(crate) fn from_vec<T: Elem>(data: Vec<T>) -> Storage<'static> {
         Storage::from_owned(T::DTYPE, Owned { buffer: Buffer::from_vec(data), pool: None })
     }
 
-    /// The elements of a buffer.
+    /// Takes ownership of a buffer's elements.
     pub(crate) fn from_buffer(dtype: DType, buffer: Buffer) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: None })
     }
 
-    /// The elements of a buffer that returns to its pool when the last handle is dropped.
+    /// Takes ownership of a buffer's elements. The buffer returns to its pool when the last handle is dropped.
     pub(crate) fn from_pool(dtype: DType, buffer: Buffer, pool: &Arc<Pool>) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: Some(pool.clone()) })
     }
@@ -75,20 +75,20 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Shared(Arc::new(owned)) }
     }
 
-    /// The caller's elements, with gaps between the first and the last.
+    /// Borrows the caller's elements, which have gaps between them.
     ///
-    /// The view must be nested, since only then is every layout over its elements recognised (`mem::contain`).
+    /// The view must be nested, because only then every layout over its elements is recognised (`mem::contain`).
     #[cfg(feature = "ndarray")]
     pub(crate) fn spread(dtype: DType, elements: View<'a>) -> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
     }
 
-    /// Memory that `owner` keeps alive. It is read through pointers, since the contents of a slice must not change.
+    /// Shares memory that `owner` keeps alive. It is read through pointers, because the contents of a slice must not change.
     pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Arc<dyn Any + Send + Sync>) -> Storage<'a> {
         Storage { dtype, block: Block::Lent(region, Owner(owner)) }
     }
 
-    /// Whether it is shared memory, which its owner may write to.
+    /// Whether this is memory shared with another owner, who may write to it.
     pub(crate) fn is_lent(&self) -> bool {
         matches!(self.block, Block::Lent(..))
     }
@@ -101,10 +101,10 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The address of the first element: with dtype and length it identifies the memory.
+    /// The address of the first element. Together with dtype and length it identifies the memory.
     pub(crate) fn address(&self) -> usize {
         match &self.block {
-            // Gaps do not matter, since elements of others are not at this address.
+            // Gaps do not matter, because elements of other owners are not at this address.
             #[cfg(feature = "ndarray")]
             Block::Spread(elements) => Arc::as_ptr(elements).addr(),
             Block::Lent(region, _) => region.addresses().start,
@@ -112,24 +112,24 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The caller's elements.
+    /// Borrows the caller's elements.
     pub(crate) fn borrow<T: Elem>(data: &'a [T]) -> Storage<'a> {
         Storage { dtype: T::DTYPE, block: Block::Borrowed(bytes_of(data)) }
     }
 
-    /// The caller's elements as bytes; `None` if they are not whole elements, or not aligned for them.
+    /// Borrows the caller's elements as bytes; `None` if they are not whole elements, or not aligned for the dtype.
     pub(crate) fn borrow_bytes(dtype: DType, bytes: &'a [u8]) -> Option<Storage<'a>> {
         let size = dtype.size();
         let fits = bytes.len().is_multiple_of(size) && bytes.as_ptr().addr().is_multiple_of(size);
         fits.then_some(Storage { dtype, block: Block::Borrowed(bytes) })
     }
 
-    /// The dtype.
+    /// The dtype of the elements.
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The number of elements, counting gaps as elements.
+    /// The number of elements; gaps count as elements.
     pub(crate) fn len(&self) -> usize {
         self.region().len() / self.dtype.size()
     }
@@ -155,7 +155,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The bytes for writing, if no other handle holds them and they are writable.
+    /// The bytes for writing, if no other handle holds them and the memory is writable.
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match &mut self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,
@@ -165,7 +165,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// The elements as the vector that they came in, if `T` is their type and no other handle holds them; the storage is empty
+    /// The vector that the elements came in, if `T` is their type and no other handle holds them. The storage is empty
     /// afterwards.
     pub(crate) fn take_vec<T: Element>(&mut self) -> Option<Vec<T>> {
         let Block::Shared(owned) = &mut self.block else { return None };
@@ -179,7 +179,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Contiguous elements in their form in memory, if `T` is their type.
+    /// Contiguous elements in the form that memory has, if `T` is their type.
     pub(crate) fn stores<T: Elem>(&self, from: usize, len: usize) -> Option<&[T::Store]> {
         if T::DTYPE != self.dtype {
             return None;
@@ -200,7 +200,7 @@ impl<'a> Storage<'a> {
         self.dtype.visit(Bytes(self, from, len))
     }
 
-    /// One element.
+    /// The element with this index.
     pub(crate) fn scalar(&self, i: usize) -> Option<Scalar> {
         self.dtype.visit(At(self, i))
     }
@@ -213,7 +213,7 @@ impl<'a> Storage<'a> {
         Some(Storage { dtype: self.dtype, block: Block::Borrowed(part) })
     }
 
-    /// The storage with a longer lifetime, if its memory is owned.
+    /// The same storage with an unlimited lifetime, if its memory is owned.
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,
@@ -249,16 +249,16 @@ impl DTypeVisitor for At<'_, '_> {
 
 /// An element type of arrays: bool, the integers of 8 to 64 bits, [`f16`](crate::f16), f32 and f64.
 pub trait Element: Elem + HostResult<Element = Self> {
-    /// Elements in their form in memory as Rust values; `None` for bool, since not every byte is one.
+    /// Elements in the form that memory has, as Rust values; `None` for bool, since not every byte is a bool.
     #[doc(hidden)]
     fn values(stores: &[Self::Store]) -> Option<&[Self]>;
-    /// The elements' bytes for writing; for bool the elements, since not every byte is one.
+    /// The elements' bytes for writing. For bool it returns the elements as an error, since not every byte is a bool.
     #[doc(hidden)]
     fn bytes_mut(values: &mut [Self]) -> Result<&mut [u8], &mut [bool]>;
     /// A vector of zeros.
     #[doc(hidden)]
     fn zeros(len: usize) -> Result<Vec<Self>, AllocError>;
-    /// The vector that a buffer's memory came from; the buffer itself for bool.
+    /// The vector that a buffer's memory came from; for bool, or if there is none, the buffer is returned as the error.
     #[doc(hidden)]
     fn into_vec(buffer: Buffer) -> Result<Vec<Self>, Buffer>;
     /// Converts the value as astype does.

@@ -72,15 +72,15 @@ impl<'a> Array<'a> {
         expr::view(self, View::Permute(axes))
     }
 
-    /// The axes in reverse order: the transpose of a matrix.
+    /// Reverses the order of the axes, which transposes a matrix.
     pub fn t(&self) -> Array<'a> {
         let reversed = View::Permute((0..self.rank() as u8).rev().collect());
-        // The reverse is always a permutation, and a literal has no axes to reverse.
+        // Reversed axes are always a permutation, and a literal has no axes.
         expr::view(self, reversed).unwrap_or_else(|_| self.clone())
     }
 
-    /// The elements at a range of indices per axis, as Python's slices, or at one index of an axis, which is removed; axes without
-    /// a range are complete. A negative bound or index counts from the end.
+    /// Selects a range of indices for each axis, as Python's slices do, or a single index of an axis, which is then removed. Axes
+    /// without a range are complete. A negative bound or index counts from the end.
     ///
     /// # Errors
     /// For more ranges than axes, a step of 0, or an index that is out of range.
@@ -127,7 +127,7 @@ impl<'a> Array<'a> {
         expr::view(&sliced, View::Reshape(Shape::new(&left)?))
     }
 
-    /// The elements at one index of an axis, without that axis; a negative index counts from the end.
+    /// Selects one index of an axis, which is then removed. A negative index counts from the end.
     ///
     /// # Errors
     /// For an axis or an index out of range.
@@ -210,7 +210,7 @@ impl<'a> Array<'a> {
         self.slice(ranges)
     }
 
-    /// An error for an array with dynamic dimensions, since the view would not be valid for all extents.
+    /// Returns an error for an array with dynamic dimensions, because the view would not be valid for all extents.
     pub(crate) fn has_known_extents(&self, what: &str) -> Result<()> {
         if self.0.dims.is_none() {
             return Ok(());
@@ -231,7 +231,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// One index of an axis.
+/// The slice for one index of an axis.
 fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice> {
     let counted = if index < 0 { index.checked_add_unsigned(of[axis]) } else { Some(index) };
     let start = counted.and_then(|i| usize::try_from(i).ok()).filter(|&i| i < of[axis]);
@@ -240,7 +240,7 @@ fn one_index(what: &str, index: isize, axis: usize, of: &Shape) -> Result<Slice>
     Ok(Slice { start, step: 1, len: 1 })
 }
 
-/// The axis counted from the start, out of `positions`.
+/// An axis as counted from the start, out of `positions`.
 pub(crate) fn resolve_axis(what: &str, axis: isize, positions: usize, of: &Shape) -> Result<usize> {
     let n = positions as isize;
     if axis < -n || axis >= n {

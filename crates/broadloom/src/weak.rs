@@ -39,8 +39,8 @@ impl Number {
         self.value.to_dtype(self.dtype())
     }
 
-    /// The result of an op on numbers; its dtype is fixed if that of an operand was. An approximate op among those that computed it
-    /// is recorded, since an evaluation may request more accuracy.
+    /// The result of an op on numbers. Its dtype is fixed if that of an operand was. If an approximate op has computed it or an
+    /// operand, the op is recorded, since an evaluation may request more accuracy.
     pub(crate) fn folded(value: Scalar, has_own: bool, rounded_by: Option<Op>) -> Option<Number> {
         let literal = match (value.get::<bool>(), value.dtype.is_float()) {
             (Some(x), _) => Literal::Bool(x),
@@ -51,12 +51,12 @@ impl Number {
         Some(Number { value: literal, own: has_own.then_some(value.dtype), rounded_by })
     }
 
-    /// The approximate op that was used to compute it, if any.
+    /// The approximate op by which the number was computed, if any.
     pub(crate) fn rounded_by(self) -> Option<Op> {
         self.rounded_by
     }
 
-    /// The dtype of the Rust value that it was.
+    /// The dtype of the Rust value that the number was made from, if it was one.
     pub(crate) fn own_dtype(self) -> Option<DType> {
         self.own
     }
@@ -83,7 +83,7 @@ macro_rules! numbers {
             }
         }
     )*};
-    // Rust integers have at most 64 bits.
+    // Rust's integers have at most 64 bits.
     (@number Int $x:ident $dtype:ident) => {
         Number { value: Literal::Int($x as i128), own: Some(DType::$dtype), rounded_by: None }
     };

@@ -1,7 +1,8 @@
 //! Contraction of expressions that are evaluated in chunks.
 //!
 //! Narrowing removes and adds views, and contraction depends on them. Products are therefore contracted before anything is
-//! narrowed, and those with a view between product and sum are protected from being contracted after the view is removed.
+//! narrowed. Products with a view between product and sum are protected from contraction, which the removal of the view would
+//! otherwise allow.
 
 use broadloom_core::node::NodeKind;
 use broadloom_core::rewrite::contract::{self, Contraction};
@@ -13,7 +14,7 @@ use super::narrow::Nodes;
 use crate::array::{Array, Kind};
 use crate::expr::{self, is_two};
 
-/// The results with their products contracted, such that a second contraction, of them or of any part of them, changes nothing.
+/// The results with their products contracted. Contracting them, or any part of them, a second time changes nothing.
 pub(super) fn contracted<'a>(results: &[&Array<'a>]) -> Result<Vec<Array<'a>>> {
     let nodes = Nodes::of(results)?;
     let mut made: FxHashMap<*const (), Array<'a>> = FxHashMap::default();

@@ -9,20 +9,20 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cuts {
     shape: Vec<usize>,
-    /// The divided axis; boxes have one index of each axis before it, and all of each axis after it.
+    /// The divided axis. A box has one index of each axis before it, and all indices of each axis after it.
     axis: usize,
-    /// Number of indices of that axis in a box.
+    /// The number of indices of the divided axis in a box.
     rows: usize,
 }
 
 impl Cuts {
-    /// A single box.
+    /// A division into a single box.
     pub fn none(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
     }
 
-    /// The largest boxes that fit, as far as a few attempts find them; if a box fits, so do smaller ones. `None` if not even a box
-    /// of one index along each axis fits.
+    /// The division into the largest boxes that fit, as far as a few attempts find them. It is assumed that smaller boxes fit if
+    /// a box does. `None` if not even a box of one index along each axis fits.
     ///
     /// # Errors
     /// The first error of `fits`.
@@ -42,7 +42,8 @@ impl Cuts {
         Ok(None)
     }
 
-    /// The largest boxes that fit among those that divide this axis. `None` if not even a box of one index fits.
+    /// The division into the largest boxes that fit, among the divisions of this axis. `None` if not even a box of one index
+    /// fits.
     ///
     /// # Errors
     /// The first error of `fits`.
@@ -55,10 +56,10 @@ impl Cuts {
         if !fits(&cut(1))? {
             return Ok(None);
         }
-        // The number of rows that fits, and one that doesn't; the search ends when they differ by some hundredths.
+        // A number of rows that fits, and one that doesn't. The search ends when they differ by some hundredths.
         let (mut good, mut bad) = (1, shape[axis].max(2));
         while bad - good > good / 32 + 1 || bad - good > 1 && good < 32 {
-            // By the geometric mean while they are far apart, then by halves.
+            // The next attempt is the geometric mean while both are far apart, and then the midpoint.
             let middle = if bad / good >= 4 { geometric_mean(good, bad) } else { good.midpoint(bad) };
             let middle = middle.clamp(good + 1, bad - 1);
             if fits(&cut(middle))? { good = middle } else { bad = middle }
@@ -66,17 +67,17 @@ impl Cuts {
         Ok(Some(cut(good)))
     }
 
-    /// Boxes of this many indices of an axis, and one of each axis before it.
+    /// A division into boxes of this many indices of an axis, and one index of each axis before it.
     pub fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
         Cuts { shape: shape.to_vec(), axis, rows }
     }
 
-    /// Boxes of one index of each axis.
+    /// A division into boxes of a single index of each axis.
     pub fn smallest(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
     }
 
-    /// The division into boxes whose number of indices of the divided axis is the next higher multiple of a number.
+    /// The division whose boxes have a number of indices of the divided axis that is the next higher multiple of `of`.
     pub fn multiple_of(&self, of: usize) -> Cuts {
         let rows = self.rows.checked_next_multiple_of(of).unwrap_or(usize::MAX);
         Cuts { rows, ..self.clone() }
@@ -97,7 +98,7 @@ impl Cuts {
         self.shape.get(self.axis).map_or(1, |extent| extent.div_ceil(self.rows).max(1))
     }
 
-    /// The ranges of an existing box.
+    /// The ranges of the box with this number, which must exist.
     pub fn get(&self, i: usize) -> Vec<Range<usize>> {
         let per_index = self.boxes_per_index();
         let (mut outer, at) = (i / per_index, i % per_index);
@@ -115,7 +116,7 @@ impl Cuts {
     }
 }
 
-/// An integer near the geometric mean of two positive ones.
+/// An integer near the geometric mean of two positive integers.
 fn geometric_mean(low: usize, high: usize) -> usize {
     low << ((high / low).ilog2() / 2)
 }
@@ -129,13 +130,13 @@ mod tests {
         ranges.iter().map(Range::len).product()
     }
 
-    /// Boxes of at most this many elements.
+    /// The largest boxes of at most this many elements.
     fn of_at_most(shape: &[usize], most: usize) -> Option<Cuts> {
         let fits = |cuts: &Cuts| Ok::<_, Infallible>(elements(&cuts.get(0)) <= most);
         Cuts::largest(shape, fits).unwrap_or_else(|never| match never {})
     }
 
-    /// The flat indices of a box's elements.
+    /// The row-major indices of a box's elements.
     fn flat(shape: &[usize], ranges: &[Range<usize>]) -> Vec<usize> {
         let mut flat = vec![0];
         for (&extent, range) in shape.iter().zip(ranges) {

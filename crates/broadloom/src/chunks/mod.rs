@@ -1,9 +1,9 @@
 //! Evaluation in chunks, for operands and results that are larger than memory.
 //!
-//! A chunk is a part of the results. [`Chunks`] determines how large one may be and which part of each input it needs, through
-//! views, and a [`Chunk`] provides the expressions of that part, to be evaluated as any others. They have the same structure for
-//! each whole chunk, so that one plan serves all of them, unless chunks begin and end within the rows of a reshape; machine code is
-//! the same even then.
+//! A chunk is a part of the results. [`Chunks`] determines how large a chunk may be and which part of each input it needs,
+//! through views. A [`Chunk`] provides the expressions of its part of the results, which are evaluated like any others. These
+//! expressions have the same structure for all whole chunks, so that one plan serves all of them, unless chunks begin and end
+//! within the rows of a reshape; machine code is shared even then.
 
 mod contracted;
 mod cuts;
@@ -32,11 +32,11 @@ pub(crate) use window::Window;
 
 /// Results that are computed chunk by chunk, in row-major order, so that the memory in use is bounded.
 ///
-/// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`] lists
-/// the [parts](Chunk::parts) of the inputs that it needs, and makes from these its [results](Chunk::results), which are lazy. Views
-/// are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of rows. A chunk
-/// needs all elements that its reductions combine, and all elements before its own along the axis of a scan. For reductions and scans
-/// of more than fits memory, [`Passes`] come before.
+/// Data larger than memory is an [`Array::input`], identified by name; arrays in memory are used as they are. Each [`Chunk`]
+/// lists the [parts](Chunk::parts) of the inputs that it needs, and makes from these its [results](Chunk::results), which are
+/// lazy. Views are supported: a slice needs some more rows, a reversal rows from the other end, a permutation columns instead of
+/// rows. A chunk needs all elements that its reductions reduce, and all elements before its own along the axis of a scan.
+/// Reductions and scans of more elements than fit in memory are computed before, by [`Passes`].
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -66,20 +66,21 @@ pub(crate) use window::Window;
 pub struct Chunks<'a> {
     nodes: Nodes<'a>,
     inputs: Vec<Array<'a>>,
-    /// For each node, the number of the input that it is.
+    /// For each node, the number of the input that it is, if it is one.
     input_of: Vec<Option<usize>>,
     cuts: Cuts,
-    /// The number of leading axes that all results have.
+    /// The number of leading axes that all results have in common.
     common: usize,
     options: Options,
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of results over inputs. Each takes at most [`Options::max_bytes`] for parts of inputs, results and temporaries
-    /// together, as far as that can be estimated beforehand.
+    /// Divides the computation of results from inputs into chunks. Each chunk takes at most [`Options::max_bytes`] for parts of
+    /// inputs, results and temporaries together, as far as that can be estimated beforehand.
     ///
-    /// The results have leading axes in common, which are divided at the same indices for all: the first of them if one of its rows
-    /// fits, else a later one, with one index of each axis before. Results of one shape can be divided along any axis.
+    /// The results have leading axes in common, which are divided at the same indices for all: the first of these axes if one of
+    /// its rows fits, otherwise a later one, with one index of each axis before it. Results of one shape can be divided along any
+    /// axis.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if the smallest chunk exceeds the limit; [`ErrorKind::Memory`] for an [`Array::input`] that is not
@@ -89,7 +90,7 @@ impl<'a> Chunks<'a> {
         Chunks::within(results, inputs, options, false)
     }
 
-    /// The implementation of [`Chunks::new`], also for results that depend on passes.
+    /// Implements [`Chunks::new`], also for results that depend on passes.
     fn within(
         results: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -106,14 +107,16 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Sets the largest chunks that take at most this many bytes, or else the smallest possible ones; returns whether they fit.
+    /// Chooses the largest chunks that take at most this many bytes, or otherwise the smallest possible ones. Returns whether
+    /// they fit.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
     fn fit(&mut self, max_bytes: usize) -> Result<bool> {
         let shape = self.cuts.shape().to_vec();
         let cuts = Cuts::largest(&shape, |cuts| -> Result<bool> {
-            // Windows differ at the ends, and where those from both ends meet.
+            // The first and the last chunk are tried, since windows differ at the ends, and one in the middle, where windows from
+            // both ends may meet.
             let last = cuts.count() - 1;
             for i in [0, last / 2, last] {
                 let windows = self.nodes.windows(&self.wanted(&cuts.get(i)))?;
@@ -129,7 +132,7 @@ impl<'a> Chunks<'a> {
         Ok(fits)
     }
 
-    /// A single chunk of all elements.
+    /// Makes a single chunk of all elements.
     ///
     /// # Errors
     /// As for [`Chunks::new`], except that there is no limit.
@@ -143,8 +146,8 @@ impl<'a> Chunks<'a> {
     }
 
     /// Calls `each` for chunks that together have the elements of a window of the only result, each with its window, and each
-    /// computed only from elements that it needs. The smallest are single elements, and there are at most some hundred: for a
-    /// window that would need more, some other elements are computed as well.
+    /// computed only from elements that it needs. There are at most some hundred chunks, the smallest of which are single
+    /// elements. For a window that would need more chunks, some other elements are computed as well.
     ///
     /// # Errors
     /// The first error of `each`.
@@ -174,7 +177,7 @@ impl<'a> Chunks<'a> {
         self.cuts.count()
     }
 
-    /// A chunk, in row-major order of the results; `None` from [`Chunks::len`] on.
+    /// The chunk with this number, in row-major order of the results; `None` from [`Chunks::len`] on.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
@@ -186,7 +189,7 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// The chunks, in row-major order of the results; the errors are those of [`Chunks::get`].
+    /// The chunks, in row-major order of the results. The errors are those of [`Chunks::get`].
     pub fn iter(&self) -> impl Iterator<Item = Result<Chunk<'_, 'a>>> {
         (0..self.len()).filter_map(|i| self.get(i))
     }
@@ -222,7 +225,7 @@ impl<'a> Chunks<'a> {
         nodes.into_iter().map(|node| Chunks::new(&[node], &inputs, &self.options)).collect()
     }
 
-    /// The windows of the results that have these indices of the common axes.
+    /// The windows of the results that have these indices of the common leading axes.
     fn wanted(&self, ranges: &[Range<usize>]) -> Vec<Window> {
         let window = |result: &Array<'a>| {
             let rest = result.shape()[self.common..].iter().map(|&extent| 0..extent);
@@ -231,7 +234,8 @@ impl<'a> Chunks<'a> {
         self.nodes.results().map(window).collect()
     }
 
-    /// The error that even the first and smallest chunk exceeds the limit, naming the view, reduction or scan that causes it.
+    /// The error that even the smallest chunk, or the first one, exceeds the limit. It names the view, reduction or scan that is
+    /// the cause.
     fn too_large(&self, rests_on_passes: bool) -> Error {
         let windows = match self.nodes.windows(&self.wanted(&self.cuts.get(0))) {
             Ok(windows) => windows,
@@ -299,8 +303,8 @@ impl<'c, 'a> Chunk<'c, 'a> {
         &self.parts
     }
 
-    /// The results' elements of this chunk, from an array for each of the [parts](Chunk::parts), in their order. They are lazy, to
-    /// be evaluated, or computed into memory, as any array.
+    /// The results' elements in this chunk, given an array for each of the [parts](Chunk::parts), in their order. The results are
+    /// lazy, like any array, and can be evaluated or computed into memory.
     ///
     /// # Errors
     /// [`ErrorKind::DType`] and [`ErrorKind::Shape`] for an array that does not match its part, [`ErrorKind::Arity`] if the number
@@ -344,7 +348,7 @@ impl std::fmt::Debug for Chunk<'_, '_> {
     }
 }
 
-/// For each node, the number of the input that it is.
+/// For each node, the number of the input that it is, if it is one.
 fn numbered(nodes: &Nodes<'_>, inputs: &[&Array<'_>]) -> Result<Vec<Option<usize>>> {
     let mut names = std::collections::HashMap::new();
     for (i, input) in inputs.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Expressions narrowed to windows of their results.
 //!
 //! [`Nodes`] lists the nodes of expressions once. [`Nodes::windows`] goes from the results to the leaves and determines which
-//! elements of each node are needed; [`Nodes::build`] goes back up and builds the expressions of those elements alone. Slices
-//! disappear on the way: a leaf has only the elements that are read. A window without elements has no operands, whatever its node:
-//! a reduction below an empty slice is not computed.
+//! elements of each node are needed; [`Nodes::build`] goes back from the leaves to the results and builds expressions of these
+//! elements only. Slices disappear on the way, since a leaf has only the elements that are read. A window without elements has no
+//! operands, whatever its node: a reduction below an empty slice is not computed.
 
 use broadloom_core::layout::Slice;
 use broadloom_core::node::Args;
@@ -25,7 +25,7 @@ use crate::storage::Storage;
 pub(super) struct Nodes<'a> {
     list: Vec<Array<'a>>,
     operands: Vec<Args<u32>>,
-    /// The number of temporaries that an evaluation may make of a node.
+    /// For each node, the number of temporaries that an evaluation may make for it.
     stored: Vec<u8>,
     roots: Vec<u32>,
 }
@@ -33,19 +33,19 @@ pub(super) struct Nodes<'a> {
 /// The windows of each node that are needed for windows of the results.
 pub(super) struct Windows {
     of: Vec<WindowList>,
-    /// Elements that are in windows only because a reshape's window begins or ends inside of a row.
+    /// The number of elements that are in windows only because a reshape's window begins or ends within a row.
     pub excess: usize,
 }
 
 impl Windows {
-    /// The windows of a node that have elements.
+    /// The windows of a node that are not empty.
     pub fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
         self.of[node].iter().filter(|window| !window.is_empty())
     }
 }
 
 impl<'a> Nodes<'a> {
-    /// The nodes of the expressions of these roots, whose extents are known.
+    /// Lists the nodes of the expressions of these roots, whose extents are known.
     pub fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
         let mut nodes =
             Nodes { list: Vec::new(), operands: Vec::new(), stored: Vec::new(), roots: Vec::new() };
@@ -78,7 +78,7 @@ impl<'a> Nodes<'a> {
             let below = &self.list[operand as usize];
             let (is_computed, is_view) =
                 (below.0.kind.is_computed(), matches!(array.0.kind, Kind::View { .. }));
-            // Below a view or a broadcast it may be computed beforehand, and a reshape may copy it.
+            // Below a view or a broadcast the node may be computed beforehand, and a reshape may copy it.
             let before = is_computed && (is_view || combines(below) || below.0.shape != array.0.shape);
             let copied = matches!(&array.0.kind, Kind::View { view, .. } if view.merges_axes(&below.0.shape));
             if below.rank() > 0 {
@@ -91,7 +91,7 @@ impl<'a> Nodes<'a> {
         self.stored.push(0);
     }
 
-    /// The roots, in their order.
+    /// The roots in their order.
     pub fn results(&self) -> impl Iterator<Item = &Array<'a>> {
         self.roots.iter().map(|&root| &self.list[root as usize])
     }
@@ -101,13 +101,13 @@ impl<'a> Nodes<'a> {
         self.list.iter().enumerate()
     }
 
-    /// The operands of a node.
+    /// The operands of a node, with their numbers.
     pub fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
 
-    /// The windows needed for these windows of the roots, one for each root. An input has windows without steps, and so of elements
-    /// that are read in one go.
+    /// The windows of all nodes that are needed for these windows of the roots, one for each root. The windows of an input have
+    /// no steps, so that its elements are read as ranges.
     pub fn windows(&self, wanted: &[Window]) -> Result<Windows> {
         let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
         let mut excess = 0usize;
@@ -163,7 +163,7 @@ impl<'a> Nodes<'a> {
                 bytes = bytes.saturating_add(times.saturating_mul(size_of_windows(array, &windows.of[node])));
             }
         }
-        // A loop that is too long is split, and values that both parts use are stored in between.
+        // A loop that is too long is split, and values that both parts use are stored in temporaries.
         bytes.saturating_add(
             (computed / NODES_PER_LOOP).saturating_mul(self.sizes(windows).max().unwrap_or(0)),
         )
@@ -180,7 +180,7 @@ impl<'a> Nodes<'a> {
         self.roots.iter().map(size)
     }
 
-    /// The view, reduction or scan that needs most of its operand, the operand, and the number of bytes needed.
+    /// The view, reduction or scan that needs most bytes of its operand, with this operand and the number of bytes.
     pub fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
@@ -194,19 +194,20 @@ impl<'a> Nodes<'a> {
             let needed: WindowList = needed.collect::<Result<_>>().ok()?;
             Some((node, named, below, size_of_windows(below, &needed)))
         });
-        // Reductions as large as a scan below them could be divided.
+        // A reduction that needs as much as a scan below it could be divided, so the scan is the cause.
         let is_scan = |array: &Array<'_>| matches!(array.0.kind, Kind::Scan { .. });
         needs
             .max_by_key(|(node, _, _, bytes)| (*bytes, is_scan(self.get(*node))))
             .map(|(_, named, of, bytes)| (named, of, bytes))
     }
 
-    /// Whether there are reductions or scans.
+    /// Whether any node is a reduction or a scan.
     pub fn combine(&self) -> bool {
         self.list.iter().any(combines)
     }
 
-    /// The number of elements of the operand needed by windows of a reduction, counting those needed several times for each use.
+    /// The number of elements of its operand that windows of a reduction need. An element that is needed several times counts
+    /// each time.
     pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
@@ -215,7 +216,8 @@ impl<'a> Nodes<'a> {
         needed.fold(0, |sum, window| sum.saturating_add(window.elements()))
     }
 
-    /// The approximate time to read parts of inputs, in bytes: each separate piece costs as much as a page in addition.
+    /// The approximate time to read parts of inputs, expressed in bytes. Each separate piece costs as much as a page in addition
+    /// to its bytes.
     pub fn reading(&self, windows: &Windows) -> f64 {
         const PIECE: f64 = 4096.0;
         let inputs = self.iter().filter(|(_, array)| matches!(array.leaf(), Some(Leaf::Input(_))));
@@ -241,12 +243,12 @@ impl<'a> Nodes<'a> {
         found
     }
 
-    /// A node.
+    /// The node with this number.
     pub fn get(&self, node: usize) -> &Array<'a> {
         &self.list[node]
     }
 
-    /// Replaces every occurrence of this leaf by an array in memory.
+    /// Replaces every use of the leaf `stand_in` by an array in memory.
     pub fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
         let is_it = |node: &&mut Array<'a>| std::sync::Arc::ptr_eq(&node.0, &stand_in.0);
         self.list.iter_mut().filter(is_it).for_each(|node| *node = array.clone());
@@ -278,7 +280,7 @@ impl<'a> Nodes<'a> {
         Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
-    /// The nodes that may divide by zero and that are read only in part, by a slice or an array without elements.
+    /// The nodes that may divide by zero and are read only in part, because a slice or an array without elements reads them.
     pub fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
@@ -296,7 +298,7 @@ impl<'a> Nodes<'a> {
         self.iter().filter(|(node, _)| found[*node]).map(|(_, array)| array).collect()
     }
 
-    /// The expressions of the wanted windows, one for each root, with leaves made by `leaf` from a window of a leaf.
+    /// The expressions of the wanted windows, one for each root. `leaf` makes leaves from windows of leaves.
     pub fn build<'p>(
         &self,
         windows: &Windows,
@@ -366,7 +368,7 @@ fn without_elements<'p>(array: &Array<'_>, window: &Window) -> Result<Array<'p>>
     Ok(Array::data(Storage::from_buffer(dtype, memory), Layout::contiguous(window.shape()?)))
 }
 
-/// Whether the node is always computed into memory of its own, whatever reads it.
+/// Whether the node is always computed into separate memory, whatever reads it: it is a reduction or a scan.
 fn combines(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Reduce { .. } | Kind::Scan { .. })
 }
@@ -417,7 +419,7 @@ fn operand_window(array: &Array<'_>, (i, operand): (usize, &Array<'_>), window: 
     })
 }
 
-/// The window of a reduction's operand: the reduced axes are complete.
+/// The window of a reduction's operand, with all indices of the reduced axes.
 fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) -> Window {
     let mut left = window.0.iter().copied();
     let of_axis = |(axis, &extent): (usize, &usize)| {
@@ -428,7 +430,7 @@ fn unreduced(operand: &[usize], window: &Window, axes: Axes, keep_dims: bool) ->
     Window(operand.iter().enumerate().map(of_axis).collect())
 }
 
-/// The window of an operand that is broadcast to `shape`: its last axes, with one index for each repeated axis.
+/// The window of an operand that is broadcast to `shape`: the window's last axes, with a single index for each repeated axis.
 fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     let new = window.0.len() - operand.len();
     let axes = operand.iter().zip(&shape[new..]).zip(&window.0[new..]);
@@ -439,7 +441,7 @@ fn unbroadcast(operand: &[usize], shape: &[usize], window: &Window) -> Window {
     )
 }
 
-/// The range of an axis needed for a window of a slice of it; and the slice of that range which is the window.
+/// The range of an axis that is needed for a window of a slice of the axis, and the slice of this range that gives the window.
 fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     let first = taken.start as isize + wanted.start as isize * taken.step;
     let step = taken.step * wanted.step;
@@ -454,7 +456,7 @@ fn of_slice(taken: Slice, wanted: Slice) -> (Slice, Slice) {
     (has, kept)
 }
 
-/// The window of a view, made from the part of the operand that it needs; the window has elements.
+/// A window of a view, made from the part of the operand that it needs. The window is not empty.
 fn narrowed_view<'p>(
     view: &View,
     operand: &Array<'_>,
@@ -475,7 +477,7 @@ fn narrowed_view<'p>(
     }
 }
 
-/// Finds a window of a node among those that were built.
+/// Finds the array for a window of a node among those that were built.
 fn pick<'p>(
     windows: &Windows,
     built: &[SmallVec<[Array<'p>; 1]>],
@@ -493,8 +495,8 @@ fn pick<'p>(
     Err(missing())
 }
 
-/// A window of an array in memory. Borrowed memory that it does not reach is left out, so that equal windows at different positions
-/// have equal layouts, and so share a plan.
+/// A window of an array in memory. Borrowed memory outside of the window is left out, so that equal windows at different
+/// positions have equal layouts and share a plan.
 fn part_of<'a>(data: &Data<'a>, window: &Window) -> Result<Array<'a>> {
     let mut layout = data.layout.view(&View::Slice(window.0.clone())).ok_or_else(missing)?;
     if let Some((low, high)) = layout.reach()

@@ -1,10 +1,10 @@
-//! One pass over inputs: reductions of one shape along the same axes, whose elements are computed chunk by chunk, or a scan, of which
-//! the totals of blocks are computed, so that any part of it can be.
+//! One pass over inputs. It computes the elements of reductions, which have one shape and the same axes, chunk by chunk; or it
+//! computes the totals of a scan's blocks, with which any part of the scan can be computed.
 //!
-//! Results are divided into boxes, and for each of these the reduced axes, in order. A chunk therefore has elements of adjacent
-//! results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit memory, the one
-//! is chosen that reads the inputs in the fewest and longest pieces: rows of a matrix stored row by row, whether rows or columns
-//! are summed.
+//! Results are divided into boxes, and for each box the reduced axes are divided, in order. A chunk therefore has elements of
+//! adjacent results, and for each result elements with consecutive numbers in the canonical order. Of the divisions that fit
+//! memory, the one is chosen that reads the inputs in the fewest and longest pieces: rows of a matrix stored row by row, whether
+//! rows or columns are summed.
 
 use broadloom_core::node::Before;
 use broadloom_core::{DType, Result, Shape};
@@ -17,13 +17,13 @@ use super::cuts::Cuts;
 use super::window::{Window, indices};
 use crate::array::{Array, Kind};
 
-/// Partial results up to this size are not counted, like the other working memory of an evaluation.
+/// Partial results of at most this many bytes don't count as memory, like other working memory of an evaluation.
 const UNCOUNTED: usize = 64 << 10;
 
-/// The results that a pass computes of its elements.
+/// What a pass computes from its elements.
 #[derive(Clone, PartialEq)]
 pub(super) enum Purpose {
-    /// Reductions along the axes, one for each operand.
+    /// The reductions along the axes, one for each operand.
     Reductions(Vec<Reduction>),
     /// The totals of the blocks of 2^level elements along the axis of a scan.
     Totals { scan: Scan, level: u8 },
@@ -31,17 +31,18 @@ pub(super) enum Purpose {
 
 /// One pass: reductions of one shape along the same axes, or a scan, with the division of their elements into chunks.
 pub(super) struct Pass<'a> {
-    /// The elements to be reduced, for each reduction, or scanned.
+    /// The elements to be reduced, for each reduction, or the elements to be scanned.
     pub operands: Chunks<'a>,
     pub purpose: Purpose,
     pub axes: Axes,
     /// The division of the results.
     pub kept: Cuts,
-    /// The division of the reduced axes, for each part of the results.
+    /// The division of the reduced axes, which is the same for each part of the results.
     pub reduced: Cuts,
-    /// For each reduction, an array of its shape that replaces it until it is computed; for a scan one of its totals.
+    /// For each reduction, an array of its shape that replaces it until it is computed. For a scan, an array that replaces its
+    /// totals.
     pub stand_ins: Vec<Array<'a>>,
-    /// The approximate time of reading, in bytes.
+    /// The approximate time of reading all chunks, expressed in bytes.
     pub reading: f64,
 }
 
@@ -51,7 +52,7 @@ struct Ways<'w, 'a> {
     axes: Axes,
     kept: Vec<usize>,
     reduced: Vec<usize>,
-    /// Bytes of the partial results of one result.
+    /// The size of the partial results of one result, in bytes.
     partial: usize,
     /// The limit of a chunk in bytes.
     limit: usize,
@@ -59,15 +60,15 @@ struct Ways<'w, 'a> {
     multiple: usize,
 }
 
-/// The pass of a node, and whether it is possible.
+/// The pass for a node, with whether it is possible within the limit.
 type Found<'a> = Option<(Pass<'a>, bool)>;
 
-/// A function that makes the array that replaces what a pass computes, of a dtype and a shape.
+/// A function that makes an array of a dtype and a shape, to replace what a pass computes.
 pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
 
 impl<'a> Pass<'a> {
-    /// A pass for these reductions, which have one shape and axes, in chunks of at most this many bytes if possible; and whether it
-    /// is possible. `stand_in` makes the array that replaces a reduction until it is computed.
+    /// A pass for these reductions, which have the same shape and axes, in chunks of at most this many bytes if possible; also
+    /// whether that is possible. `stand_in` makes the array that replaces a reduction until it is computed.
     pub fn new(
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -93,7 +94,7 @@ impl<'a> Pass<'a> {
         let (kept, reduced) = (extents(false), extents(true));
         let results: usize = kept.iter().product();
         let item: usize = operands.iter().map(|operand| operand.dtype().size()).sum();
-        // Sixteen lanes for each doubling of the number of elements.
+        // A partial result has sixteen lanes for each doubling of the number of elements.
         let nodes = (reduced.iter().product::<usize>() / 16).max(1).ilog2() as usize + 2;
         let partial = 16 * item * nodes + 512 * operands.len();
         let of_results = reductions.iter().map(|array| array.dtype().size()).sum::<usize>();
@@ -119,9 +120,9 @@ impl<'a> Pass<'a> {
         Ok(Some((pass, fits)))
     }
 
-    /// The pass for the totals of a scan, in chunks of at most this many bytes if possible; and whether it is possible.
+    /// A pass for the totals of a scan, in chunks of at most this many bytes if possible; also whether that is possible.
     ///
-    /// The chunks of results begin at blocks, so these are short, but not so short that their totals take much of the limit.
+    /// The chunks of results begin at blocks, so blocks are short, but not so short that their totals take much of the limit.
     pub fn of_scan(
         array: &Array<'a>,
         inputs: &[&Array<'a>],
@@ -133,11 +134,11 @@ impl<'a> Pass<'a> {
         let extents = arg.shape();
         let (extent, item) = (extents[axis], arg.dtype().size());
         let row = arg.len() / extent.max(1) * item;
-        // The totals of all blocks before the last element.
+        // The number of blocks before the last element, all of which need totals.
         let blocks = |level: u32| extent.saturating_sub(1) >> level;
         let longest = extent.max(1).ilog2();
         let within = |bytes: usize| (0..longest).find(|&level| blocks(level).saturating_mul(row) <= bytes);
-        // Long rows leave room for few of them.
+        // If rows are long, only few of them fit, so blocks are short.
         let is_short = |level: &u32| row.saturating_mul(1 << level) <= limit / 4;
         let level = within(limit / 8).filter(is_short).or_else(|| within(limit / 3));
         let (level, is_small) = (level.unwrap_or(longest), level.is_some());
@@ -152,7 +153,7 @@ impl<'a> Pass<'a> {
             kept,
             reduced: vec![extent],
             partial: 0,
-            // What is scanned is in memory as well.
+            // The scanned elements are in memory as well.
             limit: limit.saturating_sub(held) / 2,
             multiple: 1 << level,
         };
@@ -167,7 +168,7 @@ impl<'a> Pass<'a> {
         Ok(Some((Pass { operands, purpose, axes, kept, reduced, stand_ins, reading }, fits)))
     }
 
-    /// The replacements of the nodes that the pass is for: stand-ins of reductions, or a scan whose totals are known.
+    /// The nodes that the pass is for, with their replacements: stand-ins for reductions, or a scan whose totals are known.
     pub fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
@@ -179,7 +180,7 @@ impl<'a> Pass<'a> {
         of.iter().zip(&self.stand_ins).map(known).collect()
     }
 
-    /// Whether reading all chunks takes hardly longer than reading everything at once.
+    /// Whether reading all chunks takes hardly more time than reading everything at once.
     pub fn reads_in_order(&self) -> Result<bool> {
         let nodes = &self.operands.nodes;
         let whole: Vec<Window> = nodes.results().map(|operand| Window::whole(operand.shape())).collect();
@@ -192,19 +193,19 @@ impl<'a> Pass<'a> {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
-    /// The number of bytes of this many elements of each operand.
+    /// The size in bytes of this many elements of each operand.
     pub fn bytes(&self, elements: usize) -> usize {
         let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
         elements.saturating_mul(item)
     }
 
-    /// The elements of a chunk: a part of the results, and a range of the reduced indices.
+    /// The elements of a chunk, given the numbers of a part of the results and of a range of the reduced indices.
     pub fn window(&self, kept: usize, reduced: usize) -> Window {
         window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
     }
 }
 
-/// A box of kept indices and one of reduced indices, as a window of the reductions' operand.
+/// The window of the reductions' operand for a box of kept indices and a box of reduced indices.
 fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): (&Cuts, usize)) -> Window {
     let (mut kept, mut reduced) = (kept.get(i).into_iter(), reduced.get(j).into_iter());
     let rank = of.nodes.results().next().map_or(0, Array::rank);
@@ -218,7 +219,7 @@ fn window(of: &Chunks<'_>, axes: Axes, (kept, i): (&Cuts, usize), (reduced, j): 
 }
 
 impl Ways<'_, '_> {
-    /// The divisions of the results and of the reduced axes that take the least time to read, and that time; `None` if no chunk
+    /// The divisions of the results and of the reduced axes that take the least time to read, with this time; `None` if no chunk
     /// fits.
     fn best(&self) -> Result<Option<(Cuts, Cuts, f64)>> {
         let whole = Cuts::none(&self.reduced);
@@ -228,7 +229,8 @@ impl Ways<'_, '_> {
         };
         let mut of_results = vec![Cuts::none(&self.kept)];
         for axis in (0..self.kept.len()).filter(|&axis| self.kept[axis] > 1) {
-            // All elements of as many results as possible; as many results as possible; one result.
+            // Three kinds of divisions are tried: all elements of as many results as possible, parts of the elements of as many
+            // results as possible, and parts of the elements of one result.
             of_results.extend(Cuts::along(&self.kept, axis, |kept| self.fit(kept, &whole))?);
             of_results.extend(Cuts::along(&self.kept, axis, |kept| self.fit(kept, &smallest))?);
             of_results.push(Cuts::at(&self.kept, axis, 1));
@@ -246,10 +248,10 @@ impl Ways<'_, '_> {
         Ok(best)
     }
 
-    /// Whether chunks are within the limit, judged by the first, the last, and one in the middle.
+    /// Whether chunks are within the limit, judging by the first chunk, the last chunk, and one in the middle.
     fn fit(&self, kept: &Cuts, reduced: &Cuts) -> Result<bool> {
         let results: usize = kept.get(0).iter().map(ExactSizeIterator::len).product();
-        // Those so far, and those of the chunk.
+        // The partial results so far are in memory together with those of the chunk.
         let partials = results.saturating_mul(2 * self.partial);
         let partials = if partials > UNCOUNTED { partials } else { 0 };
         let (i, j) = (kept.count() - 1, reduced.count() - 1);
@@ -262,7 +264,7 @@ impl Ways<'_, '_> {
         Ok(true)
     }
 
-    /// The time of reading all chunks, if each takes as long as the one in the middle.
+    /// The time of reading all chunks, if each took as long as the one in the middle.
     fn reading(&self, kept: &Cuts, reduced: &Cuts) -> Result<f64> {
         let (n, m) = (kept.count(), reduced.count());
         let windows = self.windows((kept, n / 2), (reduced, m / 2))?;

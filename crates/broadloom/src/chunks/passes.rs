@@ -17,12 +17,13 @@ use crate::engine::{Control, Engine, Folding, Options, ScanBlocks};
 use crate::expr;
 use crate::storage::Storage;
 
-/// Passes over inputs larger than memory, which compute reductions and scans chunk by chunk, with the same bits as all at once.
+/// Passes over inputs larger than memory, which compute reductions and scans chunk by chunk. The bits are the same as if
+/// everything were computed at once.
 ///
 /// [`Chunks`] need all elements of a reduction in one chunk. If that exceeds [`Options::max_bytes`], or if chunks of the results
-/// would compute the reduction repeatedly, or read inputs in short pieces, the reduction is computed beforehand: a sum in one pass,
-/// a variance in two. Independent reductions of one shape along the same axes share a pass. The remaining results, in which the
-/// reductions are arrays in memory, are then computed in [`Chunks`], as any others.
+/// would compute the reduction repeatedly, or read inputs in short pieces, the reduction is computed beforehand: a sum in one
+/// pass, a variance in two. Independent reductions of one shape along the same axes share a pass. The results, in which these
+/// reductions are now arrays in memory, are then computed in [`Chunks`], like any others.
 ///
 /// A scan whose axis exceeds the limit has a pass that keeps the totals of blocks of 2^k elements, in at most a third of the limit.
 /// Each chunk of the results then needs its own elements, from the beginning of a block on. Inputs are read twice.
@@ -60,7 +61,7 @@ use crate::storage::Storage;
 pub struct Passes<'a> {
     inputs: Vec<Array<'a>>,
     options: Options,
-    /// The results, followed by the expressions evaluated only for their errors.
+    /// The results, and after them the expressions that are evaluated only for their errors.
     groups: Vec<Group<'a>>,
     /// The remaining passes, the one in progress first.
     passes: VecDeque<Pass<'a>>,
@@ -70,11 +71,11 @@ pub struct Passes<'a> {
 
 /// The progress of a pass.
 struct Running {
-    /// The next part of the results, and the next range of their elements.
+    /// The number of the next part of the results, and of the next range of its elements.
     kept: usize,
     reduced: usize,
     folding: Folding,
-    /// The results of each reduction, and the number of bytes written.
+    /// The memory of each reduction's results, and the number of bytes written so far.
     results: Vec<(Buffer, usize)>,
 }
 
@@ -83,7 +84,7 @@ impl Running {
         Running { kept: 0, reduced: 0, folding: Folding::new(), results: Vec::new() }
     }
 
-    /// Goes on to the next chunk; returns whether the one that is done was the last of its results.
+    /// Advances to the next chunk. Returns whether the chunk just done was the last one of its results.
     fn advance(&mut self, pass: &Pass<'_>) -> bool {
         self.reduced += 1;
         let is_last = self.reduced == pass.reduced.count();
@@ -95,7 +96,7 @@ impl Running {
 }
 
 impl<'a> Passes<'a> {
-    /// The passes that results over inputs need before [`Chunks::new`]; empty for results without reductions.
+    /// Plans the passes that results over inputs need before [`Chunks::new`]; there are none for results without reductions.
     ///
     /// # Errors
     /// The errors of [`Chunks::new`]; for results with reductions or scans, also of the expressions computed after the passes.
@@ -122,8 +123,8 @@ impl<'a> Passes<'a> {
         Ok(all)
     }
 
-    /// The smallest [`Options::max_bytes`], to within a hundredth, under which results can be computed in passes and chunks: a
-    /// suggestion to make if [`Passes::new`] fails with [`ErrorKind::Limit`]. It plans for many limits, which takes a while for
+    /// The smallest [`Options::max_bytes`], to within a hundredth, with which results can be computed in passes and chunks. It is
+    /// useful as a suggestion if [`Passes::new`] fails with [`ErrorKind::Limit`]. Planning for many limits takes a while for
     /// expressions of many nodes.
     ///
     /// ```
@@ -175,12 +176,13 @@ impl<'a> Passes<'a> {
         self.passes.is_empty()
     }
 
-    /// The number of bytes of all elements that passes reduce, as if they were stored: the sum of [`PassChunk::bytes`].
+    /// The number of bytes that all elements which passes reduce would take if they were stored: the sum of [`PassChunk::bytes`].
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The next chunk, to be [folded](PassChunk::fold); until then the same chunk is returned again. `None` after the last.
+    /// The next chunk, which has to be [folded](PassChunk::fold); until that is done the same chunk is returned again. `None`
+    /// after the last chunk.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if memory is refused.
@@ -203,7 +205,7 @@ impl<'a> Passes<'a> {
         Ok(Some(PassChunk { pass, chunk, elements, running: &mut self.running, options: &self.options }))
     }
 
-    /// Replaces the reductions of a pass by their computed values.
+    /// Replaces the reductions of the finished pass by their computed values.
     fn finish(&mut self) -> Result<()> {
         let running = std::mem::replace(&mut self.running, Running::new());
         let Some(done) = self.passes.pop_front() else { return Ok(()) };
@@ -220,7 +222,7 @@ impl<'a> Passes<'a> {
         Ok(())
     }
 
-    /// The results, in which the reductions computed by passes are arrays in memory.
+    /// The results, in which the reductions that passes have computed are arrays in memory.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if passes remain.
@@ -262,7 +264,8 @@ impl std::fmt::Debug for Passes<'_> {
     }
 }
 
-/// The reductions of a pass, or its scan, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4 chunks`.
+/// Describes the reductions of a pass, or its scan, and its number of chunks: `sum, max along (0,) of float64[1000,3] in 4
+/// chunks`.
 impl std::fmt::Display for Pass<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.purpose {
@@ -281,15 +284,15 @@ impl std::fmt::Display for Pass<'_> {
     }
 }
 
-/// The place of the totals of a chunk among those of all elements of a scan.
+/// The position of a chunk's totals among the totals of all elements of a scan.
 struct PlaceOfTotals {
     axis: usize,
-    /// The number of bytes of a row of all totals, and of the chunk.
+    /// The number of bytes of a row of all totals, and of a row of the chunk.
     row: usize,
     of_chunk: usize,
-    /// The number of blocks of a run.
+    /// The number of blocks in a run.
     blocks: usize,
-    /// The chunk's first run, its first block, and the first byte of its rows.
+    /// The first run of the chunk, its first block, and the first byte of its rows.
     run: usize,
     block: usize,
     byte: usize,
@@ -302,7 +305,7 @@ impl PlaceOfTotals {
             Some(totals) => (totals.shape(), totals.dtype().size()),
             None => (&[][..], 0),
         };
-        // A chunk has adjacent runs, or adjacent columns of one.
+        // A chunk has adjacent runs, or adjacent columns of a single run.
         let first = |axes: Range<usize>| axes.fold(0, |at, axis| at * shape[axis] + window.0[axis].start);
         let columns = axis + 1..shape.len();
         PlaceOfTotals {
@@ -316,7 +319,7 @@ impl PlaceOfTotals {
         }
     }
 
-    /// The bytes of the total of a block of a run of the chunk; `None` for a last block, which is before no element.
+    /// The range of bytes for the total of a block of a run of the chunk; `None` for a last block, which no element follows.
     fn of(&self, run: usize, block: usize) -> Option<Range<usize>> {
         let block = self.block + block;
         let start = ((self.run + run) * self.blocks + block) * self.row + self.byte;
@@ -339,7 +342,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.chunk.parts()
     }
 
-    /// The number of bytes of its elements, as if they were stored; see [`Passes::bytes`].
+    /// The number of bytes that the chunk's elements would take if they were stored; see [`Passes::bytes`].
     pub fn bytes(&self) -> usize {
         self.pass.bytes(self.elements)
     }
@@ -349,8 +352,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.pass.to_string()
     }
 
-    /// The reductions of this chunk alone, or the elements that are scanned, from an array for each of the
-    /// [parts](PassChunk::parts); they are lazy.
+    /// The reductions of this chunk's elements only, or the elements to be scanned, given an array for each of the
+    /// [parts](PassChunk::parts). They are lazy.
     ///
     /// # Errors
     /// The errors of [`Chunk::results`].
@@ -366,8 +369,8 @@ impl<'p, 'a> PassChunk<'p, 'a> {
             .collect()
     }
 
-    /// Reduces or scans the elements of this chunk together with the previous ones, from an array for each of the [parts](PassChunk::parts),
-    /// in their order.
+    /// Reduces or scans the elements of this chunk after those of the previous chunks, given an array for each of the
+    /// [parts](PassChunk::parts), in their order.
     ///
     /// # Errors
     /// The errors of [`Chunk::results`] and [`Array::eval_with`]; the chunk then remains the next one.
@@ -378,7 +381,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
         self.fold_watched(parts, &Control::default())
     }
 
-    /// [`PassChunk::fold`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`PassChunk::fold`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`PassChunk::fold`]; [`ErrorKind::Cancelled`] once the control's flag is set.
@@ -388,7 +391,7 @@ impl<'p, 'a> PassChunk<'p, 'a> {
     {
         let reductions = self.results(parts)?;
         let PassChunk { pass, running, elements, options, .. } = self;
-        // The limit has already determined the size of the chunk.
+        // The limit has determined the size of the chunk already, so none is needed here.
         let options = Options { max_bytes: usize::MAX, ..options.clone() };
         if let Purpose::Totals { scan, level } = pass.purpose {
             let internal = || Error::new(ErrorKind::Internal, "a scan without memory for totals");

@@ -1,9 +1,9 @@
-//! Chooses the reductions and scans that need passes of their own, before the results that use them.
+//! Chooses the reductions and scans that need separate passes before the results that use them.
 //!
-//! Results are computed in chunks directly if each chunk fits memory, no reduction's elements are computed for several chunks, and
-//! inputs are read in long pieces. Otherwise some reduction or scan is an obstacle. A pass computes it, or, if the pass has an
-//! obstacle in turn, one that it depends on. A computed reduction is an array in memory for everything after it; a scan whose totals
-//! are computed needs only the elements of a chunk.
+//! Results are computed in chunks directly if each chunk fits memory, no reduction's elements are computed for several chunks,
+//! and inputs are read in long pieces. Otherwise some reduction or scan is an obstacle. A pass computes this obstacle or, if that
+//! pass has an obstacle itself, a reduction or scan that it depends on. A computed reduction is an array in memory for everything
+//! after it; a scan whose totals are computed needs only the elements of a chunk.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape, View};
 use broadloom_mem::Buffer;
@@ -19,8 +19,8 @@ use crate::storage::Storage;
 /// Results that are computed together.
 pub(super) type Group<'a> = Vec<Array<'a>>;
 
-/// The passes, in order, that groups of results need so that they can be computed in chunks of at most this many bytes; in the
-/// groups, the passes' reductions are replaced by stand-in arrays.
+/// The passes, in order, after which groups of results can be computed in chunks of at most this many bytes. In the groups, the
+/// reductions that passes compute are replaced by stand-in arrays.
 pub(super) fn passes<'a>(
     groups: &mut [Group<'a>],
     inputs: &[&Array<'a>],
@@ -46,7 +46,7 @@ pub(super) fn passes<'a>(
     Ok(passes)
 }
 
-/// The next pass that results need, and the reductions that it computes, or the scan.
+/// The next pass that results need, with the reductions or the scan that it computes.
 fn next<'a>(
     results: &[Array<'a>],
     inputs: &[&Array<'a>],
@@ -71,7 +71,7 @@ fn next<'a>(
     if !obstacles.is_empty() {
         return Ok(None);
     }
-    // Parts of rows may take much longer to read than whole rows.
+    // Reading parts of rows may take much longer than reading whole rows.
     let whole: Vec<Window> = results.iter().map(|result| Window::whole(result.shape())).collect();
     let at_once = chunks.nodes.reading(&chunks.nodes.windows(&whole)?);
     let reading = count as f64 * chunks.nodes.reading(&windows);
@@ -83,8 +83,9 @@ fn next<'a>(
     Ok(pass.filter(|(_, pass)| pass.reading < reading / 2.0))
 }
 
-/// The reductions and scans that have to be computed beforehand for `count` chunks, one of which has these windows: because their
-/// elements would be computed for several chunks, or because they make the chunk too large. The best choice is the first.
+/// The reductions and scans that have to be computed beforehand, if results are computed in `count` chunks, one of which has
+/// these windows. Their elements would be computed for several chunks, or they make the chunk too large. The best choice comes
+/// first.
 fn obstacles(
     nodes: &Nodes<'_>,
     windows: &super::Windows,
@@ -108,14 +109,14 @@ fn obstacles(
     found
 }
 
-/// The pass that computes a scan, or a reduction and others like it; or one that it depends on.
+/// The pass that computes a scan, or a reduction together with others like it; or otherwise a pass for a node that it depends on.
 fn resolve<'a>(
     nodes: &Nodes<'a>,
     mut node: usize,
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
-    // A pass that is possible, but reads inputs in short pieces, or scans elements repeatedly.
+    // A pass that is possible, but reads inputs in short pieces or computes the elements of a scan repeatedly.
     let mut slow = None;
     loop {
         let mut inner = None;
@@ -133,7 +134,7 @@ fn resolve<'a>(
             let windows = of.windows(&vec![pass.window(i, j); arrays.len()])?;
             let obstacle = obstacles(of, &windows, pass.chunks(), fits, limit).first().copied();
             let is_computable = fits && obstacle.is_none();
-            // Once the reductions that it depends on are computed, it may be divided in another way.
+            // Once the reductions that the node depends on are computed, its own pass may be divided in another way.
             let first = || of.iter().map(|(node, _)| node).find(|&node| combines(of, node));
             let below = if is_computable { first() } else { obstacle };
             inner = below.map(|node| of.get(node).clone());
@@ -157,7 +158,8 @@ fn resolve<'a>(
     }
 }
 
-/// A reduction, and others of the same shape along the same axes that are computed with it: neither depends on the other.
+/// A reduction, and the other reductions of the same shape along the same axes that can be computed with it because none depends
+/// on another.
 fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     let of = |node: usize| match &nodes.get(node).0.kind {
         Kind::Reduce { arg, axes, .. } => Some((&arg.0.shape, *axes)),
@@ -172,8 +174,8 @@ fn alike(nodes: &Nodes<'_>, node: usize) -> Vec<usize> {
     nodes.iter().map(|(other, _)| other).filter(|&other| combines(nodes, other)).filter(is_alike).collect()
 }
 
-/// Whether the node is a reduction of several elements, or a scan of which no totals are known. A reduction along no axes is an
-/// element-wise operation, and needs no pass.
+/// Whether the node is a reduction of several elements, or a scan whose totals are not known. A reduction along no axes is an
+/// element-wise operation and needs no pass.
 fn combines(nodes: &Nodes<'_>, node: usize) -> bool {
     let array = nodes.get(node);
     match &array.0.kind {
@@ -183,12 +185,12 @@ fn combines(nodes: &Nodes<'_>, node: usize) -> bool {
     }
 }
 
-/// Whether the node is a scan of which no totals are known.
+/// Whether the node is a scan whose totals are not known.
 fn is_scan(array: &Array<'_>) -> bool {
     matches!(array.0.kind, Kind::Scan { before: None, .. })
 }
 
-/// An array of this shape that takes no memory: all elements are the same.
+/// An array of this dtype and shape that takes no memory, because all of its elements are the same.
 fn stand_in<'a>(dtype: DType, shape: Shape) -> Result<Array<'a>> {
     let element = Buffer::zeroed(dtype.size()).map_err(|e| Error::new(ErrorKind::Limit, e.to_string()))?;
     let array = Array::data(Storage::from_buffer(dtype, element), Layout::contiguous(Shape::scalar()));

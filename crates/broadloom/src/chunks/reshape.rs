@@ -1,7 +1,7 @@
 //! Windows of reshapes.
 //!
-//! A window of a reshape is a range of the flat order of its elements, or is contained in one. Extended to whole rows of the
-//! operand, that range is a window of the operand; views select the wanted window from it.
+//! A window of a reshape is contained in a range of the elements in row-major order. Extended to whole rows of the operand, this
+//! range is a window of the operand, from which views select the wanted window.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use super::window::{Window, indices, span};
 
 /// A way to make a window of a reshape.
 pub(super) struct Reshaped {
-    /// The window of the operand that it is made from.
+    /// The window of the operand from which the reshape's window is made.
     pub operand: Window,
-    /// The views to be applied to that, in order.
+    /// The views that are applied to the operand's window, in order.
     pub views: SmallVec<[View; 4]>,
 }
 
-/// Finds how a window of the reshape of `old` to `new` is made; the window has elements.
+/// Finds how to make a window of the reshape of `old` to `new`. The window is not empty.
 pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<Reshaped> {
     let mut operand = SmallVec::new();
-    // For each group of axes, the number of the operand's elements in flat order, and which of them are wanted.
+    // For each group of axes, the number of the operand's elements in row-major order, and which of them are wanted.
     let (mut flat, mut wanted) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     let (mut rows, mut of_rows) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[Slice; 4]>::new());
     for (olds, news) in groups(old, new) {
@@ -44,7 +44,7 @@ pub(super) fn reshaped(old: &[usize], new: &[usize], window: &Window) -> Result<
     Ok(Reshaped { operand: Window(operand), views })
 }
 
-/// The smallest groups of adjacent axes that have as many elements in both shapes, neither of which is empty.
+/// The smallest groups of adjacent axes that have equally many elements in both shapes. Neither shape is empty.
 fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut groups = Vec::new();
     let (mut i, mut j) = (0, 0);
@@ -60,7 +60,7 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
             j += 1;
         }
         while olds != news {
-            // The remaining axes of both shapes have as many elements, so the shape with fewer so far is extended.
+            // The remaining axes of both shapes have equally many elements, so the group with fewer so far is extended.
             if olds < news {
                 olds *= old[i];
                 i += 1;
@@ -74,13 +74,13 @@ fn groups(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
     groups
 }
 
-/// The range of the flat order that contains a window, as whole rows of the window's first axis of several indices.
+/// The range in row-major order that contains a window, as whole rows of the first axis of which the window has several indices.
 struct Cover {
     start: usize,
     len: usize,
-    /// The shape of the range under the window's axes.
+    /// The shape of the range along the window's axes.
     rows: SmallVec<[usize; 4]>,
-    /// The window in it.
+    /// The window within the range.
     of_rows: SmallVec<[Slice; 4]>,
 }
 
@@ -105,8 +105,8 @@ impl Cover {
     }
 }
 
-/// Appends the smallest window of consecutive elements that contains the `len` elements from `start` on; returns its start in flat
-/// order, and its number of elements.
+/// Appends the smallest window of consecutive elements that contains the `len` elements from `start` on. Returns where it begins
+/// in row-major order, and its number of elements.
 fn unravel(extents: &[usize], start: usize, len: usize, window: &mut SmallVec<[Slice; 4]>) -> (usize, usize) {
     let mut inner: usize = extents.iter().product();
     let (mut low, mut high) = (start, start + len - 1);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use broadloom_core::Layout;
 
-    /// The elements of a layout, in row-major order.
+    /// The positions of a layout's elements, in row-major order.
     fn each(layout: &Layout) -> Vec<isize> {
         let mut at = vec![layout.offset];
         for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {
@@ -160,7 +160,7 @@ mod tests {
         all
     }
 
-    /// Every small window of reshapes that split axes, merge them, do both, and have axes of one index.
+    /// Tests every small window of reshapes that split axes, merge axes, do both, and have axes of one index.
     #[test]
     fn a_window_of_a_reshape_is_that_of_the_whole() -> Result<()> {
         for (old, new) in [

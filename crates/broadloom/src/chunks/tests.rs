@@ -41,14 +41,14 @@ fn whole_chunks_have_one_structure() -> Result<()> {
             }
             let whole = &structures[..structures.len() - 1];
             let changes = whole.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            // A reversal and its other operand meet in the middle; the rows of a transpose have ends.
+            // Where a reversed array meets its other operand, and at the ends of a transpose's rows, structures differ.
             assert!(changes * 4 <= whole.len(), "{changes} of {}", whole.len());
         }
     }
     Ok(())
 }
 
-/// A chunk reads the rows that it needs and no others.
+/// A chunk reads only the rows that it needs.
 #[test]
 fn parts_are_what_is_needed() -> Result<()> {
     let x = Array::input("x", DType::Float64, &[1000.into(), 8.into()])?;

@@ -1,4 +1,4 @@
-//! Windows of index spaces: the indices wanted along each axis.
+//! Windows of index spaces: the indices that are wanted along each axis.
 //!
 //! Along an axis a window has the indices `start`, `start + step`, … with a positive step. A single index has the step 1, and an
 //! empty set is 0:0:1, so that equal windows have one form.
@@ -9,17 +9,18 @@ use broadloom_core::layout::Slice;
 use broadloom_core::{Result, Shape};
 use smallvec::SmallVec;
 
-/// The wanted indices of each axis.
+/// A window of an index space: for each axis, the indices that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window(pub SmallVec<[Slice; 4]>);
 
-/// The windows that are wanted of one node.
+/// The windows of one node that are wanted.
 pub(crate) type WindowList = SmallVec<[Window; 1]>;
 
-/// The maximum number of windows of a node; beyond it, the pairs are merged that add the fewest elements.
+/// The maximum number of windows of a node. If there are more, pairs of windows are merged, those first that add the fewest
+/// elements.
 const MAX_WINDOWS: usize = 64;
 
-/// The canonical form of these indices of an axis.
+/// The canonical form of a set of indices of an axis.
 pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     match len {
         0 => Slice { start: 0, step: 1, len },
@@ -28,7 +29,7 @@ pub(super) fn indices(start: usize, step: usize, len: usize) -> Slice {
     }
 }
 
-/// The number of indices from the first to the last, including those between the steps.
+/// The number of indices from the first to the last, including those that the step skips.
 pub(super) fn span(slice: Slice) -> usize {
     if slice.len == 0 { 0 } else { (slice.len - 1) * slice.step.unsigned_abs() + 1 }
 }
@@ -64,7 +65,7 @@ impl Window {
         Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
     }
 
-    /// The window with all indices between the first and the last.
+    /// The window with all indices from the first to the last along each axis, without steps.
     pub fn without_steps(&self) -> Window {
         Window(self.0.iter().map(|&slice| indices(slice.start, 1, span(slice))).collect())
     }
@@ -74,16 +75,18 @@ impl Window {
         self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
     }
 
-    /// The number of contiguous pieces of its elements, in a row-major array of these extents; the window has no steps.
+    /// The number of contiguous ranges that the window's elements form in a row-major array of these extents. The window has no
+    /// steps.
     pub fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
-        // The axis before the complete ones is divided, and has contiguous indices.
+        // The last axis before the complete ones is divided, but has contiguous indices.
         let outer = self.0.len().saturating_sub(whole + 1);
         self.0[..outer].iter().map(|slice| slice.len).product()
     }
 
-    /// The windows of one index each along the first axis that has several; empty for a window of one element.
+    /// Divides the window along the first axis with several indices into windows of one index each. Empty for a window of one
+    /// element.
     pub fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];
@@ -95,12 +98,12 @@ impl Window {
         (0..slice.len).map(at).collect()
     }
 
-    /// The slices that select this window from another; `None` if that lacks an element.
+    /// The slices that select this window from the window `outer`; `None` if `outer` lacks an element.
     pub fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
 
-    /// The smallest window that has the elements of both.
+    /// The smallest window that contains the elements of both windows.
     fn cover(&self, other: &Window) -> Window {
         Window(self.0.iter().zip(&other.0).map(|(&a, &b)| cover(a, b)).collect())
     }
@@ -127,8 +130,8 @@ fn cover(a: Slice, b: Slice) -> Slice {
     indices(start, 1, (a.start + span(a)).max(b.start + span(b)) - start)
 }
 
-/// Merges windows. Two become one if that has no more elements than both together, like the windows of a stencil; others stay
-/// separate.
+/// Merges windows. Two windows become one if the result has no more elements than both together, as for the windows of a stencil;
+/// others stay separate.
 pub(super) fn merged(windows: WindowList) -> WindowList {
     if windows.len() < 2 {
         return windows;
@@ -147,7 +150,7 @@ pub(super) fn merged(windows: WindowList) -> WindowList {
     out
 }
 
-/// Merges the two windows whose union has the fewest elements that neither has.
+/// Merges the two windows whose union adds the fewest elements.
 fn merge_cheapest(windows: &mut WindowList) {
     let waste = |&(i, j): &(usize, usize)| {
         let (a, b): (&Window, &Window) = (&windows[i], &windows[j]);

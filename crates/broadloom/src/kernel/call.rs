@@ -1,7 +1,7 @@
 //! A kernel bound to layouts, to be run on memory.
 //!
-//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first store; a run
-//! plans nothing, and a short one allocates nothing.
+//! A [`Call`] is run on memory of the layouts that its kernel was bound to. All memory is checked before the first store. A run
+//! plans nothing, and a short run allocates nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(Call { kernel: self.clone(), bound: self.specialised(layouts)? })
     }
 
-    /// Binds the layouts of these inputs; their memory and values are not used.
+    /// Binds the kernel to the layouts of these inputs, whose memory and values are not used.
     ///
     /// # Errors
     /// The errors of [`Kernel::run`] for the inputs.
@@ -98,7 +98,7 @@ impl Call {
         self.bound.run(&self.kernel.0.options, inputs, outputs, None)
     }
 
-    /// [`Call::run`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`Call::run`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`Call::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
@@ -114,7 +114,7 @@ impl Call {
     /// Computes these rows of the outputs (indices of their first axis), on this thread: for an application that divides the work
     /// among its own threads. Inputs are given completely; outputs are the memory of these rows alone.
     ///
-    /// A number of rows that an earlier run had needs no planning.
+    /// A run of as many rows as an earlier run needs no planning.
     ///
     /// ```
     /// use broadloom::prelude::*;
@@ -159,7 +159,7 @@ impl Call {
             wanted.check(i, given)?;
             let mut layout = wanted.layout.clone();
             let mut region = given.region;
-            // If `...` has no axes, the first axis is the next one.
+            // If `...` stands for no axes, the first axis is that of the next dim.
             let first = port.dims.iter().find(|dim| has_rest || **dim != Dim::Rest);
             if layout.shape.rank() == of.rank() && first == Some(&axis) {
                 let step = layout.strides[0];
@@ -168,11 +168,11 @@ impl Call {
                     false => layout.shape[0] - rows.end,
                 };
                 let left_out = layout.shape[0] - rows.len();
-                // The layout is the same for rows from any start, so that one plan serves them all.
+                // The layout is the same for rows from any start, so that one plan serves all of them.
                 region = region.skip(rows_before * step.unsigned_abs() * given.dtype.size());
                 let mut extents: SmallVec<[usize; 4]> = layout.shape[..].into();
                 extents[0] = rows.len();
-                // Without rows the offset is unspecified.
+                // If there are no rows the offset is unspecified.
                 let offset = (layout.offset + left_out as isize * step.min(0)).max(0) as usize;
                 layout = Form { offset, shape: &extents, strides: Some(&layout.strides) }.layout()?;
             }
@@ -222,7 +222,7 @@ impl Call {
         Duration::try_from_secs_f64(self.bound.plan().work().time * 1e-9).unwrap_or(Duration::MAX)
     }
 
-    /// The kernel.
+    /// The kernel that is called.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }

@@ -1,7 +1,6 @@
 //! Explains what a run of a kernel would do.
 //!
-//! An [`Explanation`] of a kernel runs nothing and binds nothing permanently: it reads the measurements of previous runs without
-//! changing them.
+//! An explanation runs nothing and keeps no binding. It reads the measurements of previous runs without changing them.
 
 use broadloom_core::{Dim, Layout, Result, Shape};
 use smallvec::SmallVec;
@@ -51,8 +50,7 @@ impl Kernel {
 }
 
 impl Call {
-    /// A description of a run, which can be shown as text or as a page; `code` adds the CLIF and the disassembly of each of its
-    /// loops.
+    /// A description of a run, which can be shown as text or as a page. `code` adds the CLIF and the disassembly of each loop.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if memory is refused.

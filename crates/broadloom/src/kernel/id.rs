@@ -14,14 +14,14 @@ use crate::lower::Template;
 
 /// A kernel's identity: a hash (SHA-256) of its expressions, literals, inputs, outputs and options.
 ///
-/// It is the same on every machine and in every process of one version of broadloom, and does not depend on the memory that a
+/// The id is the same on every machine and in every process of one version of broadloom, and does not depend on the memory that a
 /// kernel is run on: an application may store it, compare it, and use it as a cache key. It contains the name and the dtypes of a
 /// host function: two functions of the same name can't be distinguished by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId([u8; 32]);
 
 impl KernelId {
-    /// The hash.
+    /// The bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

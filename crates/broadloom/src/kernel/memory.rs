@@ -1,7 +1,7 @@
 //! The memory that a kernel is run on.
 //!
-//! [`In`] and [`Out`] are slices, with or without shapes and strides, evaluated arrays, or memory at pointers. Apart from types
-//! nothing is checked here; a run checks everything before its first store.
+//! [`In`] and [`Out`] are slices, with or without shapes and strides, evaluated arrays, or memory at pointers. Only types are
+//! checked here; a run checks everything else before its first store.
 
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
 use broadloom_math::Elem;
@@ -39,17 +39,18 @@ pub struct In<'a> {
     pub(super) form: Option<Form<'a>>,
 }
 
-/// A shape, and strides in elements unless the order is row-major.
+/// A shape, with strides in elements unless the order is row-major.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form<'a> {
-    /// The position of the element at index 0 … 0.
+    /// The position of the element whose indices are all 0.
     pub offset: usize,
     pub shape: &'a [usize],
     pub strides: Option<&'a [isize]>,
 }
 
 impl Form<'_> {
-    /// The form as a layout; strides that have no effect, of extents of 1 or without elements, are those of row-major order.
+    /// The form as a layout. Strides without effect, because an extent is 1 or there are no elements, are replaced by those of
+    /// row-major order.
     ///
     /// Errors: `Shape` if the rank and the number of strides differ; `Limit` for a shape larger than the address space.
     pub fn layout(&self) -> Result<Layout> {
@@ -74,13 +75,13 @@ impl Form<'_> {
         Ok(layout)
     }
 
-    /// Whether the layout, which was made from a form, is this form's.
+    /// Whether this form has the given layout.
     pub fn is(&self, layout: &Layout) -> bool {
         let Layout { shape, strides, offset } = layout;
         if *self.shape != shape[..] {
             return false;
         }
-        // PERF: no layout is made if the strides are those of the binding.
+        // PERF: no layout is made if the strides are those that the kernel is bound to.
         self.strides.is_some_and(|own| *own == strides[..]) && isize::try_from(self.offset) == Ok(*offset)
             || self.layout().is_ok_and(|own| own == *layout)
     }
@@ -93,7 +94,7 @@ pub(crate) fn layout_of(shape: &[usize], strides: &[isize], offset: usize) -> Re
     Form { offset, shape, strides: Some(strides) }.layout()
 }
 
-/// The error that a layout leaves its memory.
+/// The error for a layout that reaches outside of its memory.
 pub(super) fn outside() -> Error {
     Error::new(ErrorKind::Memory, "reaches outside of its memory")
 }
@@ -109,13 +110,13 @@ pub struct Out<'a> {
 
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// All of these bytes, in row-major order.
+    /// Bytes that are written completely, in row-major order.
     Bytes(&'a mut [u8]),
-    /// The bytes that the form reaches.
+    /// Bytes that are written where the form reaches them.
     Formed(&'a mut [u8], Form<'a>),
     /// Memory that inputs may overlap.
     Raw(Box<ViewMut<'a>>),
-    /// Bools, written as bytes that are made valid bools.
+    /// Bools, written as bytes and then made valid bools.
     Bools(&'a mut [bool]),
 }
 
@@ -140,7 +141,7 @@ impl<'a, T: Elem> From<&'a Vec<T>> for In<'a> {
 }
 
 impl<'a> In<'a> {
-    /// One element, for a scalar parameter.
+    /// A single element, for a scalar parameter.
     pub fn scalar<T: Elem>(value: &'a T) -> In<'a> {
         In {
             form: Some(Form { offset: 0, shape: &[], strides: None }),
@@ -148,17 +149,17 @@ impl<'a> In<'a> {
         }
     }
 
-    /// The elements of a slice in row-major order under a shape.
+    /// The elements of a slice in row-major order, with a shape.
     pub fn shaped<T: Elem>(data: &'a [T], shape: &'a [usize]) -> In<'a> {
         In { form: Some(Form { offset: 0, shape, strides: None }), ..In::from(data) }
     }
 
-    /// Elements of a slice: index 0 … 0 at `offset`, strides in elements, of any sign and 0.
+    /// Elements of a slice. The element whose indices are all 0 is at `offset`; strides are in elements, of any sign or 0.
     pub fn view<T: Elem>(data: &'a [T], offset: usize, shape: &'a [usize], strides: &'a [isize]) -> In<'a> {
         In { form: Some(Form { offset, shape, strides: Some(strides) }), ..In::from(data) }
     }
 
-    /// The elements of an evaluated array without a copy; `None` if it is not evaluated.
+    /// The elements of an evaluated array, without a copy; `None` if the array is not evaluated.
     pub fn of(array: &'a Array<'_>) -> Option<In<'a>> {
         let leaf = array.in_memory()?;
         let Layout { shape, strides, offset } = &leaf.layout;
@@ -166,8 +167,8 @@ impl<'a> In<'a> {
         Some(In { dtype: leaf.storage.dtype(), region: leaf.storage.region(), form: Some(form) })
     }
 
-    /// Memory of any kind: index 0 … 0 is at `offset`, and offset and strides are in elements. The region may overlap an output
-    /// that is [`Out::raw`].
+    /// Memory of any kind. The element whose indices are all 0 is at `offset`; offset and strides are in elements. The region may
+    /// overlap an output that is [`Out::raw`].
     pub fn raw(
         dtype: DType,
         region: Region<'a>,
@@ -227,14 +228,14 @@ impl<'a> Out<'a> {
         Out { dtype: DType::Bool, place: Place::Bytes(bytes) }
     }
 
-    /// The elements of a slice in row-major order under a shape.
+    /// The elements of a slice in row-major order, with a shape.
     pub fn shaped<T: Elem<Store = T>>(data: &'a mut [T], shape: &'a [usize]) -> Out<'a> {
         let form = Form { offset: 0, shape, strides: None };
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
     }
 
-    /// Elements of a slice: index 0 … 0 at `offset`, strides in elements, of any sign. No two indices may lead to one
-    /// element.
+    /// Elements of a slice. The element whose indices are all 0 is at `offset`; strides are in elements, of any sign. No two
+    /// indices may lead to one element.
     pub fn view<T: Elem<Store = T>>(
         data: &'a mut [T],
         offset: usize,
@@ -245,7 +246,7 @@ impl<'a> Out<'a> {
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }
     }
 
-    /// Memory of any kind, which may be that of inputs: if it has exactly the same elements in the same order, they are overwritten
+    /// Memory of any kind, which may be that of inputs. An input with exactly the same elements in the same order is overwritten
     /// in place; otherwise the results are computed into temporaries and copied.
     pub fn raw(dtype: DType, view: ViewMut<'a>) -> Out<'a> {
         Out { dtype, place: Place::Raw(Box::new(view)) }
@@ -264,7 +265,7 @@ impl<'a> Out<'a> {
             Place::Bytes(bytes) => view_mut(bytes, dtype, &Layout::contiguous(shape.clone())).map(Box::new),
             Place::Formed(bytes, form) => view_mut(bytes, dtype, &form.layout()?).map(Box::new),
             Place::Raw(view) => Ok(view),
-            // They were converted to bytes before.
+            // Bools were converted to bytes before, so there are none here.
             Place::Bools(_) => Err(Error::new(ErrorKind::Internal, "bools where bytes are written")),
         }
     }

@@ -38,8 +38,8 @@ use specialisation::{Specialisation, count, named};
 
 /// A compiled expression with named inputs, whose extents are numbers, or symbols bound by each run.
 ///
-/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. It keeps no input alive; literals keep the
-/// values that they had. The options that it is built with are part of it.
+/// It is cheap to clone, `Send + Sync`, and may run on any number of threads at once. A kernel keeps no input alive, and literals
+/// keep the values that they had. The options that it is built with are part of it.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -78,21 +78,21 @@ struct Inner {
     inputs: Box<[Port]>,
     outputs: Box<[Port]>,
     options: Options,
-    /// The options of a run on one thread.
+    /// The kernel's options for a run on one thread.
     alone: Options,
     /// The only specialisation, if no dimension is dynamic.
     fixed: Option<Arc<Specialisation>>,
-    /// The specialisations by layouts of the inputs.
+    /// The specialisations that are kept, by layouts of the inputs.
     specialisations: Cache<Box<[Layout]>, Arc<Specialisation>>,
     id: OnceLock<KernelId>,
 }
 
-/// Maximum number of specialisations that a kernel keeps; on overflow the older half is evicted.
+/// The maximum number of specialisations that a kernel keeps. On overflow the older half is evicted.
 const SPECIALISATIONS: usize = 64;
 
 impl Kernel {
-    /// A kernel of expressions of these inputs, each of which is an [`Array::input`] or an evaluated array; the expressions may use
-    /// no others.
+    /// Compiles expressions of these inputs, each of which is an [`Array::input`] or an evaluated array. The expressions may use
+    /// no other inputs.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] for an input that is not evaluated, an array that is not among the inputs, or two that are
@@ -105,7 +105,7 @@ impl Kernel {
         Kernel::named(&outputs, inputs, options)
     }
 
-    /// A kernel with named outputs; see [`Kernel::new`].
+    /// Compiles expressions with names for the outputs; see [`Kernel::new`].
     ///
     /// # Errors
     /// The errors of [`Kernel::new`]; [`ErrorKind::Name`] for two outputs of one name.
@@ -134,7 +134,7 @@ impl Kernel {
             options: options.clone(),
             alone: Options { threads: Some(1), ..options.clone() },
             fixed: None,
-            // A specialisation's weight is that of its key: the inputs' layouts, whose rank may be dynamic.
+            // The weight of a specialisation is that of its key: the inputs' layouts, whose rank may be dynamic.
             specialisations: Cache::new(
                 SPECIALISATIONS,
                 SPECIALISATIONS * inputs.iter().map(|x| 2 * x.all_dims().len() + 16).sum::<usize>(),
@@ -159,7 +159,7 @@ impl Kernel {
         &self.0.outputs
     }
 
-    /// The options that it was built with.
+    /// The options that the kernel was built with.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
@@ -199,7 +199,7 @@ impl Kernel {
         self.specialised(self.layouts(inputs)?)?.run(&self.0.options, inputs, outputs, None)
     }
 
-    /// [`Kernel::run`] with a control: it can be cancelled, and reports its progress.
+    /// Does the same as [`Kernel::run`] with a control, which can cancel it and to which it reports its progress.
     ///
     /// # Errors
     /// The errors of [`Kernel::run`]; [`ErrorKind::Cancelled`], after which the outputs are unspecified.
@@ -239,7 +239,7 @@ impl Kernel {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.vector_widths(&self.0.options))
     }
 
-    /// The symbols of the inputs.
+    /// The symbols in the dims of the inputs.
     fn symbols(&self) -> impl Iterator<Item = &Dim> {
         let dims = self.0.inputs.iter().flat_map(|port| port.dims.iter());
         dims.filter(|dim| matches!(dim, Dim::Symbol(_)))
@@ -261,7 +261,7 @@ impl Kernel {
         Ok(made)
     }
 
-    /// The layouts of inputs, with the extents of their symbols.
+    /// The layouts of inputs, with the extents that their symbols have.
     ///
     /// Errors: those of [`Kernel::run`].
     fn layouts(&self, inputs: &[In<'_>]) -> Result<Vec<Layout>> {
@@ -295,7 +295,8 @@ impl Kernel {
                 None => None,
             });
         }
-        // Slices determine the symbols that have no extent yet: each round at least one, until none can be determined.
+        // The lengths of slices determine the symbols that have no extent yet. Each round determines at least one, until no more
+        // can be determined.
         let mut open: Vec<usize> = (0..inputs.len()).filter(|&i| given[i].is_none()).collect();
         loop {
             let before = open.len();
@@ -328,8 +329,8 @@ impl Inner {
         Specialisation::new(&self.template, &self.inputs, &self.options, layouts)
     }
 
-    /// The first dim of all outputs, which have this rank, if element-wise loops can be divided along it; and whether it is `...`,
-    /// which may be no axes.
+    /// The first dim of all outputs, which have this rank, if element-wise loops can be divided along it; and whether it is
+    /// `...`, which may stand for no axes.
     fn common_axis(&self, rank: usize) -> Option<(Dim, bool)> {
         let first = self.outputs.first()?;
         let same = self.outputs.iter().all(|output| output.dims == first.dims);

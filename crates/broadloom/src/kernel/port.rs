@@ -1,4 +1,4 @@
-//! The inputs and outputs of a kernel, as its caller sees them.
+//! The inputs and outputs of a kernel, as the application sees them.
 
 use broadloom_core::{DType, Dims};
 
@@ -6,10 +6,10 @@ use broadloom_core::{DType, Dims};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Port {
-    /// The name; by default `in0`, `in1` … and `out0`, `out1` ….
+    /// The name; by default `in0`, `in1`, … for inputs and `out0`, `out1`, … for outputs.
     pub name: String,
-    /// The dtype of its elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// Its extents.
+    /// The extents, which may be dynamic.
     pub dims: Dims,
 }

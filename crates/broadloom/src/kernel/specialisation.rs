@@ -1,6 +1,6 @@
 //! The specialisation of a kernel for given layouts: its plan, and the requirements on memory.
 //!
-//! All memory is checked before the first store; a run plans nothing, and a short one allocates nothing.
+//! All memory is checked before the first store. A run plans nothing, and a short run allocates nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::kernel::memory::{In, Out, Place, outside};
 use crate::kernel::port::Port;
 use crate::lower::Template;
 
-/// A kernel with a plan for certain layouts.
+/// A kernel with a plan for inputs of certain layouts.
 pub(super) struct Specialisation {
     plan: Arc<ExecutionPlan>,
     pub inputs: Box<[Input]>,
@@ -29,7 +29,7 @@ pub(super) struct Specialisation {
 pub(super) struct Input {
     operand: Required,
     pub layout: Layout,
-    /// Whether a slice without a shape is accepted.
+    /// Whether slices without a shape are accepted for this operand.
     is_plain: bool,
 }
 
@@ -41,7 +41,7 @@ struct Required {
 
 /// The operands of a plan with a single stage.
 struct Direct {
-    /// For each input of the stage, the caller's input; `None` for a generated one.
+    /// For each input of the stage, the number of the caller's input; `None` for a generated one.
     inputs: SmallVec<[Option<usize>; 4]>,
     params: Params,
 }
@@ -57,7 +57,7 @@ impl Direct {
         Some(Direct { inputs: given.collect::<Option<_>>()?, params: params(stage, literals) })
     }
 
-    /// Adds the memory of the stage's inputs; generated ones have none.
+    /// Adds the memory of the stage's inputs to the operands. Generated inputs have no memory.
     #[inline]
     fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) {
         let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);
@@ -66,7 +66,7 @@ impl Direct {
 }
 
 impl Specialisation {
-    /// The plan for inputs of these layouts.
+    /// Makes the plan for inputs of these layouts.
     pub fn new(
         template: &Template,
         ports: &[Port],
@@ -125,7 +125,7 @@ impl Specialisation {
         for (i, (given, wanted)) in inputs.iter().zip(&self.inputs).enumerate() {
             wanted.check(i, given)?;
         }
-        // PERF: for the usual outputs only the slices are kept.
+        // PERF: for outputs that are all slices of bytes, which is usual, only the slices are kept.
         let mut outputs = outputs.into_iter();
         let mut slices: SmallVec<[(DType, &mut [u8]); 4]> = SmallVec::new();
         for out in &mut outputs {
@@ -185,7 +185,7 @@ impl Specialisation {
         if is_long { Ok(Some(control)) } else { control.check().map(|()| None) }
     }
 
-    /// Runs with outputs that are not all slices of bytes; the inputs have been checked.
+    /// Runs the plan if outputs are not all slices of bytes. The inputs have been checked.
     #[inline(never)]
     fn run_over_others<'o>(
         &self,
@@ -235,7 +235,7 @@ impl Specialisation {
         self.run_plan(options, &mut operands, layouts, control)
     }
 
-    /// Runs with outputs of bools as outputs of bytes.
+    /// Runs the plan if some outputs are bools, which are written as bytes.
     #[cold]
     fn run_over_bools(
         &self,
@@ -320,7 +320,7 @@ impl Input {
             None => shape.elements() == 0,
         };
         match (inside, self.operand.is_aligned(given.region.addresses().start)) {
-            // The layout is within the address range, but may still reach a gap.
+            // The layout is within the range of addresses, but may still reach a gap.
             (true, true) if given.region.has_gaps() => {
                 let in_bytes = |&stride: &isize| stride * size as isize;
                 let strides: SmallVec<[isize; 6]> = strides.iter().map(in_bytes).collect();
@@ -335,7 +335,7 @@ impl Input {
     }
 }
 
-/// An error of an operand, prefixed with the operand.
+/// Adds the name of the operand to the beginning of an error.
 pub(super) fn named(what: &str, e: Error) -> Error {
     let error = Error::new(e.kind(), format!("kernel: {what} {}", e.message()));
     match e.help() {

@@ -1,5 +1,5 @@
-//! The inputs that a symbolic kernel declares, as its expressions are walked: each use of an array or a name is one of them, or an
-//! error.
+//! The inputs that a symbolic kernel declares, looked up while its expressions are walked: each use of an array or a name must be
+//! one of these inputs.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::array::{Array, Data, Leaf};
 
-/// The identity of memory. An address alone is not enough: an empty slice may have that of another.
+/// The identity of a range of memory. An address alone is not enough, since an empty slice may have the address of other memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     address: usize,
@@ -23,10 +23,10 @@ impl Place {
     }
 }
 
-/// A kernel's inputs, as its expressions are walked.
+/// A kernel's declared inputs, looked up while its expressions are walked.
 pub(super) struct Declared<'e, 'a> {
     inputs: &'e [&'e Array<'a>],
-    /// The inputs by name, and by memory.
+    /// The numbers of the inputs by name, and by memory.
     names: HashMap<&'e str, usize>,
     places: FxHashMap<Place, usize>,
     pub free: Vec<bool>,
@@ -62,7 +62,7 @@ impl<'e, 'a> Declared<'e, 'a> {
         Ok(Declared { inputs, names, places, free: vec![true; inputs.len()] })
     }
 
-    /// Looks up an array in memory, which must be an input, or a part of one.
+    /// Looks up an array in memory, which must be an input or a part of one.
     pub fn memory(&mut self, data: &'e Data<'a>) -> Result<KeyLeaf<'e>> {
         let found = self.places.get(&Place::of(data)).copied();
         let found = found.and_then(|input| Some((input, self.inputs[input].in_memory()?)));

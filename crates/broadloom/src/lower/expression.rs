@@ -17,7 +17,8 @@ pub(crate) struct SizeLimits {
 
 impl SizeLimits {
     pub fn check_depth_and_rank(self, structure: Structure<'_>) -> Result<()> {
-        // The depth is at most the number of nodes, and the rank at most MAX_RANK: they are measured only if the limits are lower.
+        // The depth is at most the number of nodes, and the rank at most MAX_RANK, so both are measured only if the limits are
+        // lower.
         if structure.nodes.len() > self.depth || self.rank < MAX_RANK {
             let (depth, rank) = structure.depth_and_rank();
             exceeds("depth", depth, self.depth, "max_depth")?;
@@ -41,12 +42,12 @@ pub(crate) struct Expression<'x> {
     pub structure: Structure<'x>,
     /// The value of each literal slot.
     pub literals: &'x [Scalar],
-    /// The host functions that it calls.
+    /// The host functions that the expression calls.
     pub functions: &'x [HostFunction],
 }
 
 impl Expression<'_> {
-    /// The graph, with inputs and literals numbered as in the structure; and its roots.
+    /// The graph, with inputs and literals numbered as in the structure, and its roots.
     ///
     /// Errors: those of [`Structure::graph`].
     pub(crate) fn graph(self, semantics: Semantics) -> Result<(Graph, Vec<NodeId>)> {

@@ -1,8 +1,9 @@
 //! Converts handles to the structure of their expressions, and the memory, literals and functions that it refers to.
 //!
-//! [`Lowered`] is made at each evaluation, so it borrows from the handles and allocates nothing for a short expression: it has the
-//! entries of a [`Structure`](broadloom_core::structure::Structure), and in addition the memory, the literals and the host
-//! functions that its numbers refer to. A symbolic kernel keeps a [`Template`] instead. Nothing recurses along the expression.
+//! [`Lowered`] is made at each evaluation, so it borrows from the handles and allocates nothing for a short expression: it has
+//! the entries of a [`Structure`](broadloom_core::structure::Structure), together with the memory, the literals and the host
+//! functions that the numbers in it refer to. A symbolic kernel keeps a [`Template`] instead. Nothing recurses along the
+//! expression.
 
 mod declared;
 mod expression;

@@ -19,13 +19,13 @@ pub(crate) struct Template {
     structure: OwnedStructure,
     literals: Box<[Scalar]>,
     functions: Box<[HostFunction]>,
-    /// For each input, whether its layout is free: the structure then has no view of it.
+    /// For each input, whether it may have any layout, because the structure has no view of it.
     free: Box<[bool]>,
     is_elementwise: bool,
 }
 
 impl Template {
-    /// Walks the roots' expressions.
+    /// Makes the template of the roots' expressions.
     ///
     /// Errors: those of [`Lowered::new`](super::Lowered::new); `Memory` for an array that is not among the inputs, or an input that
     /// is given twice, or is neither a placeholder nor evaluated; `Name` for two inputs of one name.
@@ -34,7 +34,7 @@ impl Template {
         walker.walk(roots, limits)?;
         let undeclared = || Error::new(ErrorKind::Internal, "a walk that lost its inputs");
         let free = walker.leaves.declared.ok_or_else(undeclared)?.free;
-        // The index of an element is not an element of an input.
+        // A part of the results would have other indices, so an expression with indices is not element-wise.
         let is_index = |entry: &Entry<'_>| matches!(entry, NodeKind::Leaf(KeyLeaf::Index { .. }));
         let is_elementwise = walker.nodes.iter().all(|entry| entry.is_element_wise() && !is_index(entry));
         Ok(Template {
@@ -46,8 +46,8 @@ impl Template {
         })
     }
 
-    /// The nodes over inputs of these layouts, for [`Template::expression`]. The layouts of inputs that are not
-    /// [`Template::is_free`] are ignored.
+    /// The nodes of the expressions over inputs with these layouts, for [`Template::expression`]. The layouts of inputs that are
+    /// not [`Template::is_free`] are ignored.
     ///
     /// Errors: a rank above the limit.
     pub(crate) fn bind<'l>(&'l self, layouts: &'l [Layout], limits: SizeLimits) -> Result<Vec<Entry<'l>>> {
@@ -62,13 +62,13 @@ impl Template {
         structure.bind(layouts)
     }
 
-    /// The input of planning for the nodes of [`Template::bind`].
+    /// The input of planning, from the nodes that [`Template::bind`] returns.
     pub(crate) fn expression<'x>(&'x self, nodes: &'x [Entry<'x>]) -> Expression<'x> {
         let structure = Structure { nodes, roots: self.structure.borrow().roots };
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The structure, with empty layouts.
+    /// The structure, in which layouts of inputs are empty.
     pub(crate) fn structure(&self) -> Structure<'_> {
         self.structure.borrow()
     }
@@ -82,7 +82,7 @@ impl Template {
         self.free[input]
     }
 
-    /// Whether element `i` of a result depends only on elements `i` of the inputs: there are no views.
+    /// Whether element `i` of a result depends only on the elements `i` of the inputs, because there are no views.
     pub(crate) fn is_elementwise(&self) -> bool {
         self.is_elementwise
     }

@@ -1,4 +1,4 @@
-//! The structure of expressions, as rows of cases; and tests that the graph follows from it.
+//! Tests of the structures of expressions, as rows of cases, and of the graphs that are made from them.
 
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ fn call(which: usize, operands: [&Array<'static>; 2]) -> Array<'static> {
     Array::call(&functions[which], operands).expect("two of float32")
 }
 
-/// The expressions of the rows below, over new data each time.
+/// The expressions of the test, over new data at each call.
 fn rows() -> Vec<(&'static str, Array<'static>)> {
     let (x, y) = (floats(6), floats(6));
     let table = x.reshape(&[2, 3]).expect("6");
@@ -92,7 +92,7 @@ fn equal_structures_are_those_of_equal_expressions() {
     }
 }
 
-/// A borrowed key must find an equal owned key in a table.
+/// A borrowed key has to find an equal owned key in a table.
 #[test]
 fn a_kept_structure_has_the_hash_of_the_borrowed_one() -> Result<()> {
     let mut hashes = Vec::new();
@@ -120,7 +120,7 @@ fn values_of_literals_are_not_in_the_structure() -> Result<()> {
     let scalars = |x: &Array<'_>| lower(&[x]).map(|lowered| lowered.literals().to_vec());
     assert_eq!(scalars(&a)?, [Scalar::of(3.5f32), Scalar::of(7f32)]);
     assert_eq!(scalars(&b)?, [Scalar::of(4.5f32), Scalar::of(9f32)]);
-    // Equal bits in another dtype are another literal.
+    // The same bits in another dtype are another literal.
     let mixed = (Array::from_vec(vec![0i16]) + 3).astype(DType::Int32) + 3;
     assert_eq!(scalars(&mixed)?, [Scalar::of(3i16), Scalar::of(3i32)]);
     Ok(())
@@ -158,7 +158,7 @@ fn more_nodes_than_are_searched_one_by_one() -> Result<()> {
     let data: Vec<Array<'static>> = (0..50).map(|i| Array::from_vec(vec![i; 2])).collect();
     let mut sum = data[0].clone();
     for x in &data {
-        // Each of these is used by two others.
+        // Each of these nodes is used by two others.
         let y = x + 100;
         sum += &y * (&y + x.to_vec::<i32>()?[0] + 1000);
     }
@@ -209,7 +209,7 @@ fn the_host_functions_are_listed_once() -> Result<()> {
     Ok(())
 }
 
-/// A template with the layouts of its inputs has the structure of arrays with these layouts.
+/// A template that is bound to the layouts of its inputs has the structure of arrays with these layouts.
 #[test]
 fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
     let of = |x: &Array<'static>, y: &Array<'static>| (x * y + 3).maximum(x);

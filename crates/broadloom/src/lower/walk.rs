@@ -1,4 +1,4 @@
-//! The walk over handles, operands first.
+//! Walks over the nodes of handles, operands first.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::lower::declared::{Declared, Place};
 use crate::lower::expression::{Expression, SizeLimits};
 use crate::lower::memo::Memo;
 
-/// The lowered expressions of arrays.
+/// The lowered expressions of arrays: a structure, with the memory, literals and functions that it refers to.
 pub(crate) struct Lowered<'e, 'a> {
     nodes: SmallVec<[Entry<'e>; 16]>,
     roots: SmallVec<[NodeId; 16]>,
@@ -25,10 +25,10 @@ pub(crate) struct Lowered<'e, 'a> {
 }
 
 impl<'e, 'a> Lowered<'e, 'a> {
-    /// Walks the expressions of the roots.
+    /// Lowers the expressions of the roots.
     ///
-    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without a dtype to hold
-    /// it; an input of kernels, which has no values.
+    /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal without a dtype to
+    /// hold it; an input of kernels, which has no values.
     pub(crate) fn new(roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<Lowered<'e, 'a>> {
         let mut walker = Walker::new(None);
         walker.walk(roots, limits)?;
@@ -47,7 +47,7 @@ impl<'e, 'a> Lowered<'e, 'a> {
         Expression { structure, literals: &self.literals, functions: &self.functions }
     }
 
-    /// The memory of each input slot: only its storage is used, since layouts are in the structure.
+    /// The memory of each input slot. Only its storage is used, since layouts are in the structure.
     pub(crate) fn slots(&self) -> &[&'e Data<'a>] {
         &self.slots
     }
@@ -63,23 +63,23 @@ impl<'e, 'a> Lowered<'e, 'a> {
     }
 }
 
-/// A walk from roots down, operands first.
+/// A walk from the roots to the leaves that lists nodes with their operands first.
 pub(super) struct Walker<'e, 'a> {
     pub nodes: SmallVec<[Entry<'e>; 16]>,
     pub leaves: Leaves<'e, 'a>,
     pub functions: Functions,
-    /// Whether there may be integer divisions.
+    /// Whether integer divisions may occur.
     divides: bool,
-    /// Nodes with several references.
+    /// The ids of nodes with several references.
     ids: Memo<usize, NodeId>,
-    /// The nodes to be walked, and whether their operands have been.
+    /// The nodes still to be walked, each with whether its operands have been walked.
     pending: SmallVec<[(&'e Array<'a>, bool); 16]>,
-    /// Operands whose reader has not been entered yet; at the end, the roots.
+    /// The ids of operands whose reader has not been entered yet; at the end these are the roots.
     pub done: SmallVec<[NodeId; 16]>,
 }
 
 impl<'e, 'a> Walker<'e, 'a> {
-    /// A walker before its first node; the expressions are those of a kernel if its inputs are given.
+    /// A walk before its first node. If inputs are declared, the expressions are those of a kernel.
     pub fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
         Walker {
             nodes: SmallVec::new(),
@@ -104,8 +104,8 @@ impl<'e, 'a> Walker<'e, 'a> {
         limits.check_depth_and_rank(Structure { nodes: &self.nodes, roots: &self.done })
     }
 
-    /// Marks that there are no integer divisions: literals then need not be distinguished by their reciprocals, so that expressions
-    /// with different ones share a plan and its code.
+    /// Records that there are no integer divisions. Literals then need not be distinguished by their reciprocals, so that
+    /// expressions with different literals share a plan and its code.
     fn leaves_reciprocals_aside(&mut self) {
         for entry in &mut self.nodes {
             if let NodeKind::Leaf(KeyLeaf::Literal { class: class @ Class::ShortReciprocal, .. }) = entry {
@@ -117,7 +117,7 @@ impl<'e, 'a> Walker<'e, 'a> {
     fn root(&mut self, root: &'e Array<'a>, of_several: bool, max_nodes: usize) -> Result<()> {
         self.pending.push((root, false));
         while let Some((array, operands_done)) = self.pending.pop() {
-            // A node with a single reference is not met again, unless it is a root given twice.
+            // A node with a single reference is met only once, unless it is a root that is given twice.
             let shared = Arc::strong_count(&array.0) > 1 || of_several && self.pending.is_empty();
             let address = Arc::as_ptr(&array.0) as usize;
             if !operands_done {
@@ -149,7 +149,7 @@ impl<'e, 'a> Walker<'e, 'a> {
         Ok(())
     }
 
-    /// The entry of a node whose operands are the last ones of `done`, which are removed.
+    /// Makes the entry of a node, whose operands are the last ones of `done` and are removed from there.
     fn entry(&mut self, array: &'e Array<'a>) -> Result<Entry<'e>> {
         let kind = &array.0.kind;
         if let NodeKind::Apply { op, .. } = kind {
@@ -192,7 +192,7 @@ pub(super) struct Leaves<'e, 'a> {
     pub literals: SmallVec<[Scalar; 8]>,
     slot_of: Memo<Place, u32>,
     literal_of: Memo<Scalar, u32>,
-    /// A kernel's inputs, whose order numbers the slots.
+    /// The inputs that a kernel declares, whose order numbers the slots.
     pub declared: Option<Declared<'e, 'a>>,
 }
 

@@ -103,7 +103,7 @@ impl<'a> Array<'a> {
         expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
     }
 
-    /// The number of elements along axes, as an int64 or the requested dtype.
+    /// The number of elements along axes, as int64 or in the requested dtype.
     pub(crate) fn count(&self, over: &Over) -> Result<Array<'a>> {
         let axes = over.resolve("count", self)?;
         Ok(expr::count(&expr::typed(self)?, axes, over.result_dtype().unwrap_or(DType::Int64)))
@@ -116,7 +116,7 @@ impl<'a> Array<'a> {
         expr::reduce(reduction, &bools, axes, over.keeps_dims())
     }
 
-    /// A sum or product, in the accumulator's dtype, rounded once.
+    /// A sum or product that is computed in the accumulator's dtype and rounded once.
     fn accumulated(&self, name: &str, reduction: Reduction, over: &Over) -> Result<Array<'a>> {
         let axes = over.resolve(name, self)?;
         let (x, result) = accumulated_from(name, self, over.result_dtype())?;
@@ -125,7 +125,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The elements in the dtype that their sums are computed in, and the dtype of the sums.
+/// The elements converted to the dtype in which their sums are computed, and the dtype of the sums.
 fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let refused = |dtype, or: &str| {
@@ -143,13 +143,13 @@ fn accumulated_from<'a>(name: &str, x: &Array<'a>, wanted: Option<DType>) -> Res
             Kind::Bool => return refused(dtype, BY_NUMPY),
         },
     };
-    // Elements are converted to the result's dtype before they are added, and then to a wider one, so that a float16 is rounded
-    // once.
+    // Elements are converted to the result's dtype before they are added, and then to a wider dtype, so that a float16 is rounded
+    // only once.
     let elements = if wanted.is_some() { expr::cast(x, result) } else { x };
     Ok((expr::cast(elements, accumulator(result)), result))
 }
 
-/// The dtype that sums of this dtype are computed in.
+/// The dtype in which sums of elements of this dtype are computed.
 fn accumulator(dtype: DType) -> DType {
     match dtype.kind() {
         Kind::Float if dtype == DType::Float64 => DType::Float64,
@@ -159,8 +159,8 @@ fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// The elements of an array of floats in the dtype that its mean is computed in, and the dtype of the mean. Integers are an error,
-/// or become float64 as in NumPy.
+/// The elements of an array of floats converted to the dtype in which their mean is computed, and the dtype of the mean. Integers
+/// are an error, or become float64 under NumPy's rule.
 fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
     let x = expr::typed(x)?;
     let dtype = x.dtype();
@@ -174,7 +174,7 @@ fn floats<'a>(name: &str, x: &Array<'a>) -> Result<(Array<'a>, DType)> {
         .with_help(format!("write astype(x, float64), or {BY_NUMPY}")))
 }
 
-/// The sum of floats in their own dtype.
+/// The sum of floats in their own dtype, without a conversion.
 fn sum<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     expr::reduce(Reduction::Sum, x, axes, keep_dims)
 }

@@ -28,7 +28,7 @@ impl<'a> Array<'a> {
     /// The variance of floats along axes: the sum of the squared differences from the mean, divided once by the number of elements
     /// less `correction` (0 for a population, 1 for a sample). For float16 it is computed in float32.
     ///
-    /// It is NaN if that divisor is not positive.
+    /// The variance is NaN if that divisor is not positive.
     ///
     /// # Errors
     /// The errors of [`Array::mean`]; [`ErrorKind::Literal`] for a correction that is NaN.
@@ -56,7 +56,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The mean, in the dtype of the elements.
+/// The mean of elements, in their dtype.
 fn mean<'a>(x: &Array<'a>, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let count = expr::count(x, axes, x.dtype());
     expr::apply(Op::Divide, smallvec![sum(x, axes, keep_dims)?.into(), count.into()])
@@ -81,14 +81,14 @@ pub(super) fn squared<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::Multiply, smallvec![x.into(), x.into()])
 }
 
-/// The divisor of the sum of squared differences: a number of elements (float64) less the correction, rounded to a dtype; NaN if it
-/// is not positive.
+/// The divisor of the sum of squared differences: a number of elements (float64) minus the correction, rounded to a dtype. NaN if
+/// it is not positive.
 pub(super) fn divisor<'a>(name: &str, count: &Array<'a>, correction: f64, to: DType) -> Result<Array<'a>> {
     if correction.is_nan() {
         return Err(Error::new(ErrorKind::Literal, format!("{name}: the correction is NaN")));
     }
     if let Some(Leaf::Const(count)) = count.leaf() {
-        // It is computed here and not in the graph, since a plan that depends on the values of constants is not kept.
+        // It is computed here and not in the graph, because a plan that depends on the values of constants is not kept.
         let _ieee = FloatEnv::ieee();
         let left = count.get::<f64>().unwrap_or(f64::NAN) - correction;
         let divisor = if left > 0.0 { left } else { f64::NAN };

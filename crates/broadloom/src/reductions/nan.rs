@@ -1,7 +1,7 @@
 //! Reductions that ignore NaN, as in NumPy and xarray.
 //!
-//! They are expressed by ordinary functions: a NaN is replaced by the identity of the reduction, and the other elements are counted
-//! where necessary. For integers they are the reductions without the prefix.
+//! They are expressed by ordinary functions: a NaN is replaced by the identity of the reduction, and the other elements are
+//! counted where necessary. For integers they are the same as the reductions without the prefix `nan`.
 
 use broadloom_core::{DType, Op, Result, Scalar, fold};
 use broadloom_ir::{Axes, Reduction};
@@ -92,7 +92,7 @@ fn is_nan<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::IsNan, smallvec![x.into()])
 }
 
-/// The elements, with each NaN replaced by a number.
+/// The elements with each NaN replaced by a number.
 fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if !x.dtype().is_float() {
@@ -102,7 +102,7 @@ fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), by.into(), (&x).into()])
 }
 
-/// NaN if all elements are, else the result for the others.
+/// NaN where all elements are NaN, and `of_others` elsewhere.
 fn all_nan_or<'a>(x: &Array<'a>, over: &Over, of_others: Array<'a>) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if !x.dtype().is_float() {
@@ -132,7 +132,7 @@ fn variance<'a>(name: &str, x: &Array<'a>, over: &Over, correction: f64) -> Resu
     let (x, dtype) = floats(name, x)?;
     let (elements, mean) = (expr::uncontracted(&x)?, mean(&x, axes, true)?);
     let differences = expr::apply(Op::Subtract, smallvec![elements.into(), mean.into()])?;
-    // A difference is replaced where the element is NaN, but not where the mean of infinities is.
+    // A difference is replaced by 0 where the element is NaN, but not where only the mean is NaN because of infinities.
     let zero = expr::constant(fold::cast(Scalar::of(0.0), x.dtype()));
     let differences = expr::apply(Op::Where, smallvec![is_nan(&x)?.into(), zero.into(), differences.into()])?;
     let count = expr::cast(others(&x, axes, over.keeps_dims())?, DType::Float64);

@@ -14,7 +14,7 @@ use crate::promote::promotion;
 
 impl<'a> Array<'a> {
     /// The inner product of vectors along an axis, which is counted from the end of both operands: −1 is the last. The other axes
-    /// broadcast; the extents of this one must be equal.
+    /// broadcast, but the extents of this axis must be equal.
     ///
     /// The result has the dtype that the operands promote to; products of float16 are computed and added in float32. Integers wrap.
     ///
@@ -32,7 +32,7 @@ impl<'a> Array<'a> {
     pub fn vecdot(&self, x2: impl IntoArray<'a>, axis: isize) -> Result<Array<'a>> {
         let (a, b) = (expr::typed(self)?, expr::typed(&x2.into_array())?);
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, format!("vecdot: {why}")));
-        // The axis is counted from the end, since the others are broadcast.
+        // The axis is counted from the end, because the other axes are broadcast.
         let axis = if axis < 0 { axis } else { axis - a.rank() as isize };
         let (first, second) = (a.axis("vecdot", axis)?, b.axis("vecdot", axis)?);
         let (dims, others) = (a.all_dims(), b.all_dims());
@@ -43,7 +43,7 @@ impl<'a> Array<'a> {
             ));
         }
         let promoted = infer::pair(a.dtype(), b.dtype(), promotion());
-        // By NumPy's rule the inner product of bools is whether both are true anywhere.
+        // By NumPy's rule the inner product of bools is whether both are true at any index.
         let takes_bools = promotion() == Promotion::NumPy;
         let Some(dtype) = promoted.filter(|dtype| takes_bools || *dtype != DType::Bool) else {
             let why = format!("vecdot: does not take {} and {}", a.dtype(), b.dtype());
@@ -111,14 +111,14 @@ impl<'a> Array<'a> {
     }
 }
 
-/// The root of the sum of squares.
+/// The square root of the sum of squares.
 fn euclidean<'a>(x: &Array<'a>, dtype: DType, axes: Axes, keep_dims: bool) -> Result<Array<'a>> {
     let root = |x: Array<'a>| expr::apply(Op::Sqrt, smallvec![x.into()]);
     let plain = sum(&squared(x)?, axes, keep_dims)?;
-    // The exponents of the scales for large and for small elements, and of the smallest sum for which squares that underflow are
+    // The exponents of the scales for large and for small elements, and of the smallest sum at which squares that underflow are
     // below half a unit.
     let (down, up, least) = match dtype {
-        // In float32, squares of float16 neither overflow nor underflow.
+        // Squares of float16 neither overflow nor underflow in float32.
         DType::Float16 => return root(plain),
         DType::Float32 => (-70, 90, -60),
         _ => (-600, 600, -900),

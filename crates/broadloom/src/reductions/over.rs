@@ -8,7 +8,7 @@ use crate::array::Array;
 
 /// The axes that are reduced, whether they are kept, and the dtype of the result.
 ///
-/// A negative axis counts from the end. `()` is all axes, a number is one axis, and an array of numbers several.
+/// A negative axis counts from the end. `()` means all axes, a number one axis, and an array of numbers several axes.
 ///
 /// ```
 /// use broadloom::prelude::*;
@@ -22,51 +22,51 @@ use crate::array::Array;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Over {
-    /// The axes; `None` for all.
+    /// The axes to reduce; `None` for all.
     axes: Option<SmallVec<[isize; 4]>>,
     keep_dims: bool,
     dtype: Option<DType>,
 }
 
 impl Over {
-    /// All axes.
+    /// Reduces along all axes.
     pub fn all() -> Over {
         Over::default()
     }
 
-    /// One axis.
+    /// Reduces along one axis.
     pub fn axis(axis: isize) -> Over {
         Over::axes(&[axis])
     }
 
-    /// These axes; with an empty list each element is reduced alone.
+    /// Reduces along these axes. With an empty list each element is reduced by itself.
     pub fn axes(axes: &[isize]) -> Over {
         Over { axes: Some(axes.into()), ..Over::default() }
     }
 
-    /// Keeps the axes, with an extent of 1, so that the result broadcasts with the operand.
+    /// Keeps the reduced axes with an extent of 1, so that the result broadcasts with the operand.
     #[must_use]
     pub fn keep_dims(self) -> Over {
         Over { keep_dims: true, ..self }
     }
 
-    /// Converts the elements of sums and products to this dtype first, which is that of the result.
+    /// Converts the elements of a sum or product to this dtype first. It is the dtype of the result.
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Over {
         Over { dtype: Some(dtype), ..self }
     }
 
-    /// Whether the axes are kept.
+    /// Whether the reduced axes are kept.
     pub(super) fn keeps_dims(&self) -> bool {
         self.keep_dims
     }
 
-    /// The requested dtype.
+    /// The requested dtype of the result.
     pub(super) fn result_dtype(&self) -> Option<DType> {
         self.dtype
     }
 
-    /// Errors: a dtype was requested for a function without a choice of dtype.
+    /// Checks that no dtype was requested, for a function without a choice of dtype.
     pub(super) fn without_dtype(&self, name: &str) -> Result<()> {
         match self.dtype {
             None => Ok(()),
@@ -77,9 +77,9 @@ impl Over {
         }
     }
 
-    /// The axes of an array.
+    /// The axes that are meant for an array.
     ///
-    /// Errors: an axis that the array does not have, or that is named twice; an array of open rank.
+    /// Errors: an axis that the array does not have, or that is named twice; an array of dynamic rank.
     pub(super) fn resolve(&self, name: &str, of: &Array<'_>) -> Result<Axes> {
         if of.dims().is_some_and(|dims| dims.contains(&Dim::Rest)) {
             let why = format!("{name}: the rank of {}{} is open", of.dtype(), of.all_dims());
