@@ -1,11 +1,12 @@
-//! The buffer protocol for a class of Python's, which before Python 3.12 only an extension can give it.
+//! The buffer protocol for a class that is written in Python: before Python 3.12 only an extension module can give a class this
+//! protocol.
 
 use std::ffi::c_int;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A base class: `memoryview(x)` is one of the array of NumPy's that `x._buffer()` gives.
+/// A base class that gives the buffer protocol: `memoryview(x)` is a view of the NumPy array that `x._buffer()` returns.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Buffered;
 
@@ -16,14 +17,14 @@ impl Buffered {
         Buffered
     }
 
-    /// Fills in a buffer.
+    /// Fills in Python's description of a buffer.
     ///
     /// # Safety
-    /// `view` must be to a buffer that may be written, as Python gives one.
+    /// `view` must point to a `Py_buffer` that may be written, as Python passes it.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let array = slf.call_method0("_buffer")?;
-        // SAFETY: `view` is what this function's caller says. The buffer holds a reference to NumPy's array, so that NumPy is
-        // asked to release it.
+        // SAFETY: this function's caller promises that `view` may be written. The filled-in buffer holds a reference to NumPy's
+        // array, so that NumPy is asked to release it.
         match unsafe { ffi::PyObject_GetBuffer(array.as_ptr(), view, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),

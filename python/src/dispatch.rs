@@ -1,8 +1,8 @@
 //! The short way from a call on NumPy's arrays into a kernel.
 //!
 //! A [`Dispatch`] makes the signature of its arguments (dtypes, ranks, and which extents are equal), finds the kernel that was
-//! built for it, and runs it; only a signature that it has not seen goes to Python, which builds a kernel. Short inputs are
-//! copied, so that the kernel may be given slices, whose run is the shortest.
+//! built for this signature, and runs the kernel. Only a new signature goes to Python code, which builds a kernel. Short inputs
+//! are copied, so that the kernel may be given slices, with which a run takes the shortest time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +26,12 @@ use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 use crate::table::{LastCall, Shapes, Table};
 
-/// Dtypes, ranks and patterns of extents as bytes, which are compared.
+/// What a kernel is built for, as bytes that are compared: the dtypes and ranks of the arguments, and which of their extents are
+/// equal.
 pub type Signature = SmallVec<[u8; 32]>;
 
-/// The signature of arguments, and their shapes. An extent of 1 is 0; another is the number of the extents that were different at
-/// its position, counted from the right.
+/// The signature of arguments, and their shapes. In the signature an extent of 1 is written as 0. Any other extent is written as
+/// a number: the different extents at one position, counted from the right, are numbered from 1.
 pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
     let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
@@ -64,7 +65,7 @@ pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     (signature, shapes)
 }
 
-/// The signature as Python's build takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
+/// The signature as the method `_build` takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
 pub fn described<'py>(
     py: Python<'py>,
     signature: &Signature,
@@ -99,8 +100,8 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
-/// What a call asks for beside its arguments: the form of static arguments and keywords, which Python numbers, 0 for none of them;
-/// the rule of promotion; and the number of threads.
+/// What a call asks for beside its arguments: its form, which is Python's number for its static arguments and keywords (0 if it
+/// has none); the rule of promotion; and the number of threads.
 #[derive(Clone, Copy)]
 struct Asked {
     form: u32,
@@ -108,7 +109,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// All of it as one number, 0 for the usual call: of the usual form, by NumPy's rule, without a number of threads.
+    /// All that a call asks for as one number, which is 0 for the usual call: without static arguments, by NumPy's rule, and
+    /// without a number of threads.
     #[inline]
     fn tag(self) -> u64 {
         let threads = self.context.threads.map_or(0, |threads| threads.min(1 << 30) as u64);
@@ -116,31 +118,32 @@ impl Asked {
     }
 }
 
-/// An entry in its table.
+/// An entry in the table of built kernels, and the calls that it answers.
 pub struct Known {
-    /// What calls ask for beside their arguments.
+    /// What the entry's calls ask for beside their arguments, as [`Asked::tag`] numbers it.
     tag: u64,
     signature: Signature,
-    /// Of an entry that holds for these extents only.
+    /// The shapes for which the entry was built, if it holds for these only.
     shapes: Option<Shapes>,
     entry: Py<Entry>,
     last: LastCall,
 }
 
-/// A function that runs kernels on NumPy's arrays: a base class, whose subclasses have
-/// `_build(signature, shapes) -> Entry` for signatures that are new, and `_general(args, kwargs)` for calls on other arguments.
-/// `_build` is also given the form, the rule of promotion and the number of threads of a call, if one of them is not the usual one.
+/// A function that runs kernels on NumPy arrays: the base class of Python's classes. A subclass has `_build(signature, shapes) ->
+/// Entry`, which is called for new signatures, and `_general(args, kwargs)`, which answers calls on other arguments than NumPy
+/// arrays and numbers. If a call's form, rule of promotion or number of threads is not the usual one, `_build` is given these
+/// three as well.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
     known: Table<Known>,
-    /// No call is answered before `_general` has seen it.
+    /// Whether every call goes to `_general` first.
     is_general: AtomicBool,
-    /// For calls like the last ones.
+    /// What is kept of the last calls, to answer calls like them.
     repeats: Repeats,
 }
 
 impl Dispatch {
-    /// The entry for arguments, which is built if there is none, and their shapes.
+    /// The entry for the arguments of a call, which is built if there is none, and the arguments' shapes.
     fn known<'py>(
         slf: &Bound<'py, Self>,
         asked: Asked,
@@ -170,7 +173,7 @@ impl Dispatch {
         Ok((this.known.insert(Known::new(tag, signature, of_entry, entry)), shapes))
     }
 
-    /// Runs a call, or has `general` answer it, where an argument is neither an array of NumPy's own class nor a number.
+    /// Runs a call. `general` answers it if an argument is neither an array of NumPy's own class nor a number.
     #[inline(always)]
     fn called<'py>(
         slf: &Bound<'py, Self>,
@@ -235,12 +238,13 @@ impl Dispatch {
         Dispatch::called(slf, Asked { form: 0, context: current(py)? }, args, out.as_ref(), general)
     }
 
-    /// Has `_general` see every call first, as that of a function with static arguments.
+    /// From now on every call goes to `_general` first, as the calls of a function with static arguments must.
     fn _see_all(&self) {
         self.is_general.store(true, Ordering::Relaxed);
     }
 
-    /// A call of a form, with the arguments that a kernel has; by NumPy's rule, if that is requested or holds here.
+    /// Runs a call of the form with this number, on those arguments that are inputs of the kernel. It promotes by NumPy's rule if
+    /// `by_numpy` asks for that or the context does.
     #[pyo3(signature = (form, by_numpy, args, out = None))]
     fn _call<'py>(
         slf: &Bound<'py, Self>,
@@ -253,7 +257,7 @@ impl Dispatch {
         Dispatch::called(slf, asked, args, out, || Err(PyTypeError::new_err(NOT_OURS)))
     }
 
-    /// The entry for these arguments, which is built if there is none; nothing is run.
+    /// The entry for these arguments, which is built if there is none; no kernel is run.
     #[pyo3(signature = (*args, form = 0, by_numpy = false))]
     fn entry<'py>(
         slf: &Bound<'py, Self>,
@@ -268,7 +272,7 @@ impl Dispatch {
         Ok(Dispatch::known(slf, asked, &arguments)?.0.entry.clone_ref(slf.py()))
     }
 
-    /// The entries that were built, the oldest first.
+    /// The entries that were built so far, the oldest first.
     fn entries(&self, py: Python<'_>) -> Vec<Py<Entry>> {
         self.known.all().iter().map(|known| known.entry.clone_ref(py)).collect()
     }
@@ -280,32 +284,32 @@ fn with_rule(by_numpy: bool, context: Context) -> Context {
     Context { by_numpy: by_numpy || context.by_numpy, ..context }
 }
 
-/// Inputs up to so many bytes in all are copied.
+/// The most bytes that the inputs of a call may have in all to be copied.
 const SHORT: usize = 8 * SHORT_WORDS;
 
-/// Words that inputs are copied to.
+/// The words to which short inputs are copied.
 type Scratch = SmallVec<[u64; 64]>;
 
-/// An input, while the memory of all is collected.
+/// Where the elements of a kernel's input are.
 enum Given<'m> {
-    /// Bytes of the scratch memory, from here on.
+    /// In the scratch memory: the word at which they begin, and how many bytes there are.
     Copied(usize, usize),
-    /// NumPy's memory.
+    /// In NumPy's memory.
     Memory(&'m NumpyMemory),
 }
 
 impl Known {
-    /// An entry for arguments of a signature.
+    /// An entry of the table, for calls that ask for `tag` and whose arguments have this signature.
     pub fn new(tag: u64, signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
         Known { tag, signature, shapes, entry, last: LastCall::default() }
     }
 
-    /// The entry.
+    /// The kernel and its sources.
     pub fn entry(&self) -> &Py<Entry> {
         &self.entry
     }
 
-    /// Runs the kernel on arguments of the signature that it was built for, whose shapes are these.
+    /// Runs the kernel on arguments of the entry's signature, whose shapes are `shapes`.
     pub fn run<'py>(
         &self,
         py: Python<'py>,
@@ -318,8 +322,8 @@ impl Known {
         self.entry.get().rebuilt(py, made)
     }
 
-    /// Where the elements of each input of the kernel are, and the scratch memory: it has the numbers, and room for arrays that are
-    /// copied.
+    /// Where the elements of each input of the kernel are, and the scratch memory, which has the numbers, and room for the arrays
+    /// that are copied later.
     fn inputs<'m>(
         &self,
         arguments: &'m [Argument<'_>],
@@ -354,7 +358,7 @@ impl Known {
         Ok((scratch, given))
     }
 
-    /// Runs the kernel: the results, and the call that computed them.
+    /// Runs the kernel, and gives its results and the bound call that computed them.
     pub fn results<'py>(
         &self,
         py: Python<'py>,
@@ -381,7 +385,7 @@ impl Known {
         let wanted = given_results(out)?;
         let made = results(py, &wanted, kernel.kernel().outputs(), &shapes)?;
         let written = writeable(&made)?;
-        // All that may run functions of Python's is done: from here to the run arrays stay as they are.
+        // From here to the run no Python code runs, which could change the arrays.
         for argument in arguments {
             if let Argument::Array(array, memory) = argument
                 && !memory.is_of(array)
@@ -393,7 +397,7 @@ impl Known {
             if let (Source::Argument(number), Given::Copied(from, len)) = (source, given)
                 && let Some(Argument::Array(_, memory)) = arguments.get(*number)
             {
-                // SAFETY: the argument keeps the array alive, which was just seen to have this memory; it is row-major.
+                // SAFETY: the argument keeps the array alive, which was just found to have this memory; the array is row-major.
                 unsafe { memory.copy_to(&mut broadloom_mem::bytes_of_mut(&mut scratch[*from..])[..*len]) };
             }
         }
@@ -408,10 +412,10 @@ impl Known {
             })
             .collect();
         let outputs = written.iter().map(|memory| match wanted.is_empty() && is_short {
-            // SAFETY: the array was made here, row-major and with a value in each byte; no one else has it, and `made` keeps it alive
-            // until the run is over.
+            // SAFETY: the array was made here, is row-major and has a value in each byte. No one else has the array, and `made`
+            // keeps it alive until the run is over.
             true => Ok(unsafe { memory.output_slice() }),
-            // SAFETY: `made` keeps the array alive until the run is over, and it is writeable.
+            // SAFETY: `made` keeps the array alive until the run is over, and the array is writeable.
             false => unsafe { memory.output() },
         });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
@@ -420,7 +424,8 @@ impl Known {
         Ok((made, call))
     }
 
-    /// The call for inputs of these layouts: the last one, where they are row-major and of the same shapes.
+    /// The bound call for inputs of these layouts: the last one again, if all inputs are row-major and have the shapes that they
+    /// had then.
     fn call(
         &self,
         py: Python<'_>,
@@ -446,14 +451,14 @@ impl Known {
                     unsafe { memory.input() }
                 }
                 (Given::Copied(..), Source::Argument(number)) => match arguments.get(*number) {
-                    // SAFETY: the same.
+                    // SAFETY: `arguments` keeps the array alive; binding reads no element.
                     Some(Argument::Array(_, memory)) => unsafe { memory.input() },
                     _ => one(port.dtype, given, bytes),
                 },
                 (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
             })
             .collect();
-        // Planning takes a while.
+        // Planning takes a while, so that the GIL is released.
         let call = py.detach(|| kernel.bind_like(&inputs)).or_raise()?;
         if is_plain {
             self.last.keep(shapes.clone(), &call);
@@ -462,7 +467,7 @@ impl Known {
     }
 }
 
-/// A number among the copied bytes.
+/// A number among the copied bytes, as an input.
 fn one<'b>(dtype: broadloom::DType, given: &Given<'_>, bytes: &'b [u8]) -> In<'b> {
     match given {
         Given::Copied(from, len) => In::bytes(dtype, &bytes[from * 8..from * 8 + len]),

@@ -1,4 +1,5 @@
-//! What runs a call: the arguments that it has, and the entry that says what becomes of them.
+//! What runs a call: its arguments, and the entry, which says how a kernel's inputs are made of the arguments and what is
+//! returned.
 
 use broadloom::Literal;
 use numpy::PyUntypedArray;
@@ -13,14 +14,15 @@ use crate::number::number;
 
 /// An argument of a call.
 pub enum Argument<'py> {
-    /// An array, and its memory, which it keeps alive.
+    /// An array, which is kept alive, and the description of its memory.
     Array(Bound<'py, PyUntypedArray>, NumpyMemory),
-    /// A number of Python's.
+    /// A bool, int or float of Python.
     Number(Literal),
 }
 
 impl<'py> Argument<'py> {
-    /// An array of NumPy's own class or a number; `None` for anything else, which Python has to make one of these first.
+    /// The argument that an object is: an array of NumPy's own class or a number. It is `None` for any other object, of which
+    /// Python code has to make an array first.
     pub fn of(object: &Bound<'py, PyAny>) -> PyResult<Option<Argument<'py>>> {
         // SAFETY: the pointer is of a live object.
         if unsafe { npyffi::PyArray_CheckExact(object.py(), object.as_ptr()) } != 0 {
@@ -44,28 +46,29 @@ pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a 
 
 /// Where an input of a kernel comes from.
 pub enum Source {
-    /// The argument of this number.
+    /// The argument with this number.
     Argument(usize),
-    /// A function of all arguments, which gives a number.
+    /// The number that a Python function returns when it is given all arguments.
     Computed(Py<PyAny>),
 }
 
-/// A kernel for a signature, and how its inputs and results hang together with arguments and what is returned.
+/// A kernel for a signature, with how its inputs are made of a call's arguments, and how its results become what is returned.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Entry {
     kernel: Py<Kernel>,
     sources: Vec<Source>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
-    /// Arrays that are inputs at each call, numbered after the arguments.
+    /// The NumPy arrays that are inputs at each call. They are numbered after the arguments.
     captured: Vec<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Entry {
-    /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
-    /// `rebuild` makes what is returned of a list of results, and None is for one result; `by_shape` says that the kernel was
-    /// built for these extents only; `captured` are arrays of NumPy's that count as further arguments of each call.
+    /// Makes an entry. `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments
+    /// that returns a number. `rebuild` is a function that makes of a list of results what is returned; it is None if the one
+    /// result is returned. `by_shape` says that the kernel was built for these extents only. `captured` are NumPy arrays that
+    /// count as further arguments of each call.
     #[new]
     #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
     fn new(
@@ -87,7 +90,7 @@ impl Entry {
         Ok(Entry { kernel, sources, rebuild, by_shape, captured })
     }
 
-    /// The kernel.
+    /// The kernel, as a Python object.
     #[getter]
     #[pyo3(name = "kernel")]
     fn kernel_object(&self, py: Python<'_>) -> Py<Kernel> {
@@ -101,7 +104,7 @@ impl Entry {
         self.kernel.get()
     }
 
-    /// The kernel of the engine.
+    /// The engine's kernel.
     pub fn compiled(&self) -> &broadloom::Kernel {
         self.kernel.get().kernel()
     }
@@ -116,12 +119,12 @@ impl Entry {
         self.by_shape
     }
 
-    /// Arrays that count as further arguments of each call.
+    /// The NumPy arrays that count as further arguments of each call.
     pub fn captured(&self) -> &[Py<PyAny>] {
         &self.captured
     }
 
-    /// What is returned, of the results.
+    /// What the call returns, made of the kernel's results.
     pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.rebuild {
             Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
@@ -129,13 +132,13 @@ impl Entry {
         }
     }
 
-    /// Whether what is returned is made of the results by a function.
+    /// Whether a Python function makes of the results what is returned.
     pub fn is_rebuilt(&self) -> bool {
         self.rebuild.is_some()
     }
 }
 
-/// The one result.
+/// The result of a kernel that has only one.
 pub fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
     made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
 }

@@ -1,5 +1,5 @@
-//! Errors as Python's exceptions: a class for each kind of error, in `broadloom._errors`, with broadloom's messages and, as attributes,
-//! what the error is about.
+//! Broadloom's errors as Python's exceptions. There is a class for each kind of error in `broadloom._errors`; exceptions have
+//! broadloom's messages and, as attributes, what the error is about.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use pyo3::types::{PyModule, PyTuple};
 
 use crate::dtype;
 
-/// The class of a name.
+/// The exception class of a name, in `broadloom._errors`.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("broadloom._errors").map(Bound::unbind))?;
     module.bind(py).getattr(name)
 }
 
-/// The name of the class of a kind.
+/// The name of the exception class for a kind of error.
 fn class_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::DType => "DTypeError",
@@ -34,28 +34,28 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::TimeLimit => "TimeLimitError",
         ErrorKind::Io => "FileError",
-        // A kind that has no class yet is our mistake as well.
+        // A kind that has no class yet is a mistake of broadloom's as well.
         _ => "InternalError",
     }
 }
 
-/// What an error is about, beside what it says itself.
+/// What an exception says about the failed operation, beside the error's own message.
 #[derive(Default)]
 pub struct About<'a, 'b> {
-    /// The function or reduction.
+    /// The name of the function or reduction.
     pub operation: Option<&'a str>,
-    /// The operands.
+    /// The operands of the operation.
     pub operands: &'a [Array<'b>],
-    /// The axes that were asked for.
+    /// The axes that the caller asked for.
     pub axes: Option<&'a [isize]>,
 }
 
-/// The exception of an error.
+/// The Python exception of an error.
 pub fn exception(error: &Error) -> PyErr {
     exception_about(error, &About::default())
 }
 
-/// The exception of an error, and what it is about.
+/// The Python exception of an error, with attributes that say what the error is about.
 pub fn exception_about(error: &Error, about: &About<'_, '_>) -> PyErr {
     Python::attach(|py| made(py, error, about).unwrap_or_else(|failed| failed))
 }
@@ -101,10 +101,10 @@ fn in_python(message: &str) -> Cow<'_, str> {
     shown
 }
 
-/// The option of promotion as the engine's messages spell it.
+/// How the engine's messages spell the option of promotion.
 const OPTION: &str = "(promotion=numpy)";
 
-/// The dtype and the shape of an operand.
+/// The dtype and the shape of an operand, as a Python tuple.
 fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyAny>> {
     let shape = match array.dims() {
         None => PyTuple::new(py, array.shape())?,
@@ -119,15 +119,16 @@ fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyA
     Ok((dtype::numpy(py, array.dtype())?, shape).into_pyobject(py)?.into_any())
 }
 
-/// The exception of asking for the values of an input of kernels.
+/// The exception that is raised when the values of an input of kernels are asked for.
 pub fn no_values(py: Python<'_>, message: &str) -> PyErr {
     let value = class(py, "NoValuesError").and_then(|class| class.call1((message,)));
     value.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// The exception of an error in a text, with its place as `SyntaxError` has it: lines and columns from 1, in characters.
+/// The exception of an error in a text of broadloom's language, with its place as `SyntaxError` gives it: lines and columns from
+/// 1, in characters.
 pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
-    // A text has the option as a keyword of what compiles it.
+    // For a text the option of promotion is a keyword of the function that compiles it.
     let keyword = |words: &str| words.replace(OPTION, "(promotion=\"numpy\")");
     let help = error.help.as_deref().map(keyword);
     let message = match &help {
@@ -155,12 +156,12 @@ pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
     })
 }
 
-/// `?` for results of broadloom.
+/// Lets `?` raise broadloom's errors as Python exceptions.
 pub trait OrRaise<T> {
-    /// The value, or the exception.
+    /// The value, or the error's exception.
     fn or_raise(self) -> PyResult<T>;
 
-    /// The value, or the exception, which says what it is about.
+    /// The value, or the error's exception with attributes that say what the error is about.
     fn or_raise_about(self, about: &About<'_, '_>) -> PyResult<T>;
 }
 

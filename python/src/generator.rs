@@ -1,20 +1,20 @@
-//! Arrays in no memory, of dtypes that are known at run time.
+//! Arrays that are in no memory, of dtypes that are known at run time only.
 
 use broadloom::{Array, DType, Literal};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// An array in no memory, of a dtype that is known at run time.
+/// A request for an array in no memory, to be made with the type of its dtype.
 struct Generate<'a> {
     what: Generator<'a>,
 }
 
-/// What its elements are.
+/// What the elements of an array in no memory are.
 pub enum Generator<'a> {
-    /// One value everywhere.
+    /// One value everywhere, with this shape.
     Full(&'a [usize], Literal),
-    /// From a start, before a stop, by a step.
+    /// The numbers from a start, before a stop, by a step.
     Arange([Literal; 3]),
 }
 
@@ -38,7 +38,7 @@ impl broadloom::ElementVisitor for Generate<'_> {
     }
 }
 
-/// The array of a dtype.
+/// The array in no memory of a dtype.
 pub fn array(dtype: DType, what: Generator<'_>) -> PyResult<Array<'static>> {
     broadloom::visit_dtype(dtype, Generate { what }).or_raise()
 }

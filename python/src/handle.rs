@@ -19,29 +19,29 @@ use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
 
-/// An expression of arrays, typed when it is made: a handle that nothing changes.
+/// An expression of arrays, whose dtype and shape are checked when it is made. A handle never changes.
 #[pyclass(frozen, module = "broadloom._core")]
 #[derive(Clone)]
 pub struct Handle {
     array: Array<'static>,
     work: Work,
     origin: Origin,
-    /// Its operators promote by NumPy's rule, whatever is set; what is made of it has this rule too.
+    /// Whether the handle's operators promote by NumPy's rule, whatever is set. Handles that are made of it have this rule too.
     by_numpy: bool,
 }
 
 impl Handle {
-    /// A handle of an array in no memory.
+    /// The handle of an array that is in no memory.
     fn generated(array: Array<'static>) -> Handle {
         Handle { array, work: Work::default(), origin: Origin::Generated, by_numpy: false }
     }
 
-    /// A handle of an array in memory.
+    /// The handle of an array that is in memory.
     pub fn of_memory(array: Array<'static>) -> Handle {
         Handle { array, work: Work::default(), origin: Origin::Memory(None), by_numpy: false }
     }
 
-    /// The handle of values in memory of ours, with a rule of promotion.
+    /// The handle of computed values in broadloom's memory, with a rule of promotion.
     pub fn evaluated_to(array: Array<'static>, by_numpy: bool) -> Handle {
         Handle { by_numpy, ..Handle::of_memory(array) }
     }
@@ -51,23 +51,23 @@ impl Handle {
         Handle { array, work, origin, by_numpy }
     }
 
-    /// This as an operand.
+    /// This handle as an operand of an operation.
     pub fn operand(&self) -> Operand {
         let Handle { array, work, origin, by_numpy } = self.clone();
         Operand { array, is_number: false, is_huge: false, work, origin, by_numpy }
     }
 
-    /// Whether operators of it promote by NumPy's rule, whatever is set.
+    /// Whether the handle's operators promote by NumPy's rule, whatever is set.
     pub fn has_numpys_rule(&self) -> bool {
         self.by_numpy
     }
 
-    /// A handle of an input of kernels.
+    /// The handle of an input of kernels.
     pub fn input_of(array: Array<'static>) -> Handle {
         Handle { array, work: Work::default(), origin: Origin::Traced, by_numpy: false }
     }
 
-    /// The array; of a parameter, the input of the dtype that it has alone.
+    /// The handle's array. For a parameter, this is the input of the dtype that the parameter has where it meets no array.
     pub fn array(&self) -> PyResult<Array<'static>> {
         match &self.origin {
             Origin::Parameter(parameter) => parameter.alone(),
@@ -75,43 +75,43 @@ impl Handle {
         }
     }
 
-    /// Where its values come from.
+    /// Where the handle's values come from.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// The values as an array of NumPy's over memory of ours.
+    /// The computed values as a NumPy array over broadloom's memory.
     pub fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.to_numpy(py)
     }
 
-    /// What lies between it and memory.
+    /// How long the way from memory to the handle's values is.
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// An operation on this.
+    /// The handle of an operation on this handle, whose result is `array`.
     fn then(&self, array: Array<'static>) -> Handle {
         if let Origin::Parameter(parameter) = &self.origin {
-            // It takes part as the input that `array` is.
+            // The parameter takes part as the input that `array` is.
             let _ = parameter.alone();
         }
         let origin = self.origin.joined(&self.origin);
         Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
     }
 
-    /// The rule of promotion of a function of this.
+    /// The rule of promotion for functions of this handle.
     fn rule(&self, py: Python<'_>) -> PyResult<Promotion> {
         let by_numpy = self.by_numpy || current(py)?.by_numpy;
         Ok(if by_numpy { Promotion::NumPy } else { Promotion::Strict })
     }
 
-    /// What an error of an operation on this is about.
+    /// What the exception of a failed operation on this handle says about it.
     fn about<'a>(&'a self, operation: &'a str, axes: Option<&'a [isize]>) -> About<'a, 'static> {
         About { operation: Some(operation), operands: std::slice::from_ref(&self.array), axes }
     }
 
-    /// An exception if it depends on an input of kernels, and so has no values.
+    /// Raises an exception if the handle depends on an input of kernels, and so has no values.
     pub fn check_values(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin.is_traced() {
             true => Err(no_values(
@@ -122,7 +122,8 @@ impl Handle {
         }
     }
 
-    /// ValueError if NumPy's memory that it reads has changed its description since it was shared.
+    /// Raises ValueError if the handle reads the memory of a NumPy array whose dtype, shape or strides have changed since the
+    /// memory was shared.
     pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin {
             Origin::Memory(_) => memory::check_lenders(py, &self.array),
@@ -143,7 +144,7 @@ impl Handle {
     }
 }
 
-/// What a reduction runs over.
+/// What a reduction runs over, from its keywords.
 fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
     let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
     if keepdims {
@@ -157,7 +158,7 @@ fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny
 
 #[pymethods]
 impl Handle {
-    /// An array of NumPy's; its memory is shared, and read when a value is computed.
+    /// The handle of a NumPy array; its memory is shared, and read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
         let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
@@ -167,14 +168,14 @@ impl Handle {
         }
     }
 
-    /// A number that takes the dtype of the arrays that it meets.
+    /// The handle of a number, which takes the dtype of the arrays that it meets.
     #[staticmethod]
     #[pyo3(name = "number")]
     fn of_number(value: &Bound<'_, PyAny>) -> PyResult<Handle> {
         Ok(Handle::generated(Array::scalar(number(value)?)))
     }
 
-    /// An input of kernels; its extents are numbers and names.
+    /// The handle of an input of kernels; its extents are numbers and names.
     #[staticmethod]
     fn input(name: &str, dtype: &Bound<'_, PyAny>, dims: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
         let dims = dims.iter().map(|dim| match dim.extract::<usize>() {
@@ -185,8 +186,8 @@ impl Handle {
         Ok(Handle::input_of(Array::input(name, dtype::extract(dtype)?, &dims).or_raise()?))
     }
 
-    /// A number that a kernel is given when it runs, of the kind "bool", "int" or "float": where it meets arrays, it is an input of
-    /// the dtype that a number of Python's would take.
+    /// The handle of a number that a kernel is given when it runs, of the kind "bool", "int" or "float". Where it meets arrays,
+    /// it becomes an input of the dtype that a Python number would take.
     #[staticmethod]
     fn parameter(name: &str, kind: &str) -> PyResult<Handle> {
         let sample = match kind {
@@ -213,14 +214,14 @@ impl Handle {
         }
     }
 
-    /// One value everywhere, in no memory.
+    /// The handle of an array with one value everywhere, which is in no memory.
     #[staticmethod]
     fn full(shape: Vec<usize>, value: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
         generator::array(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
             .map(Handle::generated)
     }
 
-    /// `start`, `start + step`, … without `stop`, in no memory.
+    /// The handle of `start`, `start + step`, … without `stop`, which is in no memory.
     #[staticmethod]
     fn arange(
         start: &Bound<'_, PyAny>,
@@ -232,7 +233,7 @@ impl Handle {
         generator::array(dtype::extract(dtype)?, Generator::Arange(bounds)).map(Handle::generated)
     }
 
-    /// `num` values evenly spaced from `start` to `stop`, in no memory.
+    /// The handle of `num` values evenly spaced from `start` to `stop`, which is in no memory.
     #[staticmethod]
     fn linspace(
         start: f64,
@@ -252,7 +253,7 @@ impl Handle {
         Ok(Handle::generated(values.or_raise()?.astype(dtype)))
     }
 
-    /// A matrix with ones where the column is the row plus `k`, in no memory.
+    /// The handle of a matrix with ones where the column is the row plus `k`, which is in no memory.
     #[staticmethod]
     fn eye(rows: usize, cols: usize, k: isize, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
         Ok(Handle::generated(Array::eye(rows, cols, k, dtype::extract(dtype)?).or_raise()?))
@@ -263,7 +264,7 @@ impl Handle {
         dtype::numpy(py, self.array.dtype())
     }
 
-    /// The extents; None for one that is known when a kernel runs.
+    /// The extents; None for an extent that is known only when a kernel runs.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match self.array.dims() {
@@ -278,7 +279,7 @@ impl Handle {
         }
     }
 
-    /// The extents as a kernel's text has them: numbers and names.
+    /// The extents as a kernel's text writes them: numbers and names.
     #[getter]
     fn dims(&self) -> Vec<String> {
         match self.array.dims() {
@@ -301,48 +302,49 @@ impl Handle {
         }
     }
 
-    /// Whether its operators promote by NumPy's rule, whatever is set.
+    /// Whether the handle's operators promote by NumPy's rule, whatever is set.
     #[getter]
     #[pyo3(name = "by_numpy")]
     fn promotes_by_numpy(&self) -> bool {
         self.by_numpy
     }
 
-    /// These values, with NumPy's rule of promotion.
+    /// A handle of the same values whose operators promote by NumPy's rule.
     fn promoting_by_numpy(&self) -> Handle {
         Handle { by_numpy: true, ..self.clone() }
     }
 
-    /// Whether it depends on an input of kernels, and has no values.
+    /// Whether the handle depends on an input of kernels, and so has no values.
     #[getter]
     fn is_symbolic(&self) -> bool {
         self.origin.is_traced()
     }
 
-    /// Whether the values are computed and in memory of ours.
+    /// Whether the values are computed already and lie in broadloom's memory.
     #[getter]
     fn is_evaluated(&self) -> bool {
         self.array.is_evaluated()
     }
 
-    /// ValueError if NumPy's memory that it reads has changed its description since it was shared.
+    /// Raises ValueError if the handle reads the memory of a NumPy array whose dtype, shape or strides have changed since the
+    /// memory was shared.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.check_lenders(py)
     }
 
-    /// Operations on the longest way to memory.
+    /// The number of operations on the longest way from memory to the values.
     #[getter]
     #[pyo3(name = "depth")]
     fn operations_to_memory(&self) -> u32 {
         self.work.depth
     }
 
-    /// The elements converted, as astype converts them.
+    /// The handle of the elements converted to a dtype, as the function astype converts them.
     fn astype(&self, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
         Ok(self.then(self.array.astype(dtype::extract(dtype)?)))
     }
 
-    /// A reduction by its name.
+    /// The handle of a reduction, which is given by its name.
     #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python's reductions")]
     fn reduce(
@@ -385,7 +387,7 @@ impl Handle {
         Ok(self.then(made.or_raise_about(&about)?))
     }
 
-    /// The norm of vectors along axes.
+    /// The handle of the norms of the vectors along axes.
     #[pyo3(signature = (axes = None, keepdims = false, ord = 2.0))]
     fn vector_norm(
         &self,
@@ -399,7 +401,7 @@ impl Handle {
         Ok(self.then(made.or_raise()?))
     }
 
-    /// `cumulative_sum` or `cumulative_prod`.
+    /// The handle of `cumulative_sum` or `cumulative_prod`.
     #[pyo3(signature = (name, axis = None, dtype = None, include_initial = false))]
     fn cumulative(
         &self,
@@ -472,13 +474,13 @@ impl Handle {
         Ok(self.then(self.array.indices(axis).or_raise()?))
     }
 
-    /// For each of the others, whether evaluating it computes something that evaluating this computes as well.
+    /// For each of the other handles, whether evaluating it computes something that evaluating this one computes as well.
     fn shares_work(&self, others: Vec<PyRef<'_, Handle>>) -> Vec<bool> {
         let others: Vec<&Array<'static>> = others.iter().map(|other| &other.array).collect();
         self.array.shares_work(&others)
     }
 
-    /// The elements at one int or slice per leading axis.
+    /// The handle of the elements that are selected by one int or slice for each of the leading axes.
     fn slice(&self, items: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
         let ranges = items.iter().map(|item| {
             if let Ok(slice) = item.cast::<PySlice>() {
@@ -491,7 +493,7 @@ impl Handle {
         Ok(self.then(self.array.slice(&ranges[..]).or_raise()?))
     }
 
-    /// The values, in memory of ours.
+    /// The handle of the computed values, in broadloom's memory.
     #[pyo3(signature = (progress = None, **options))]
     fn evaluate(
         &self,
@@ -503,7 +505,7 @@ impl Handle {
         Ok(Handle::evaluated_to(made, self.by_numpy))
     }
 
-    /// Computes into an array of NumPy's of the same shape and dtype.
+    /// Computes the values into a NumPy array of the same shape and dtype.
     #[pyo3(signature = (out, progress = None, **options))]
     fn evaluate_into(
         &self,
@@ -528,27 +530,28 @@ impl Handle {
         compute(py, progress, |control| self.array.eval_into_view(view, &options, Some(control)))
     }
 
-    /// The values as an array of NumPy's over memory of ours, without a copy: read-only if this handle has that memory too.
+    /// The computed values as a NumPy array over broadloom's memory, without a copy. The NumPy array is read-only if this handle
+    /// has that memory too.
     fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array =
             if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
         memory::share(py, array)
     }
 
-    /// The value of one element, as a bool, int or float of Python's.
+    /// The value of an array of one element, as a bool, int or float of Python.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array =
             if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
         memory::share(py, array)?.call_method0("item")
     }
 
-    /// How it would be evaluated, as text; with the code of each kernel, if that is requested.
+    /// A description of how the handle would be evaluated, as text; with the code of each kernel, if that is requested.
     #[pyo3(signature = (code = false, **options))]
     fn explain(&self, code: bool, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
         self.array.explain_with(&of_evaluation(options)?, code).or_raise()
     }
 
-    /// How it would be evaluated, as a page.
+    /// A description of how the handle would be evaluated, as an HTML page.
     #[pyo3(signature = (title = "broadloom", code = true))]
     fn explain_html(&self, title: &str, code: bool) -> PyResult<String> {
         let explanation = self.array.explanation(&of_evaluation(None)?, code).or_raise()?;
@@ -562,14 +565,14 @@ impl Handle {
     }
 }
 
-/// An operand: a handle or a number.
+/// The operand that an object is: a handle or a number.
 pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
         return Ok(handle.get().operand());
     }
     let is_integer = object.is_instance_of::<PyInt>();
     let number = match number(object) {
-        // Comparisons with integers take it; among floats it is an error.
+        // The number is too large for 128 bits. Comparisons with integers accept it; among floats it is an error.
         Err(_) if is_integer => Literal::Float(if object.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY }),
         made => made?,
     };

@@ -1,4 +1,5 @@
-//! `broadloom._core`, the extension module of the Python package: it adapts, and computes nothing.
+//! `broadloom._core`, the extension module of the Python package: it connects Python with the engine, and computes nothing
+//! itself.
 //!
 //! Python's classes and functions are in `python/broadloom`, over `Handle` (an expression), `Kernel` and
 //! `Dispatch` (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in

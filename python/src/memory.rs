@@ -1,8 +1,9 @@
-//! NumPy's memory as operands, and ours as NumPy arrays.
+//! The memory of NumPy arrays as operands, and broadloom's memory as NumPy arrays.
 //!
-//! Another thread of Python may write to an array while it is read here, with the GIL released or not; so no slice is made of
-//! an array's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers; of elements that are
-//! neighbours a reduction makes one while it combines them. An array that is read is kept alive by a reference to it.
+//! While broadloom reads a NumPy array, another thread of Python may write to it, whether the GIL is released or not. So no Rust
+//! slice is made of the array's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers. There is
+//! one exception: a reduction makes a slice of neighbouring elements while it combines them. An array that is read is kept alive
+//! by a reference to it.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -21,21 +22,21 @@ use smallvec::SmallVec;
 use crate::dtype;
 use crate::error::OrRaise;
 
-/// One number per axis.
+/// A list with one number per axis.
 pub type Axes<T> = SmallVec<[T; 4]>;
 
-/// The memory of an array of NumPy's, whose layout was checked: elements are in this machine's order of bytes and aligned, and
+/// A description of a NumPy array's memory that was checked: elements are aligned and in this machine's order of bytes, and
 /// strides are whole elements.
 pub struct NumpyMemory {
     pub dtype: DType,
     pub shape: Axes<usize>,
-    /// In elements.
+    /// The stride of each axis, in elements.
     pub strides: Axes<isize>,
-    /// The element with index 0 along each axis.
+    /// The address of the element whose index is 0 along each axis.
     data: *mut u8,
-    /// From the lowest address that an index reaches to `data`, in elements.
+    /// The distance from the lowest address that an index reaches to `data`, in elements.
     offset: usize,
-    /// The bytes from the lowest address to the end of the highest element.
+    /// The number of bytes from the lowest address to the end of the highest element.
     bytes: usize,
     /// Whether elements follow each other in row-major order.
     pub is_row_major: bool,
@@ -45,22 +46,22 @@ pub struct NumpyMemory {
 // SAFETY: the pointer is read and written through views only, whose makers promise that the array is kept alive; which thread
 // does so is of no importance.
 unsafe impl Send for NumpyMemory {}
-// SAFETY: as for `Send`: through a shared reference there are copies of plain numbers and pointers.
+// SAFETY: as for `Send`; a shared reference only gives copies of plain numbers and pointers.
 unsafe impl Sync for NumpyMemory {}
 
-/// Why an array can't be shared.
+/// Why an array's memory can't be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unshareable {
-    /// There is no such dtype here.
+    /// Broadloom has no such dtype.
     DType,
-    /// The bytes of an element are in the other order.
+    /// The bytes of an element are in the order of other machines.
     Swapped,
-    /// Elements lie at addresses, or distances, that are not multiples of their size.
+    /// The address of an element, or a stride, is not a multiple of the element's size.
     Misaligned,
 }
 
 impl Unshareable {
-    /// The exception.
+    /// The exception that explains why the array can't be shared.
     pub fn exception(self, array: &Bound<'_, PyUntypedArray>) -> PyErr {
         let dtype = array.dtype();
         let shown = dtype.str().map_or_else(|_| "an unknown dtype".to_owned(), |text| text.to_string());
@@ -82,7 +83,7 @@ impl Unshareable {
 }
 
 impl NumpyMemory {
-    /// The memory of an array.
+    /// The description of an array's memory.
     pub fn of(array: &Bound<'_, PyUntypedArray>) -> Result<NumpyMemory, Unshareable> {
         // PERF: one look at the array's struct, instead of a call for each of its parts.
         // SAFETY: the array is alive while it is borrowed, and its struct has these fields.
@@ -136,62 +137,62 @@ impl NumpyMemory {
         })
     }
 
-    /// Whether this is still the memory of the array: Python code may have resized it, or changed its dtype, since it was looked at.
+    /// Whether this still describes the memory of the array: Python code may have resized the array, or changed its dtype, since
+    /// the description was made.
     pub fn is_of(&self, array: &Bound<'_, PyUntypedArray>) -> bool {
         NumpyMemory::of(array)
             .is_ok_and(|now| now.is_writeable == self.is_writeable && now.has_elements_of(self))
     }
 
-    /// Whether both have the same elements: dtype, extents, strides and address.
+    /// Whether both descriptions are of the same elements: they have the same dtype, extents, strides and address.
     fn has_elements_of(&self, other: &NumpyMemory) -> bool {
         (self.data, self.dtype) == (other.data, other.dtype)
             && self.shape == other.shape
             && self.strides == other.strides
     }
 
-    /// The addresses that the array reaches.
+    /// The range of addresses that the array's elements take up.
     fn addresses(&self) -> Range<usize> {
         let start = self.data.addr().wrapping_sub(self.offset * self.dtype.size());
         start..start.wrapping_add(self.bytes)
     }
 
-    /// The dtype and the shape, for messages.
+    /// The array's dtype and shape, for messages.
     fn shown(&self) -> String {
         let extents: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
         format!("{}[{}]", self.dtype, extents.join(","))
     }
 
-    /// Where the element with index 0 along each axis is.
+    /// The address of the element whose index is 0 along each axis.
     pub fn address(&self) -> *const u8 {
         self.data
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Bytes of the elements, one after the other.
+    /// The number of bytes of the elements when they are packed one after the other.
     pub fn packed_bytes(&self) -> usize {
         self.elements() * self.dtype.size()
     }
 
-    /// All that the array reaches.
+    /// The region of all bytes that the array's elements take up.
     ///
     /// # Safety
     /// The array must be alive as long as the region is used.
     unsafe fn region<'a>(&self) -> Region<'a> {
         let start = self.data.wrapping_sub(self.offset * self.dtype.size());
-        // SAFETY: NumPy keeps what an array reaches in one allocation that it may read, but for arrays that their makers promise this
-        // of (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program,
-        // and any bytes are elements.
+        // SAFETY: NumPy keeps what an array reaches in one allocation that it may read, except for arrays whose makers promise
+        // this (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program, and
+        // any bytes are elements.
         unsafe { Region::from_raw(start, self.bytes) }
     }
 
-    /// The memory as an input of a run.
+    /// The memory as an input of a kernel's run.
     ///
-    /// # Safety
-    /// The array must be alive as long as the input is used.
+    /// # Safety The array must be alive as long as the input is used.
     pub unsafe fn input(&self) -> In<'_> {
         // SAFETY: the contract is the same.
         In::raw(self.dtype, unsafe { self.region() }, self.offset, &self.shape, &self.strides)
@@ -203,7 +204,7 @@ impl NumpyMemory {
     /// The array must be alive and row-major.
     pub unsafe fn copy_to(&self, to: &mut [u8]) {
         debug_assert!(self.is_row_major && to.len() == self.packed_bytes());
-        // SAFETY: a row-major array has its elements from `data` on, and there are as many bytes as `to` takes; `to` is Rust's.
+        // SAFETY: a row-major array has its elements from `data` on, as many bytes as `to` takes; `to` is Rust's memory.
         unsafe { std::ptr::copy_nonoverlapping(self.data, to.as_mut_ptr(), to.len()) }
     }
 
@@ -215,15 +216,16 @@ impl NumpyMemory {
         let size = self.dtype.size();
         let strides: Axes<isize> = self.strides.iter().map(|stride| stride * size as isize).collect();
         // SAFETY: the elements are the array's, aligned and in one allocation; they are written through pointers, before any of
-        // them is read. Who reads or writes them meanwhile is another thread of Python, and that a race in its program.
+        // them is read. Only another thread of Python may read or write them at that time, which is a race in its program.
         let view = unsafe { ViewMut::from_raw(self.data, size, &self.shape, &strides) };
         view.map_err(|error| PyValueError::new_err(format!("out: {error}")))
     }
 
-    /// The memory of a row-major array that no one else has, as an output of a run.
+    /// The memory of a row-major array that no one else has, as an output of a kernel's run.
     ///
     /// # Safety
-    /// As [`NumpyMemory::view_mut`]; nothing else reads or writes the array meanwhile, and all of its bytes have values.
+    /// As for [`NumpyMemory::view_mut`]; nothing else may read or write the array as long as the output is used, and all of its
+    /// bytes must have values.
     pub unsafe fn output_slice<'a>(&self) -> Out<'a> {
         let len = self.packed_bytes();
         if len == 0 {
@@ -233,36 +235,36 @@ impl NumpyMemory {
         Out::bytes(self.dtype, unsafe { std::slice::from_raw_parts_mut(self.data, len) })
     }
 
-    /// The memory as an output of a run.
+    /// The memory as an output of a kernel's run.
     ///
-    /// # Safety
-    /// As [`NumpyMemory::view_mut`].
+    /// # Safety As for [`NumpyMemory::view_mut`].
     pub unsafe fn output<'a>(&self) -> PyResult<Out<'a>> {
         // SAFETY: the contract is the same.
         Ok(Out::raw(self.dtype, unsafe { self.view_mut() }?))
     }
 }
 
-/// An array of NumPy's that lends its memory, which it keeps alive, and the description of that memory at the time.
+/// A NumPy array whose memory is shared with an expression: it is kept alive, with a description of its memory as it was when it
+/// was shared.
 ///
 /// Python code can give an array another dtype, shape or strides in place, and `resize` frees the memory of an array, and of views of
 /// it, if it is told not to look for references. So the description is compared with the array before elements are read.
 struct Lender {
     array: Py<PyUntypedArray>,
     memory: NumpyMemory,
-    /// The array that allocated the memory, if that is another one.
+    /// The array that allocated the memory, if the shared array is a view of another array.
     allocated_by: Option<Py<PyUntypedArray>>,
 }
 
 impl Lender {
-    /// A description of the array as it is now.
+    /// The lender for an array as it is now.
     fn of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Lender> {
         let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
         let base = last_base(array).filter(|base| allocates(base, &memory));
         Ok(Lender { array: array.clone().unbind(), memory, allocated_by: base.map(Bound::unbind) })
     }
 
-    /// ValueError if the array does not have this memory any more.
+    /// Raises ValueError if the array does not have the described memory any more.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array.bind(py);
         let now = NumpyMemory::of(array);
@@ -287,7 +289,8 @@ impl Lender {
     }
 }
 
-/// The last of the arrays whose views an array is; `None` if it is no view of another array.
+/// The array that a view is made of, followed to the last through views of views; `None` if the array is no view of another
+/// array.
 fn last_base<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyUntypedArray>> {
     let mut found: Option<Bound<'py, PyUntypedArray>> = None;
     loop {
@@ -304,7 +307,7 @@ fn last_base<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyUnt
     }
 }
 
-/// Whether memory lies in what an array allocated itself.
+/// Whether memory lies within what an array allocated itself.
 fn allocates(array: &Bound<'_, PyUntypedArray>, memory: &NumpyMemory) -> bool {
     // SAFETY: the array is alive while it is borrowed, and its struct has these fields.
     let fields = unsafe { &*_PyArray_GET_ITEM_DATA(array.as_array_ptr()) };
@@ -314,7 +317,7 @@ fn allocates(array: &Bound<'_, PyUntypedArray>, memory: &NumpyMemory) -> bool {
     fields.flags & NPY_ARRAY_OWNDATA != 0 && start <= inner.start && inner.end <= start.saturating_add(bytes)
 }
 
-/// An array of ours over an array of NumPy's, which it keeps alive.
+/// A broadloom array over the memory of a NumPy array, which is kept alive.
 pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
     let owner = Arc::new(Lender::of(array)?);
     let memory = &owner.memory;
@@ -323,7 +326,8 @@ pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
     Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner.clone()).or_raise()
 }
 
-/// ValueError if an expression reads memory of an array of NumPy's that has changed its description since it was shared.
+/// Raises ValueError if an expression reads the memory of a NumPy array whose dtype, shape or strides have changed since the
+/// memory was shared.
 pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
     let mut checked = Ok(());
     array.visit_owners(&mut |owner| {
@@ -336,14 +340,14 @@ pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
     checked
 }
 
-/// Memory of ours that an array of NumPy's is over.
+/// The owner of broadloom's memory that a NumPy array shares.
 #[pyclass(frozen, module = "broadloom._core")]
 struct Memory {
     #[expect(dead_code, reason = "keeps the memory alive")]
     array: Array<'static>,
 }
 
-/// An array of NumPy's over the memory of an evaluated array; to be written if no one else has that memory.
+/// A NumPy array over the memory of an evaluated array. It is writeable if no one else has that memory.
 pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<'py, PyAny>> {
     let (shape, dtype) = (array.shape().to_vec(), array.dtype());
     let (data, flags) = match array.as_bytes_mut() {
@@ -356,11 +360,11 @@ pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<
     };
     let base = Bound::new(py, Memory { array })?.into_any();
     // SAFETY: `data` has the elements of this shape in row-major order for as long as `base` lives. Without the flag for writing,
-    // NumPy writes nothing.
+    // NumPy does not write to them.
     unsafe { based(py, dtype, &shape, data, flags, base) }
 }
 
-/// An array of NumPy's over memory that is not to be written, which `base` keeps alive.
+/// A read-only NumPy array over memory that `base` keeps alive.
 ///
 /// # Safety
 /// The memory must have the elements of this shape and dtype, in row-major order and aligned, for as long as `base` lives.
@@ -375,10 +379,9 @@ pub unsafe fn over<'py>(
     unsafe { based(py, dtype, shape, data.cast_mut(), NPY_ARRAY_CARRAY_RO, base) }
 }
 
-/// An array of NumPy's with a base.
+/// A NumPy array over memory that a base keeps alive.
 ///
-/// # Safety
-/// As [`of_descriptor`], for as long as `base` lives.
+/// # Safety As for [`of_descriptor`], for as long as `base` lives.
 unsafe fn based<'py>(
     py: Python<'py>,
     dtype: DType,
@@ -398,11 +401,11 @@ unsafe fn based<'py>(
     }
 }
 
-/// A new array of NumPy's in row-major order, over memory at a pointer; over memory of its own, if that is null.
+/// A new NumPy array in row-major order over the memory at a pointer; if the pointer is null, NumPy allocates the memory.
 ///
 /// # Safety
-/// The memory must have the elements of this shape and dtype for as long as the array lives; no flag but that for writing may be
-/// given beside those of row-major order.
+/// The memory must have the elements of this shape and dtype for as long as the array lives; beside the flags of row-major order
+/// only the flag for writing may be given.
 unsafe fn of_descriptor<'py>(
     py: Python<'py>,
     descriptor: &Bound<'py, PyArrayDescr>,
@@ -412,8 +415,8 @@ unsafe fn of_descriptor<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut extents: Axes<npyffi::npy_intp> =
         shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
-    // SAFETY: there are as many extents as dimensions, and the memory is what the safety section says; NumPy takes over a reference
-    // to the descriptor. What it gives is a new reference, or null with an exception.
+    // SAFETY: there are as many extents as dimensions, and the caller promises what the memory has; NumPy takes over a reference
+    // to the descriptor. NumPy returns a new reference, or null with an exception.
     unsafe {
         let made = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -430,10 +433,10 @@ unsafe fn of_descriptor<'py>(
     }
 }
 
-/// Results up to so many bytes are in memory that NumPy allocates, which is faster there.
+/// Results of at most this many bytes are in memory that NumPy allocates, which is faster for them.
 const SMALL: usize = 1 << 14;
 
-/// A new array of NumPy's, to be written.
+/// A new NumPy array, to which results are written.
 pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Bound<'py, PyUntypedArray>> {
     let bytes = shape.iter().try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent));
     match bytes.filter(|bytes| *bytes <= SMALL) {
@@ -442,14 +445,15 @@ pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Boun
     }
 }
 
-/// A new array of NumPy's of a few bytes, which its dtype and extents are, to be written; all of them are zero.
+/// A new NumPy array of a few bytes, to which results are written; all of its bytes are zero. `bytes` is the product of the
+/// dtype's size and the extents.
 pub fn new_short<'py>(
     py: Python<'py>,
     descriptor: &Bound<'py, PyArrayDescr>,
     shape: &[usize],
     bytes: usize,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
-    // SAFETY: NumPy allocates the memory, which has so many bytes from `data` on; what is made is an array.
+    // SAFETY: NumPy allocates the memory, which has this many bytes from `data` on; the object that is made is an array.
     unsafe {
         let made = of_descriptor(py, descriptor, shape, std::ptr::null_mut(), 0)?;
         let data = (*_PyArray_GET_ITEM_DATA(made.as_ptr().cast::<PyArrayObject>())).data;
@@ -458,7 +462,7 @@ pub fn new_short<'py>(
     }
 }
 
-/// The error of an array that Python code changed between the look at it and the run.
+/// The error about an array that Python code changed after its memory was described and before the run.
 pub fn changed() -> PyErr {
     PyValueError::new_err(
         "an array was resized, or changed its dtype, while a call was made ready that uses it",

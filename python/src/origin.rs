@@ -1,8 +1,8 @@
 //! Where the values of a handle come from, which a trace needs to know.
 //!
-//! A handle that depends on an input of kernels has no values. A number that a kernel is given when it runs is a [`Parameter`]: as
-//! weak as a literal, it becomes an input of each dtype that a literal would take in its place. Memory that meets traced values
-//! is captured: it becomes an input, which is bound to that memory.
+//! A handle that depends on an input of kernels has no values; it is traced. A number that a kernel is given when it runs is a
+//! [`Parameter`]: its dtype is as weak as a literal's, so that it becomes an input of each dtype that a literal would take in its
+//! place. Memory that meets traced values is captured: it becomes an input, which is bound to that memory at each call.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +18,14 @@ use crate::work::Work;
 /// Where the values of a handle come from.
 #[derive(Clone)]
 pub enum Origin {
-    /// From numbers alone.
+    /// The values come from numbers alone.
     Generated,
-    /// From memory; the array of NumPy's, if the handle is nothing else.
+    /// The values come from memory: that of a NumPy array, which is given if the handle is that array itself and no expression of
+    /// it.
     Memory(Option<Arc<Py<PyUntypedArray>>>),
-    /// From an input of kernels: there are none yet.
+    /// The values come from an input of kernels: there are none before a kernel runs.
     Traced,
-    /// A number that a kernel is given.
+    /// The value is a number that a kernel is given when it runs.
     Parameter(Arc<Parameter>),
 }
 
@@ -34,7 +35,7 @@ impl Origin {
         matches!(self, Origin::Traced | Origin::Parameter(_))
     }
 
-    /// The origin of what is made of this, and of another operand.
+    /// The origin of a result whose operands have this origin and the other one.
     pub fn joined(&self, other: &Origin) -> Origin {
         match (self, other) {
             _ if self.is_traced() || other.is_traced() => Origin::Traced,
@@ -44,22 +45,22 @@ impl Origin {
     }
 }
 
-/// A number that a kernel is given when it runs.
+/// A number that a kernel is given when it runs, before its dtype is known.
 pub struct Parameter {
     name: String,
-    /// A literal of its kind.
+    /// A literal of the number's kind.
     sample: Literal,
-    /// The inputs that it has become.
+    /// The inputs that the number has become, one for each dtype.
     inputs: Mutex<Vec<Array<'static>>>,
 }
 
 impl Parameter {
-    /// A number of the kind of this literal.
+    /// A parameter of the same kind as a literal.
     pub fn new(name: String, sample: Literal) -> Parameter {
         Parameter { name, sample, inputs: Mutex::default() }
     }
 
-    /// The input of this dtype.
+    /// The input of a dtype that stands for the number, which is made if there is none.
     pub fn of(&self, dtype: DType) -> PyResult<Array<'static>> {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = inputs.iter().find(|input| input.dtype() == dtype) {
@@ -80,12 +81,12 @@ impl Parameter {
         }
     }
 
-    /// The input of the dtype that the number has alone.
+    /// The input of the dtype that the number has where it meets no array.
     pub fn alone(&self) -> PyResult<Array<'static>> {
         self.of(self.sample.default_dtype())
     }
 
-    /// The inputs that it has become.
+    /// The inputs that the number has become, one for each dtype.
     pub fn inputs(&self) -> Vec<Array<'static>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -94,17 +95,17 @@ impl Parameter {
 /// An operand of an operation.
 pub struct Operand {
     pub array: Array<'static>,
-    /// A number of Python's.
+    /// Whether the operand is a Python number.
     pub is_number: bool,
-    /// An integer of Python's beyond 128 bits, rounded to a float.
+    /// Whether the operand is a Python integer beyond 128 bits, rounded to a float.
     pub is_huge: bool,
     pub work: Work,
     pub origin: Origin,
-    /// It promotes by NumPy's rule.
+    /// Whether the operand promotes by NumPy's rule, whatever is set.
     pub by_numpy: bool,
 }
 
-/// Operands, and whether they are traced.
+/// The operands of an operation, and whether they are traced.
 pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
 /// Memory that a traced function uses, and the input that represents it.
@@ -115,7 +116,7 @@ pub struct Captured {
 }
 
 thread_local! {
-    /// The captured memory of the traces that this thread is in, the innermost last.
+    /// The captured memory of each trace that this thread is in, the innermost trace last.
     static TRACES: RefCell<Vec<Vec<Captured>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -124,7 +125,7 @@ pub fn begin() {
     TRACES.with_borrow_mut(|traces| traces.push(Vec::new()));
 }
 
-/// Ends the innermost trace of this thread, and gives what it captured.
+/// Ends the innermost trace of this thread, and returns the memory that it captured.
 pub fn end() -> Vec<Captured> {
     TRACES.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
@@ -134,7 +135,7 @@ pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// The input that represents memory in the trace that this thread is in; the memory itself outside of a trace.
+/// The input that represents memory in this thread's innermost trace; outside of a trace, the memory itself.
 pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };
@@ -153,10 +154,12 @@ pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static
     made.or_raise()
 }
 
-/// The operands of an op, and whether they are traced: one of them is, or a trace computes with memory.
+/// The operands of an op, and whether they are traced. They are if one of them is, or if one is in memory and this thread is in a
+/// trace.
 ///
-/// Of traced operands, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and arrays
-/// are converted as the op would, so that no other dtype meets those of parameters.
+/// Among traced operands, parameters become inputs of the dtypes that a literal would take, and memory becomes captured inputs.
+/// If there are parameters, arrays are converted as the op would convert them, so that a parameter's input meets its own dtype
+/// only.
 pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
     let is_traced = given.iter().any(|operand| operand.origin.is_traced())
         || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));

@@ -1,8 +1,8 @@
 //! Calls on arguments like those of an earlier call: of the same dtypes, shapes and kinds, and row-major.
 //!
-//! What a call finds out about its arguments and its results is the same for all of them, so a [`Repeat`] keeps it. Arguments are
-//! compared through the fields of NumPy's struct; short ones are copied, which is less work than a view that checks whether
-//! an output overlaps it, and the results of short ones are allocated by NumPy, which keeps such memory at hand.
+//! What a call finds out about its arguments and its results is the same for all such calls, so a [`Repeat`] keeps it. Arguments
+//! are compared through the fields of NumPy's struct. Short arguments are copied, which is less work than a view that checks
+//! whether an output overlaps it. The results of short calls are allocated by NumPy, which keeps such memory at hand.
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
@@ -27,35 +27,36 @@ use crate::memory::{self, Axes};
 use crate::number::{bits, number};
 use crate::run::compute;
 
-/// Inputs up to so many words of 8 bytes in all are copied.
+/// The most words of 8 bytes that the inputs of a call may have in all to be copied.
 pub const SHORT_WORDS: usize = 512;
 
-/// Results of a short call have so many bytes at most.
+/// The most bytes that a result of a short call may have.
 const SHORT_RESULT: usize = 1 << 14;
 
-/// A short call that is estimated to take no longer keeps the GIL, as NumPy's own functions do up to 500 elements. To release and to take it again costs 20 ns, a tenth of the shortest call; but where another
-/// thread runs Python, calls that release it took 40 µs each, where those that keep it took 4 µs (ten elements, CPython 3.11).
+/// A short call that is estimated to take at most this time keeps the GIL, as NumPy's own functions do up to 500 elements. To
+/// release and to take it again costs 20 ns, a tenth of the shortest call; but where another thread runs Python, calls that
+/// release it took 40 µs each, where those that keep it took 4 µs (ten elements, CPython 3.11).
 const KEEPS_GIL: Duration = Duration::from_micros(8);
 
-/// What an argument has to be.
+/// What an argument of a call has to be for the call to be repeated.
 enum Like {
-    /// A row-major array of this descriptor.
+    /// A row-major array with this dtype's descriptor and this shape.
     Array { descriptor: Py<PyArrayDescr>, shape: Axes<npyffi::npy_intp> },
-    /// A number of exactly this type.
+    /// A number whose Python type is exactly this one.
     Number(Py<PyAny>),
 }
 
-/// Where an input of the kernel comes from.
+/// Where an input of the kernel comes from, in a repeated call.
 enum Input {
-    /// The array of this number, copied.
+    /// A copy of the array that is the argument of this number.
     Copied { argument: usize, dtype: DType, bytes: usize },
-    /// The array of this number in its place.
+    /// The memory of the array that is the argument of this number.
     Memory { argument: usize, dtype: DType, bytes: usize, shape: Axes<usize>, strides: Axes<isize> },
-    /// The number of this number, converted.
+    /// The number that is the argument of this number, converted to the input's dtype.
     Number { argument: usize, dtype: DType },
 }
 
-/// A result.
+/// A result of the kernel, for which each call makes an array.
 struct Made {
     dtype: DType,
     descriptor: Py<PyArrayDescr>,
@@ -63,33 +64,33 @@ struct Made {
     bytes: usize,
 }
 
-/// See the module's head.
+/// What calls on like arguments share, as the module's head says.
 struct Repeat {
     array_type: Py<PyAny>,
-    /// Of the arguments, and then of the arrays that the entry captured.
+    /// What the arguments have to be, and after them the arrays that the entry captured.
     like: SmallVec<[Like; 4]>,
     inputs: SmallVec<[Input; 4]>,
     made: SmallVec<[Made; 2]>,
-    /// Inputs are copied, and results are NumPy's.
+    /// Whether inputs are copied, and results are allocated by NumPy.
     is_short: bool,
-    /// It runs without releasing the GIL, and soon ends.
+    /// Whether the call is so short that it runs without releasing the GIL.
     keeps_gil: bool,
     call: Call,
-    /// The entry that it is of.
+    /// The entry that the calls run.
     entry: Py<Entry>,
-    /// What else a call has to have in common, of [`Repeats::run`].
+    /// What calls ask for beside their arguments: the `tag` of [`Repeats::run`].
     tag: u64,
 }
 
-/// As many kinds of calls are repeated.
+/// How many kinds of calls are kept for a function.
 const REPEATS: usize = 4;
 
-/// The last calls of a function. The lock is tried, never waited for: a run may allocate, and so run Python's garbage
-/// collection, and with it functions that call the same function.
+/// What is kept of the last calls of a function. The lock is tried, never waited for: a run may allocate, and so run Python's
+/// garbage collection, and with it Python code that calls the same function.
 #[derive(Default)]
 pub struct Repeats(Mutex<Kept>);
 
-/// The last calls, and which one is replaced next.
+/// The kept calls, and which of them is replaced next.
 #[derive(Default)]
 struct Kept {
     of: SmallVec<[Arc<Repeat>; REPEATS]>,
@@ -97,7 +98,7 @@ struct Kept {
 }
 
 impl Repeats {
-    /// What a call like one of the last ones returns; `None` if it is like none of them.
+    /// Runs a call like one of the kept ones, and gives what it returns; `None` if the call is like none of them.
     #[inline]
     pub fn run<'py>(
         &self,
@@ -150,23 +151,22 @@ impl Repeats {
             }
         };
         drop(kept);
-        // What it holds of Python's may run functions when it goes.
+        // Dropping the Python objects that it holds may run Python code, which must not find the lock taken.
         drop(replaced);
         Ok(())
     }
 }
 
-/// The fields of an array's struct.
+/// The fields of a NumPy array's struct.
 ///
-/// # Safety
-/// The object must be an array, and alive for as long as the fields are used.
+/// # Safety The object must be an array, and alive for as long as the fields are used.
 unsafe fn fields<'a>(object: *mut ffi::PyObject) -> &'a PyArrayObject_fields {
     // SAFETY: the contract is the same.
     unsafe { &*_PyArray_GET_ITEM_DATA(object.cast::<PyArrayObject>()) }
 }
 
 impl Repeat {
-    /// What calls like this one share; `None` where arrays are not row-major, or a function of Python's computes an input.
+    /// What calls like this one share; `None` if an array is not row-major, or a Python function computes an input.
     fn new(
         py: Python<'_>,
         entry: &Py<Entry>,
@@ -221,7 +221,7 @@ impl Repeat {
                 None => return Ok(None),
             });
         }
-        // An input that is requested twice is copied twice.
+        // An argument that is two inputs of the kernel is copied twice.
         let copied = inputs.iter().map(|input| match input {
             Input::Copied { bytes, .. } => bytes.div_ceil(8),
             Input::Number { .. } => 1,
@@ -243,7 +243,7 @@ impl Repeat {
         }))
     }
 
-    /// Whether the arguments are like those that it was made for.
+    /// Whether arguments are like those for which this was made.
     #[inline]
     fn fits(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
         let is_like = |(object, like): (&Borrowed<'_, '_, PyAny>, &Like)| match like {
@@ -270,7 +270,7 @@ impl Repeat {
             && captured.iter().zip(others).all(|(array, like)| is_like((&array.bind_borrowed(py), like)))
     }
 
-    /// The argument of this number, or the captured array that is counted after them.
+    /// The argument of this number; captured arrays are numbered after the arguments.
     #[inline]
     fn argument<'a, 'py>(
         &'a self,
@@ -284,7 +284,7 @@ impl Repeat {
         }
     }
 
-    /// Whether the array is one that the only result of a short call may be copied into.
+    /// Whether an array may take a copy of a short call's only result.
     #[inline]
     fn fits_out(&self, out: &Bound<'_, PyAny>) -> bool {
         let [made] = &self.made[..] else { return false };
@@ -301,16 +301,17 @@ impl Repeat {
             && (0..made.shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) as usize } == made.shape[axis])
     }
 
-    /// Copies the only result of a short call to an array that [fits](Repeat::fits_out): inputs may be there too, of which copies
-    /// were read.
+    /// Copies the only result of a short call to an array that [fits](Repeat::fits_out). The array may be an input too, since
+    /// inputs were copied before the run.
     #[inline]
     fn copy_to<'py>(&self, results: &Results<'py>, out: &Bound<'py, PyAny>) -> PyResult<Results<'py>> {
-        // Allocating the result may have run functions of Python's, and these may have changed the array.
+        // Allocating the result may have run Python code, which may have changed the array.
         if !self.fits_out(out) {
             return Err(PyValueError::new_err("out: the array was changed meanwhile"));
         }
         let bytes = self.made[0].bytes;
-        // SAFETY: both are row-major arrays of this dtype and shape, and so of so many bytes; the result is no one else's.
+        // SAFETY: both are row-major arrays of this dtype and shape, and so have this many bytes; the result belongs to no one
+        // else.
         unsafe {
             let (from, to) = (fields(results[0].as_ptr()).data, fields(out.as_ptr()).data);
             std::ptr::copy_nonoverlapping(from, to, bytes);
@@ -318,7 +319,8 @@ impl Repeat {
         Ok(SmallVec::from_iter([out.cast::<PyUntypedArray>()?.clone()]))
     }
 
-    /// Runs the kernel on arguments that [fit](Repeat::fits); what it returns is still to be rebuilt.
+    /// Runs the kernel on arguments that [fit](Repeat::fits), and gives its results, of which `Entry::rebuilt` makes what is
+    /// returned.
     #[inline]
     pub fn run<'py>(&self, py: Python<'py>, objects: &[Borrowed<'_, 'py, PyAny>]) -> PyResult<Results<'py>> {
         let mut results: Results<'py> = SmallVec::new();
@@ -328,7 +330,7 @@ impl Repeat {
                 false => memory::new(py, made.dtype, &made.shape)?,
             });
         }
-        // Allocating may have run functions of Python's, and these may have changed an argument; nothing does so from here on.
+        // Allocating the results may have run Python code, which may have changed an argument; from here on no Python code runs.
         if !self.fits(py, objects) {
             return Err(memory::changed());
         }
@@ -341,8 +343,8 @@ impl Repeat {
                     // SAFETY: the scratch memory has words for all inputs that are copied, which `new` counted.
                     let to = unsafe { from.add(word) }.cast::<u8>();
                     word += bytes.div_ceil(8);
-                    // SAFETY: the array fits, so that it is row-major and has so many bytes from its first element on; the scratch
-                    // memory has them too, and no other input has these words.
+                    // SAFETY: the array fits, so that it is row-major and has this many bytes from its first element on; the
+                    // scratch memory has as many at `to`, which no other input uses.
                     In::bytes(dtype, unsafe {
                         let data = fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>();
                         std::ptr::copy_nonoverlapping(data, to, bytes);
@@ -351,7 +353,7 @@ impl Repeat {
                 }
                 Input::Number { argument, dtype } => {
                     let value = converted(&self.argument(py, objects, argument), dtype)?;
-                    // SAFETY: as above; the word is written before it is read.
+                    // SAFETY: the scratch memory has a word at `to`, which no other input uses; it is written before it is read.
                     In::bytes(dtype, unsafe {
                         let to = from.add(word);
                         word += 1;
@@ -376,8 +378,8 @@ impl Repeat {
         for (made, array) in self.made.iter().zip(&results) {
             outputs.push(match made.bytes {
                 0 => Out::bytes(made.dtype, &mut []),
-                // SAFETY: the array was made here, of so many bytes, all of which have values; no one else has it, and `results`
-                // keeps it alive until the run is over.
+                // SAFETY: the array was made here with this many bytes, all of which have values. No one else has the array, and
+                // `results` keeps it alive until the run is over.
                 bytes => Out::bytes(made.dtype, unsafe {
                     std::slice::from_raw_parts_mut(fields(array.as_ptr()).data.cast::<u8>(), bytes)
                 }),
@@ -392,7 +394,7 @@ impl Repeat {
     }
 }
 
-/// The bits of a number of Python's as a dtype, by the rules of literals.
+/// The bits of a Python number converted to a dtype, by the rules of literals.
 #[inline]
 fn converted(object: &Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<u64> {
     let value = number(object)?;

@@ -1,4 +1,4 @@
-//! Computing without the GIL, so that signals and a caller's function for progress are served meanwhile.
+//! Runs computations without the GIL, so that signals and a caller's function for progress are served while they run.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +9,9 @@ use pyo3::sync::PyOnceLock;
 
 use crate::error::exception;
 
-/// Computes with the GIL released. A run of more than some milliseconds, or one with a function for progress, looks every 50 ms for
-/// what Python has for this thread: an exception that a signal handler, the function or another thread raises cancels the run
-/// and is raised in its place.
+/// Computes with the GIL released. A run that takes more than some milliseconds, or has a function for progress, asks Python
+/// every 50 ms whether something is to be done on this thread. An exception that a signal handler, the function or another thread
+/// raises cancels the run and is raised in its place.
 pub fn compute<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -59,8 +59,8 @@ pub fn compute<T: Send>(
     Ok(value)
 }
 
-/// Runs what is pending for this thread: the handlers of signals in the main thread, and in any an exception that another thread
-/// has asked for (`PyThreadState_SetAsyncExc`), which is raised where Python code begins to run.
+/// Runs what Python has pending for this thread: in the main thread the handlers of signals, and in any thread the exception that
+/// another thread has asked for (`PyThreadState_SetAsyncExc`), which is raised where Python code begins to run.
 fn serve(py: Python<'_>) -> PyResult<()> {
     static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     py.check_signals()?;

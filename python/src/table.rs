@@ -1,5 +1,5 @@
-//! What is kept of calls for later ones: the table of what was built for them, which is bounded, the oldest entry going first; and the
-//! last call that inputs were bound to.
+//! What is kept of calls for later ones: a table of what was built for them, which is bounded and drops the oldest entry first,
+//! and the last bound call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// The shapes of the array arguments, one after the other.
 pub type Shapes = SmallVec<[usize; 8]>;
 
-/// Entries that a table has at most.
+/// The most entries that a table has.
 const ENTRIES: usize = 64;
 
 /// What was built for kinds of calls, the newest last.
@@ -22,7 +22,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// The newest entry that fits.
+    /// The newest entry that fits a call.
     pub fn find(&self, fits: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.iter().rev().find(|entry| fits(entry)).cloned()
@@ -35,33 +35,33 @@ impl<T> Table<T> {
         let oldest = (entries.len() >= ENTRIES).then(|| entries.remove(0));
         entries.push(made.clone());
         drop(entries);
-        // Not under the lock: what it holds of Python's may run functions when it goes.
+        // The oldest entry is dropped after the lock is released: dropping the Python objects that it holds may run Python code.
         drop(oldest);
         made
     }
 
-    /// All entries, the oldest first.
+    /// All entries of the table, the oldest first.
     pub fn all(&self) -> Vec<Arc<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The last call that row-major inputs were bound to, by their shapes.
+/// The last bound call, with the shapes of the row-major inputs to which it was bound.
 #[derive(Default)]
 pub struct LastCall(Mutex<Option<(Shapes, Call)>>);
 
 impl LastCall {
-    /// The last call, if its inputs had these shapes.
+    /// The last bound call, if its inputs had these shapes.
     pub fn find(&self, shapes: &Shapes) -> Option<Call> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().filter(|(of, _)| of == shapes).map(|(_, call)| call.clone())
     }
 
-    /// Keeps the call that inputs of these shapes were bound to.
+    /// Keeps the call that was bound to inputs of these shapes.
     pub fn keep(&self, shapes: Shapes, call: &Call) {
         let made = Some((shapes, call.clone()));
         let last = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), made);
-        // Not under the lock: a kernel that goes may take what it holds with it.
+        // The previous call is dropped after the lock is released: it may drop a kernel with all that the kernel holds.
         drop(last);
     }
 }

@@ -1,19 +1,20 @@
-//! How long an expression is, which decides whether it is evaluated before it grows any longer.
+//! How long the way from memory to an expression's values is; this decides whether the expression is evaluated before it grows
+//! any longer.
 
-/// What lies between an expression and memory, along the longest way.
+/// The length of the longest way from memory to the values of an expression.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
-    /// Operations.
+    /// The number of operations on that way.
     pub depth: u32,
 }
 
 impl Work {
-    /// The greater of both.
+    /// The greater of two lengths, for a result of several operands.
     pub fn or(self, other: Work) -> Work {
         Work { depth: self.depth.max(other.depth) }
     }
 
-    /// After an operation.
+    /// The length after one more operation.
     pub fn then(self) -> Work {
         Work { depth: self.depth.saturating_add(1) }
     }

@@ -1,8 +1,7 @@
 //! Arguments from C: pointers, sizes and codes, converted to Rust types.
 //!
-//! No pointer is followed that is null or misaligned, and no more of a struct is read or written than its caller's
-//! version of it has. What can't be checked, that the memory behind a pointer exists, is stated in each function's
-//! safety section.
+//! A pointer that is null or misaligned is never followed, and of a struct only the part that the caller's version has is read or
+//! written. It can't be checked that the memory behind a pointer exists; each function's safety section states this requirement.
 
 use std::ffi::{CStr, c_char};
 
@@ -44,7 +43,7 @@ pub(crate) unsafe fn many<'a, T>(pointer: *const T, count: usize, what: &str) ->
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// A pointer of the caller that a result is written to.
+/// A pointer of the caller to which a result is written.
 pub(crate) struct OutPtr<T>(*mut T);
 
 impl<T> OutPtr<T> {
@@ -85,13 +84,13 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str)
     })
 }
 
-/// A struct that begins with its size in bytes as its caller was compiled, so that later versions may append fields.
+/// A struct that begins with its size in bytes in the version that its caller was compiled with, so that later versions may
+/// append fields.
 ///
-/// # Safety
-/// The type is `repr(C)` with a `usize` first and has no validity invariant beyond those of its C declaration: whatever a
-/// C caller may store in its fields, zero included, is a value of the type.
+/// # Safety The type is `repr(C)` with a `usize` first and has no validity invariant beyond those of its C declaration: whatever
+/// a C caller may store in its fields, zero included, is a value of the type.
 pub(crate) unsafe trait Versioned: Copy {
-    /// The size in the first version that had the struct.
+    /// The size of the struct in the first version that had it.
     const MIN_SIZE: usize;
     /// The values of fields that the caller's version lacks.
     fn defaults() -> Self;
@@ -116,10 +115,9 @@ unsafe fn stated_size<T: Versioned>(pointer: *const T, what: &str) -> Answer<usi
     Ok(size)
 }
 
-/// Reads a struct of a caller whose version may have fewer or more fields; fields unknown here must be zero.
+/// Reads a struct of a caller whose version may have fewer or more fields. Fields that are unknown here must be zero.
 ///
-/// # Safety
-/// A pointer that is neither null nor misaligned is valid for reads of a `usize`, and of as many bytes as that says.
+/// # Safety A pointer that is neither null nor misaligned is valid for reads of a `usize`, and of as many bytes as that says.
 pub(crate) unsafe fn versioned<T: Versioned>(pointer: *const T, what: &str) -> Answer<T> {
     // SAFETY: this function's safety section is the one that `stated_size` refers to.
     let size = unsafe { stated_size(pointer, what) }?;
@@ -140,10 +138,9 @@ pub(crate) unsafe fn versioned<T: Versioned>(pointer: *const T, what: &str) -> A
     Ok(known)
 }
 
-/// Fills a struct of a caller whose version may have fewer or more fields; its `size` is left unchanged.
+/// Fills a struct of a caller whose version may have fewer or more fields. Its `size` is left unchanged.
 ///
-/// # Safety
-/// A pointer that is neither null nor misaligned is valid for reads of a `usize`, and for writes of as many bytes as
+/// # Safety A pointer that is neither null nor misaligned is valid for reads of a `usize`, and for writes of as many bytes as
 /// that says.
 pub(crate) unsafe fn fill<T: Versioned>(pointer: *mut T, value: T, what: &str) -> Answer<()> {
     // SAFETY: `stated_size` reads the leading `usize`, which the safety section says can be read.

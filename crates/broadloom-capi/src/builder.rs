@@ -44,7 +44,7 @@ pub struct bl_dim {
 
 static BUILDERS: Table<Builder> = Table::new(b'b');
 
-/// The upper half of value ids, unique to each builder, so that values of another builder are refused.
+/// The upper half of the next builder's value ids. It is unique to each builder, so that values of another builder are refused.
 static MARKS: AtomicU32 = AtomicU32::new(1);
 
 pub(crate) struct Builder {
@@ -56,7 +56,7 @@ pub(crate) struct Builder {
 #[derive(Default)]
 pub(crate) struct Parts {
     values: Vec<Array<'static>>,
-    /// The values that are inputs, in their order.
+    /// The indices of the values that are inputs, in order.
     inputs: Vec<usize>,
     outputs: Vec<(String, usize)>,
 }
@@ -67,11 +67,11 @@ fn builder(handle: bl_builder) -> Answer<Pin<'static, Builder>> {
 
 impl Builder {
     fn parts(&self) -> MutexGuard<'_, Parts> {
-        // A panic leaves the vectors valid: at worst a value was pushed whose handle was not returned.
+        // A panic leaves the vectors valid: at worst a value was added whose handle was not returned.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index of a value of this builder.
+    /// The index of a value, if it is this builder's.
     fn find(&self, parts: &Parts, value: bl_value) -> Answer<usize> {
         let index = value.id as u32 as usize;
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
@@ -79,7 +79,7 @@ impl Builder {
         is_ours.then_some(index).ok_or_else(foreign)
     }
 
-    /// A value of this builder.
+    /// The array of a value, if it is this builder's.
     pub(crate) fn value<'p>(&self, parts: &'p Parts, value: bl_value) -> Answer<&'p Array<'static>> {
         Ok(&parts.values[self.find(parts, value)?])
     }
@@ -95,10 +95,9 @@ impl Builder {
     }
 }
 
-/// Extents from a C array.
+/// Converts extents from a C array.
 ///
-/// # Safety
-/// As [`many`]; symbols are null or zero-terminated, and both stay unchanged during the call.
+/// # Safety As [`many`]; symbols are null or zero-terminated, and both stay unchanged during the call.
 unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
     // SAFETY: `many` requires of `rank` extents what this function's safety section says of them.
     let given = unsafe { many(pointer, rank, "the pointer to the extents") }?;

@@ -45,9 +45,9 @@ struct PreparedCall {
 /// The memory layout that an operand is bound to.
 struct BoundOperand {
     dtype: DType,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     size: usize,
-    /// Bytes of all elements.
+    /// The size of all elements in bytes.
     bytes: usize,
     shape: Box<[usize]>,
     strides: Box<[isize]>,
@@ -60,7 +60,7 @@ impl BoundOperand {
         BoundOperand { dtype, size, bytes, shape: shape.into(), strides: row_major(shape)[..].into() }
     }
 
-    /// The operand's addresses at a pointer, if the pointer is not null, misaligned or too high.
+    /// The range of the operand's addresses at a pointer. Fails if the pointer is null, misaligned or too high.
     #[inline]
     fn addresses(&self, data: *const c_void, what: &str, i: usize) -> Answer<Range<usize>> {
         let start = data.addr();
@@ -77,7 +77,7 @@ impl BoundOperand {
         }
     }
 
-    /// The operand at a pointer, or these rows of it.
+    /// The operand at a pointer, or only the given rows of it.
     fn at(
         &self,
         data: *const c_void,
@@ -234,10 +234,9 @@ pub unsafe extern "C" fn bl_call_explain(
     })
 }
 
-/// The pointers of a run, if there is one per operand.
+/// The pointers of a run, after checking that there is one for each operand.
 ///
-/// # Safety
-/// Both are null or valid for that many reads for `'p`, and nothing writes to them during `'p`.
+/// # Safety Both are null or valid for that many reads for `'p`, and nothing writes to them during `'p`.
 #[inline]
 unsafe fn pointers<'p>(
     prepared: &PreparedCall,

@@ -1,4 +1,4 @@
-//! Numeric codes for dtypes and choices, and the options struct made of them.
+//! Numeric codes for dtypes and choices, and the options struct that consists of them.
 //!
 //! A number never changes its meaning. The codes of dtypes are those of the dtype table, which a test checks.
 
@@ -171,10 +171,9 @@ pub unsafe extern "C" fn bl_options_init(options: *mut bl_options) -> bl_status 
     answer(|| unsafe { fill(options, bl_options::defaults(), "the pointer to the options") })
 }
 
-/// The options at a pointer; the defaults if it is null.
+/// Converts the options at a pointer; null stands for the defaults.
 ///
-/// # Safety
-/// The pointer is null, or to as many bytes as its size says.
+/// # Safety The pointer is null, or to as many bytes as its size says.
 pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     if pointer.is_null() {
         return Ok(Options::default());
@@ -244,7 +243,7 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
 mod tests {
     use super::*;
 
-    /// The options of an application that was compiled with the struct that ended with `max_compiled_cost`.
+    /// Options in the version of the struct that ended with `max_compiled_cost` are read with the defaults of all later fields.
     #[test]
     fn options_without_the_later_fields_are_the_defaults_of_these() {
         let mut given = bl_options { accuracy: 7, contract: 7, ..bl_options::defaults() };
@@ -272,7 +271,7 @@ mod tests {
         for wrong in [-1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
-        // The options of an application that was compiled with the struct that ended with `contract`.
+        // Options in the version of the struct that ended with `contract`.
         let mut given = bl_options { max_time: -1.0, ..bl_options::defaults() };
         given.size = offset_of!(bl_options, max_time);
         // SAFETY: the pointer is to a `bl_options`, which has more bytes than its size says.

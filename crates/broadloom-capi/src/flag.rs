@@ -73,7 +73,7 @@ mod tests {
     use crate::memory::bl_view;
     use crate::status::bl_status::{BL_CANCELLED, BL_OK, BL_TIME_LIMIT};
 
-    /// A kernel that would run for hours, on five elements.
+    /// A kernel on five elements that would run for hours.
     fn endless(options: &bl_options) -> bl_kernel {
         let text = c"a: float64[5]; return s = sum(broadcast_to(a, [1000000000000, 5]))";
         let mut kernel = bl_kernel { id: 0 };
@@ -83,7 +83,7 @@ mod tests {
         kernel
     }
 
-    /// Runs it in both ways.
+    /// Runs a kernel in both ways: as a kernel and as a call.
     fn runs(kernel: bl_kernel, control: &bl_control) -> [bl_status; 2] {
         let (mut a, mut sum, shape) = ([1.0_f64; 5], 0.0_f64, 5_usize);
         let (from, to) = (a.as_mut_ptr().cast::<c_void>(), (&raw mut sum).cast::<c_void>());
@@ -129,7 +129,7 @@ mod tests {
         let kernel = endless(&bl_options { max_time: 0.06, ..defaults });
         let control = <bl_control as crate::argument::Versioned>::defaults();
         assert_eq!(runs(kernel, &control), [BL_TIME_LIMIT; 2]);
-        // A run without a control has the limit as well.
+        // A run without a control has the time limit as well.
         let (a, mut sum, mut call) = ([1.0_f64; 5], 0.0_f64, bl_call { id: 0 });
         let (inputs, output) = ([a.as_ptr().cast::<c_void>()], (&raw mut sum).cast::<c_void>());
         // SAFETY: the pointers are to five doubles and one, which live until the call returns.

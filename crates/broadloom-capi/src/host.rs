@@ -90,14 +90,15 @@ unsafe impl Versioned for bl_host_function {
     }
 }
 
-/// The function as it is called: it may unwind into an entry that may not.
+/// The type by which the application's function is called: it may unwind, into an entry that may not.
 type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c_void, *mut c_void) -> i32;
 
 /// A function of the application with its context.
 struct Owner {
     function: Unwinding,
     context: *mut c_void,
-    /// Set once the application has its handle: of a function that is refused, the context stays the application's.
+    /// The destructor, which is set once the application has its handle. If the function is refused, the application keeps the
+    /// context.
     destructor: OnceLock<unsafe extern "C-unwind" fn(*mut c_void)>,
 }
 
@@ -109,7 +110,7 @@ unsafe impl Sync for Owner {}
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        /// The call in a function of this ABI, so that what unwinds ends the process.
+        /// Calls the destructor from a function of an ABI that does not unwind, so that unwinding ends the process.
         extern "C" fn destroy(destructor: unsafe extern "C-unwind" fn(*mut c_void), context: *mut c_void) {
             // SAFETY: `bl_host_new` documents that the destructor is called with the context, once, from any thread, when
             // the function is not used any more: the last owner is being dropped.

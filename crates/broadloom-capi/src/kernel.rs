@@ -172,7 +172,7 @@ unsafe impl Versioned for bl_operand {
     }
 }
 
-/// An input or an output of a kernel.
+/// The description of an input or an output of a kernel.
 fn port(kernel: &Kernel, side: u32, index: usize) -> Answer<&Port> {
     let (ports, what) = match side {
         BL_INPUT => (kernel.inputs(), "inputs"),
@@ -435,10 +435,9 @@ pub unsafe extern "C" fn bl_kernel_run(
     })
 }
 
-/// The operands that views describe.
+/// Converts an array of views to operands.
 ///
-/// # Safety
-/// As of [`bl_kernel_run`].
+/// # Safety As of [`bl_kernel_run`].
 unsafe fn operands(views: *const bl_view, count: usize, what: &str) -> Answer<SmallVec<[MemoryOperand; 4]>> {
     // SAFETY: `many` accepts null and requires that `count` views can be read otherwise, as `bl_kernel_run` says.
     let views = unsafe { many(views, count, "the pointer to the views") }?;

@@ -27,15 +27,15 @@ fn refused(why: Refused) -> Failure {
     Failure::handle("library", why)
 }
 
-/// Works on a library; a change that fails leaves it as it was.
+/// Works on a library. A change that fails leaves the library as it was.
 fn with<T>(handle: bl_library, work: impl FnOnce(&mut Library) -> Answer<T>) -> Answer<T> {
     let library = LIBRARIES.pin(handle.id).map_err(refused)?;
-    // A panic leaves it valid: functions are added last.
+    // A panic leaves the library valid, because functions are added last.
     let mut library = library.lock().unwrap_or_else(PoisonError::into_inner);
     work(&mut library)
 }
 
-/// The library as it is now; an empty one for a handle of 0.
+/// The present state of a library; an empty library for a handle of 0.
 pub(crate) fn library(handle: bl_library) -> Answer<Library> {
     if handle.id == 0 { Ok(Library::default()) } else { with(handle, |library| Ok(library.clone())) }
 }

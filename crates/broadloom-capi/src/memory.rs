@@ -1,8 +1,8 @@
 //! Operands: memory of the application as inputs and outputs of a kernel.
 //!
-//! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]`
-//! share a byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`: of a region, elements that are
-//! contiguous are a slice while a reduction combines them.
+//! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]` share a
+//! byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`. Contiguous elements of a region are a slice
+//! while a reduction reads them.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -41,14 +41,14 @@ const MAX_RANK: u32 = 64;
 /// One number per dimension.
 type Dims<T> = SmallVec<[T; 4]>;
 
-/// An operand of a run: memory with a layout whose address arithmetic was checked for overflow.
+/// An operand of a run: memory, with a layout whose address arithmetic does not overflow.
 #[derive(Debug)]
 pub(crate) struct MemoryOperand {
     pub(crate) dtype: DType,
     /// The lowest address that an index reaches.
     start: *mut u8,
     bytes: usize,
-    /// From the lowest address to index 0, in elements.
+    /// The distance from the lowest address to the element with index 0, in elements.
     offset: usize,
     pub(crate) shape: Dims<usize>,
     strides: Dims<isize>,
@@ -66,17 +66,16 @@ pub(crate) fn row_major(shape: &[usize]) -> Dims<isize> {
     strides
 }
 
-/// Whether a layout is contiguous and row-major; the strides of extents of 1 don't matter.
+/// Whether a layout is contiguous and row-major. The strides of extents of 1 don't matter.
 fn is_row_major(shape: &[usize], strides: &[isize]) -> bool {
     shape.contains(&0)
         || shape.iter().zip(strides.iter().zip(row_major(shape))).all(|(&e, (&a, b))| e == 1 || a == b)
 }
 
 impl MemoryOperand {
-    /// The operand that a view describes; `name` says which, for an error.
+    /// Converts a view to an operand; `name` returns its name for errors.
     ///
-    /// # Safety
-    /// Pointers that are neither null nor misaligned are valid for reads of the extents and strides.
+    /// # Safety Pointers that are neither null nor misaligned are valid for reads of the extents and strides.
     pub(crate) unsafe fn new(view: &bl_view, name: impl Fn() -> String) -> Answer<MemoryOperand> {
         let fail = |status, why: &str| Failure::new(status, format!("{} {why}", name()));
         let dtype = dtype(view.dtype)?;
@@ -93,7 +92,7 @@ impl MemoryOperand {
             };
             (shape, strides)
         };
-        // In elements: the lowest and the highest that an index reaches.
+        // The lowest and the highest position that an index reaches, in elements.
         let (mut low, mut high) = (0isize, 0isize);
         let is_empty = shape.contains(&0);
         for (&extent, &stride) in shape.iter().zip(&strides).filter(|_| !is_empty) {
@@ -127,7 +126,7 @@ impl MemoryOperand {
         Ok(MemoryOperand { dtype, start, bytes, offset, shape, strides, is_row_major })
     }
 
-    /// Contiguous row-major memory at a pointer; `strides` are those of `shape`.
+    /// Makes an operand of contiguous row-major memory at a pointer; `strides` are those of `shape`.
     pub(crate) fn plain(
         data: *mut c_void,
         dtype: DType,
@@ -199,10 +198,9 @@ impl MemoryOperand {
         Ok(Out::raw(self.dtype, view))
     }
 
-    /// Output `at` of a run with these operands: a slice if it is contiguous and no other operand overlaps it.
+    /// The output number `at` of a run with these operands: a slice if it is contiguous and no other operand overlaps it.
     ///
-    /// # Safety
-    /// As [`MemoryOperand::raw_output`].
+    /// # Safety As [`MemoryOperand::raw_output`].
     pub(crate) unsafe fn output<'o>(
         outputs: &'o [MemoryOperand],
         at: usize,
@@ -223,7 +221,7 @@ impl MemoryOperand {
     }
 }
 
-/// Refuses a pointer to elements of a size that is null or misaligned.
+/// Refuses a pointer that is null, or misaligned for elements of this size.
 #[inline]
 pub(crate) fn check_elements(data: *const u8, size: usize) -> Result<(), (crate::status::bl_status, String)> {
     if data.is_null() {

@@ -59,7 +59,7 @@ pub const BL_SCAN_SUM: u32 = 0;
 /// The product so far.
 pub const BL_SCAN_PROD: u32 = 1;
 
-/// The reduction of a value; with a parameter only where the reduction has one.
+/// Adds the reduction of a value. A parameter is allowed only if the reduction has one.
 fn reduce(
     code: bl_reduction,
     x: &Array<'static>,
@@ -103,10 +103,9 @@ fn reduce(
     }
 }
 
-/// The axes of a C array; all of them where there is none.
+/// Converts axes from a C array; null stands for all axes.
 ///
-/// # Safety
-/// As [`many`].
+/// # Safety As [`many`].
 unsafe fn over(axes: *const isize, count: usize, keep_dims: i32) -> Answer<Over> {
     let over = if axes.is_null() && count == 0 {
         Over::all()

@@ -179,7 +179,7 @@ impl From<TextError> for Failure {
     }
 }
 
-/// The error of a thread's last call that failed.
+/// The error of a thread's last call that failed, which the thread can ask for.
 struct Last {
     message: CString,
     span: Option<(usize, usize)>,
@@ -192,8 +192,8 @@ thread_local! {
 /// Runs the body of a call and turns its outcome into a status.
 #[inline]
 pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
-    // Unwind safety: what a panic leaves half done is either an entry of a builder, which stays usable, or memory of the
-    // caller, which is unspecified after a status other than BL_OK.
+    // Unwind safety: a panic may leave half done either an entry of a builder, which stays usable, or memory of the caller, which
+    // is unspecified after a status other than BL_OK.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => BL_OK,
         Ok(Err(failure)) => note(failure),
@@ -205,7 +205,7 @@ pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
 fn note(failure: Failure) -> bl_status {
     // A message may quote the caller's text; strings in C end at the first zero.
     let message = CString::new(failure.message.replace('\0', "\\0")).unwrap_or_default();
-    // A thread that is exiting has no thread-local storage left; it gets the status alone.
+    // A thread that is exiting has no thread-local storage any more, and gets only the status.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { message, span: failure.span }));
     failure.status
 }
@@ -215,7 +215,7 @@ fn note_panic(panic: Box<dyn Any + Send>) -> bl_status {
     let words =
         panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
     let failure = Failure::new(BL_INTERNAL, format!("a bug in broadloom: {}", words.unwrap_or("a panic")));
-    // Dropping the payload could panic again.
+    // Dropping the panic's payload could panic again, so it is leaked.
     std::mem::forget(panic);
     note(failure)
 }

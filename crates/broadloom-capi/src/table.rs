@@ -8,34 +8,34 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
-/// Bits of an id, from the top: kind, generation, index. A kind is never 0, so that no id is 0.
+/// The parts of an id, from the highest bits: kind, generation, index. A kind is never 0, so that no id is 0.
 const INDEX_BITS: u32 = 32;
 const GENERATION_BITS: u32 = 24;
 
-/// Bits of a slot's state, from the top: generation, references, pins.
+/// The parts of a slot's state, from the highest bits: generation, references, pins.
 const COUNT_BITS: u32 = 20;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const ONE_PIN: u64 = 1;
 const ONE_REFERENCE: u64 = 1 << COUNT_BITS;
 const ONE_GENERATION: u64 = 1 << (2 * COUNT_BITS);
 
-/// Slots of the first chunk; each further one has twice as many.
+/// The number of slots in the first chunk. Each further chunk has twice as many.
 const FIRST: u32 = 64;
 const CHUNKS: usize = 22;
 
-/// The number of times that a held lock is tried again: for some tenths of a second, where it is held for microseconds.
+/// The number of attempts to take a held lock. They take some tenths of a second; the lock is normally held for microseconds.
 const TRIES: usize = 1 << 18;
 
 /// The reason why a number is not a valid handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It is 0.
+    /// The number is 0.
     Null,
-    /// It is the handle of an object of another kind, or not a handle.
+    /// The number is the handle of an object of another kind, or not a handle.
     Kind,
-    /// Its object was released, or there never was one.
+    /// The object was released, or never existed.
     Stale,
-    /// There are as many objects, references or concurrent uses as can be counted.
+    /// The number of objects, references or concurrent uses has reached its limit.
     Full,
 }
 
@@ -72,11 +72,11 @@ pub(crate) struct Table<T> {
 /// The slots that hold no object.
 struct Vacant {
     given_back: Vec<u32>,
-    /// The first index that was never used.
+    /// The first index that has never been used.
     next: u32,
 }
 
-/// An object in use: it is not dropped before the pin, even if its handle is released.
+/// An object in use. It is not dropped before the pin, even if its handle is released.
 pub(crate) struct Pin<'t, T> {
     table: &'t Table<T>,
     slot: &'t Slot<T>,
@@ -94,7 +94,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The chunk of an index, and its place in there.
+    /// The chunk of an index, and its position in the chunk.
     fn place(index: u32) -> (usize, usize) {
         let shifted = u64::from(index) + u64::from(FIRST);
         let chunk = shifted.ilog2() - FIRST.ilog2();
@@ -106,8 +106,8 @@ impl<T> Table<T> {
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// The slots that hold no object; `None` where the lock does not come free: in a child that was forked while another
-    /// thread had it, it never would.
+    /// The list of slots without an object; `None` if the lock does not become free. That happens in a child that was forked
+    /// while another thread held it.
     fn vacant(&self) -> Option<MutexGuard<'_, Vacant>> {
         for _ in 0..TRIES {
             match self.vacant.try_lock() {
@@ -123,7 +123,7 @@ impl<T> Table<T> {
         u64::from(self.kind) << (INDEX_BITS + GENERATION_BITS) | generation << INDEX_BITS | u64::from(index)
     }
 
-    /// Adds an object, with one reference to it.
+    /// Adds an object, with one reference to it. Returns its id.
     pub(crate) fn insert(&self, object: T) -> Result<u64, Refused> {
         let mut vacant = self.vacant().ok_or(Refused::Full)?;
         let index = match vacant.given_back.pop() {
@@ -150,7 +150,7 @@ impl<T> Table<T> {
         Ok(self.id(index, generation))
     }
 
-    /// The slot of an id, which may have passed on to another generation.
+    /// The slot of an id, which may by now belong to another generation.
     fn find(&self, id: u64) -> Result<(&Slot<T>, u32, u64), Refused> {
         if id >> (INDEX_BITS + GENERATION_BITS) != u64::from(self.kind) {
             return Err(if id == 0 { Refused::Null } else { Refused::Kind });
@@ -160,7 +160,7 @@ impl<T> Table<T> {
         Ok((slot, index, id >> INDEX_BITS & ((1 << GENERATION_BITS) - 1)))
     }
 
-    /// Changes the counts of a slot as long as its object is referred to in this generation.
+    /// Changes the counts of a slot, if its object is still referred to in this generation.
     fn count(slot: &Slot<T>, of: u64, change: impl Fn(u64) -> Option<u64>) -> Result<u64, Refused> {
         let mut state = slot.state.load(Ordering::Relaxed);
         loop {
@@ -168,7 +168,7 @@ impl<T> Table<T> {
                 return Err(Refused::Stale);
             }
             let next = change(state).ok_or(Refused::Full)?;
-            // Acquire: what `insert` wrote is seen. Release: what this thread did with the object comes before its end.
+            // Acquire: what `insert` wrote becomes visible. Release: this thread's uses of the object come before its end.
             match slot.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Ok(next),
                 Err(now) => state = now,
@@ -176,7 +176,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The object of an id.
+    /// Pins the object of an id.
     #[inline]
     pub(crate) fn pin(&self, id: u64) -> Result<Pin<'_, T>, Refused> {
         let (slot, index, of) = self.find(id)?;
@@ -191,7 +191,7 @@ impl<T> Table<T> {
         Table::count(slot, of, more).map(drop)
     }
 
-    /// Removes a reference; after the last one the id is stale, and the object is dropped once it is not in use.
+    /// Removes a reference. After the last one the id is invalid, and the object is dropped once it is not in use.
     pub(crate) fn release(&self, id: u64) -> Result<(), Refused> {
         let (slot, index, of) = self.find(id)?;
         let state = Table::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
@@ -208,10 +208,10 @@ impl<T> Table<T> {
         let object = unsafe { (*slot.object.get()).take() };
         drop(object);
         let next = generation(slot.state.load(Ordering::Relaxed)) + 1;
-        // The last generation is not given out: its slot stays empty rather than have an id mean two objects.
+        // After the last generation the slot stays empty, because otherwise an id could mean two objects.
         if next < 1 << GENERATION_BITS {
             slot.state.store(next * ONE_GENERATION, Ordering::Release);
-            // Else the slot stays empty.
+            // Without the lock the slot stays empty.
             if let Some(mut vacant) = self.vacant() {
                 vacant.given_back.push(index);
             }
@@ -245,7 +245,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
 
-    /// Counts its drops.
+    /// An object that counts how often it is dropped.
     struct Counted(Arc<AtomicUsize>);
 
     impl Drop for Counted {
@@ -330,7 +330,7 @@ mod tests {
         assert!(ids.iter().enumerate().all(|(i, &id)| table.pin(id).is_ok_and(|pin| *pin == i)));
     }
 
-    /// Threads that use, retain and release each other's ids: every object is dropped once.
+    /// Threads use, retain and release each other's ids, and every object is dropped exactly once.
     #[test]
     fn threads_agree() {
         let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 3000 });

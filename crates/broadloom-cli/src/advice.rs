@@ -1,21 +1,20 @@
-//! Advice for mistakes of the command line: a name without a file, or files whose shapes do
-//! not fit each other.
+//! Advice for mistakes in the command line: a name without a file, or files whose shapes do not fit together.
 
 use broadloom::ErrorKind;
 use broadloom::text::{Program, Span, TextError};
 
-/// An input that has a file.
+/// An input with its file.
 #[derive(Clone, Debug)]
 pub struct Given {
     pub name: String,
-    /// The name, the file, and its type and shape.
+    /// The name, the file, and the file's type and shape, for messages.
     pub described: String,
 }
 
 /// The number of files that a message lists.
 const LISTED: usize = 4;
 
-/// The inputs that the program declares, and for which no file is given; a name that is only used may be a slip, which
+/// The error for inputs that the program declares but for which no file is given. A name that is only used may be misspelt, which
 /// typing finds.
 pub fn undeclared(program: &Program, given: &[Given]) -> Option<TextError> {
     let is_given = |name: &str| given.iter().any(|given| given.name == name);
@@ -34,7 +33,7 @@ pub fn about(error: TextError, program: &Program, given: &[Given]) -> TextError 
     }
 }
 
-/// A name that is not known may be that of a file.
+/// Adds advice for an unknown name, which may be a name that needs a file.
 fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
     let name = at(program, &error.span);
     let is_free = program.inputs().any(|input| input.name() == name);
@@ -42,7 +41,7 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
         return error;
     }
     let help = match error.help.as_deref() {
-        // The name of another language, or of a function: a file is not what is missing.
+        // The name is one of another language, or a function's, so a missing file is not the cause.
         Some(help)
             if !["no names", "known are", "did you mean"].iter().any(|start| help.starts_with(start)) =>
         {
@@ -59,7 +58,7 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
     error.with_help(help)
 }
 
-/// The arguments that give files for all names that have none.
+/// The arguments that would give files for all names that have none.
 fn files(program: &Program, given: &[Given]) -> String {
     let is_given = |name: &str| given.iter().any(|given| given.name == name);
     let missing = program.inputs().filter(|input| input.constant().is_none() && !is_given(input.name()));
@@ -67,7 +66,7 @@ fn files(program: &Program, given: &[Given]) -> String {
     format!("after the expression, write `{}`", words.join(" "))
 }
 
-/// The shapes of the files that the operands come from, those of the first operand first.
+/// Adds the shapes of the files that the operands come from, those of the first operand first.
 fn of_shape(error: TextError, program: &Program, given: &[Given]) -> TextError {
     let mut named: Vec<&Given> = Vec::new();
     for (span, _) in &error.operands {

@@ -188,8 +188,8 @@ impl From<ExecutorArg> for Executor {
     }
 }
 
-/// The widest vectors that are wanted, `None` for `auto`; by this name clap takes it for a value, not for an option that
-/// may be left out.
+/// The widest vectors that may be used; `None` for `auto`. The alias keeps clap from taking the type for an option that may be
+/// left out.
 pub type WidestVectors = Option<VectorWidth>;
 
 fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
@@ -253,7 +253,7 @@ impl From<AccuracyArg> for Accuracy {
     }
 }
 
-/// A name and what it stands for.
+/// A name, with what it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub name: String,
@@ -265,12 +265,12 @@ pub struct Binding {
 pub enum Bound {
     /// The array in a file.
     File(PathBuf),
-    /// A number, which takes the dtype of the arrays that it meets.
+    /// A number, which takes the dtype of the arrays that it is combined with.
     Number(Literal),
 }
 
 impl Bound {
-    /// The file, if it is one.
+    /// The file, if the name stands for one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Bound::File(path) => Some(path),
@@ -278,12 +278,12 @@ impl Bound {
         }
     }
 
-    /// A number, or else a file. A file whose name is a number is written with its folder, as `./3`.
+    /// Parses a number, or otherwise a file. A file whose name is a number has to be written with its folder, as `./3`.
     fn parse(word: OsString) -> Bound {
         let number = match word.to_str().unwrap_or_default() {
             "true" => Some(Literal::Bool(true)),
             "false" => Some(Literal::Bool(false)),
-            // Rust reads `inf` and `nan` as well, which are as likely to be names of files.
+            // Rust also parses `inf` and `nan`, which are as likely to be names of files.
             text if !text.contains(|c: char| c.is_ascii_digit()) => None,
             text => text.parse().map(Literal::Int).or_else(|_| text.parse().map(Literal::Float)).ok(),
         };
@@ -307,7 +307,7 @@ impl Binding {
     }
 }
 
-/// Advice for a word that names no input.
+/// Advice for an argument that names no input.
 fn advice(word: &OsStr) -> String {
     let stem = Path::new(word).file_stem().and_then(OsStr::to_str).filter(|stem| is_name(stem));
     match stem {
@@ -316,7 +316,7 @@ fn advice(word: &OsStr) -> String {
     }
 }
 
-/// A file for a result, and the result's name where it is given.
+/// A file for a result, with the result's name if it is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     pub name: Option<String>,
@@ -339,7 +339,7 @@ fn split(word: &OsStr) -> Option<(String, Option<OsString>)> {
     Some((String::from_utf8_lossy(&bytes[..at]).into_owned(), tail(word, at + 1)))
 }
 
-/// Whether the text is one name and nothing else.
+/// Whether the text is a single name.
 fn is_name(text: &str) -> bool {
     broadloom::text::is_name(text)
 }

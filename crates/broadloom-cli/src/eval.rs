@@ -24,7 +24,7 @@ use crate::stdout::print;
 use crate::target::Target;
 use crate::text::Text;
 
-/// Evaluates the expression of a command line; reports a failure, and returns the exit status.
+/// Evaluates the expression of a command line. A failure is reported, and its exit status returned.
 pub fn eval(args: &EvalArgs) -> Result<(), u8> {
     if let Some(time) = args.max_time {
         let refused =
@@ -35,7 +35,7 @@ pub fn eval(args: &EvalArgs) -> Result<(), u8> {
     run(args, &text).map_err(|failure| mistaken(failure, &text).report(&text))
 }
 
-/// The text of a command line: an argument, a file, or standard input.
+/// Reads the text of the expression: from an argument, a file, or standard input.
 fn read(args: &EvalArgs) -> Result<Text, Failure> {
     if let Some(path) = &args.file {
         return read_file(path);
@@ -51,7 +51,7 @@ fn read(args: &EvalArgs) -> Result<Text, Failure> {
 
 fn read_file(path: &Path) -> Result<Text, Failure> {
     let name = if is_stream(path) { "standard input".into() } else { path.display().to_string() };
-    // The parser refuses longer texts.
+    // The parser refuses texts that are longer than this.
     let most = ParseOptions::default().max_bytes as u64 + 1;
     let mut bytes = Vec::new();
     let read = match is_stream(path) {
@@ -63,7 +63,7 @@ fn read_file(path: &Path) -> Result<Text, Failure> {
     Ok(Text { name, text })
 }
 
-/// The failure to report for one of the text: that it is the name of a file, if it is.
+/// Replaces a failure about the text by a better one if the text is the name of a file.
 fn mistaken(failure: Failure, text: &Text) -> Failure {
     let is_file = || text.text.len() < 4096 && Path::new(&text.text).is_file();
     if matches!(failure, Failure::Text(_)) && is_file() { to_read(&text.text) } else { failure }
@@ -99,7 +99,7 @@ fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
     outputs.write(&text.text)
 }
 
-/// Opens the files of the inputs that the program uses, and warns of the others; and the numbers that inputs are.
+/// Opens the files of the inputs that the program uses, and warns of others. Also returns the inputs that are numbers.
 fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<Constant>), Failure> {
     let used: HashSet<&str> = program.inputs().map(|input| input.name()).collect();
     let bindings = args.bindings()?;

@@ -24,32 +24,32 @@ use crate::text::{Text, shown};
 /// The reason why the command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line.
+    /// The command line is wrong.
     Usage(String),
-    /// A place in the expression.
+    /// The expression is wrong at a place.
     Text(TextError),
-    /// A file, and its error.
+    /// Work on a file failed, with the file's error.
     File(PathBuf, String),
-    /// An evaluation.
+    /// An evaluation failed.
     Eval(broadloom::Error),
-    /// Standard output.
+    /// Writing to standard output failed.
     Stdout(io::Error),
-    /// Standard output was closed by its reader: no failure of the command.
+    /// The reader of standard output has closed it, which is not a failure of the command.
     Closed,
-    /// The process received SIGINT, SIGTERM or SIGHUP, or its time was over.
+    /// The process received SIGINT, SIGTERM or SIGHUP, or its time limit has passed.
     Interrupted,
 }
 
 impl Failure {
-    /// The error of a file.
+    /// A failure of work on a file.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.into(), error.to_string())
     }
 
-    /// The error of an output file.
+    /// A failure of work on an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
-            // These contain the path already, which `file` adds.
+            // These messages contain the path, which `file` adds, already.
             TargetError::Exists(_) => {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// The error of a `.npy` file.
+    /// A failure of work on a `.npy` file.
     pub fn npy(path: &Path, error: &NpyError) -> Failure {
         match error {
             NpyError::Target(error) => Failure::target(path, error),
@@ -67,12 +67,12 @@ impl Failure {
         }
     }
 
-    /// The error of an archive.
+    /// A failure of work on an archive.
     pub fn npz(path: &Path, error: &NpzError) -> Failure {
         Failure::file(path, error)
     }
 
-    /// The error of a write to standard output.
+    /// A failure of a write to standard output.
     pub fn stdout(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe { Failure::Closed } else { Failure::Stdout(error) }
     }
@@ -89,15 +89,15 @@ impl Failure {
         }
     }
 
-    /// Reports it on standard error, with the place in this expression, and returns the exit status.
+    /// Reports the failure on standard error, with the place in this expression if it has one. Returns the exit status.
     pub fn report(&self, text: &Text) -> u8 {
-        // A failure after a signal may be caused by it, such as that of a pipe whose writer was interrupted as well.
+        // A failure after a signal may be a consequence of it, such as that of a pipe whose writer was interrupted as well.
         if signals::interrupted() && !matches!(self, Failure::Interrupted) {
             return Failure::Interrupted.report(text);
         }
         let mut words = Vec::new();
         let colored = is_colored();
-        // Writing to memory does not fail.
+        // Writing to memory can't fail.
         let _ = match self {
             Failure::Text(error) => caret(error, text, colored, &mut words),
             Failure::Usage(message) => plain(message, colored, &mut words),
@@ -135,7 +135,7 @@ pub fn warn(message: impl Display) {
     let _ = writeln!(io::stderr(), "{word} {}", printable_lines(&message.to_string()));
 }
 
-/// Whether other files might be correct: a type error of operands that come from files.
+/// Whether other files might be valid: this is a type error of operands that come from files.
 fn is_about_the_files(error: &TextError) -> bool {
     error.uses_names && matches!(error.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
 }
@@ -149,7 +149,7 @@ fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Resu
     writeln!(out, "{word} {}", printable_lines(&message.to_string()))
 }
 
-/// Writes the error, and under it the part of the expression that it is about.
+/// Writes an error, and below it the part of the expression at fault.
 fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) -> io::Result<()> {
     plain(&error.message, colored, out)?;
     let operands: Vec<Range<u32>> = error.operands.iter().map(|(span, _)| span.clone()).collect();
@@ -171,16 +171,16 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     }
     let mut drawn = Vec::new();
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
-    // ariadne's first line is "Error:" without a message; `plain` has printed both.
+    // ariadne's first line is "Error:" without a message, and `plain` has printed the error already.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
-    // Of a line that is cut, its column is that of the part.
+    // In a line that is shortened, ariadne's column is that of the part.
     let (line, whole) = error.position(&text.text);
     let in_part = format!("[ {source}:{line}:{column} ]");
     let body = String::from_utf8_lossy(body).replacen(&in_part, &format!("[ {source}:{line}:{whole} ]"), 1);
     out.write_all(body.as_bytes())
 }
 
-/// The column, from 1, of the character after these lines.
+/// The column, from 1, of the character after this text.
 fn column(before: &str) -> usize {
     before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
 }

@@ -1,7 +1,6 @@
 //! The format of a file by the extension of its name.
 //!
-//! Files of formats that other programs read and write are refused by name, with advice; every other extension, and
-//! none at all, means a `.npy` file.
+//! Formats of other programs are refused by name, with advice. Every other extension, and no extension, means a `.npy` file.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ pub enum Format {
     Csv,
 }
 
-/// The endings of formats that are refused, and how their arrays are converted.
+/// The extensions of formats that are refused, with the way to convert their arrays.
 const REFUSED: [(&[&str], &str); 9] = [
     (&["h5", "hdf5", "hdf"], "HDF5 files are read and written with h5py"),
     (&["nc", "nc4"], "NetCDF files are read and written with xarray"),
@@ -34,7 +33,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// A message for an ending that is refused.
+    /// A message for an extension that is refused.
     pub fn of(path: &Path) -> Result<Format, String> {
         let ending =
             path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -54,7 +53,7 @@ impl Format {
         }
     }
 
-    /// A path, and the part of the file that is written after it: `file.npz:member`, `file.csv:column`.
+    /// Splits a path from the part of the file that is written after it: `file.npz:member`, `file.csv:column`.
     pub fn split_part(path: &Path) -> (PathBuf, Option<String>) {
         let Some(text) = path.to_str() else { return (path.into(), None) };
         for ending in [".npz:", ".csv:"] {

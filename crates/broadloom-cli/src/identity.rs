@@ -1,7 +1,7 @@
 //! The identity of the file behind a path, independent of the path's spelling.
 //!
-//! The file system decides: paths through links, other spellings of folders, and names that differ in case, where case makes no
-//! difference, identify one file. Files that do not exist yet are compared by their folder and their name in it.
+//! The file system decides whether two paths mean one file: through links, with other spellings of folders, or with names that
+//! differ in case where that makes no difference. Files that do not exist yet are compared by their folder and their name in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub use system::FileId;
 /// The place of an output file.
 #[derive(Debug)]
 pub struct Place {
-    /// The file at this place, if one exists.
+    /// The identity of the file at this place, if one exists.
     file: Option<FileId>,
     folder: FileId,
     directory: PathBuf,
@@ -26,10 +26,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// The target of a path, through symbolic links, the last of which may point to nothing.
+    /// The place that a path leads to through symbolic links, the last of which may point to nothing.
     ///
-    /// # Errors
-    /// The error of the system, for a folder that can't be looked into or does not exist.
+    /// # Errors The error of the system, for a folder that does not exist or can't be examined.
     pub fn of(path: &Path) -> io::Result<Place> {
         let place = target::resolve(path)?;
         let directory = target::directory(&place).to_path_buf();
@@ -41,12 +40,12 @@ impl Place {
         Ok(Place { file, folder: FileId::of_path(&directory)?, directory, name })
     }
 
-    /// Whether this is the place of a file that exists.
+    /// Whether this is the place of the given file, which exists.
     pub fn is_file(&self, file: &FileId) -> bool {
         self.file.as_ref() == Some(file)
     }
 
-    /// Whether both places are one file.
+    /// Whether both places are the same file.
     pub fn is(&self, other: &Place) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file == other,
@@ -57,14 +56,14 @@ impl Place {
     }
 }
 
-/// Whether two names would be one file in a directory where neither exists, as where case makes no difference: a file is
-/// created whose name has one of them in it, and looked for under the name that has the other.
+/// Whether two names would be one file in a directory where neither exists, because case makes no difference. This is tried out
+/// with a file whose name contains one of the names, which is looked for with the other name.
 fn are_one(directory: &Path, name: &OsStr, other: &OsStr) -> bool {
     let is_same_but_for_case = name.eq_ignore_ascii_case(other);
     if name.is_ascii() && other.is_ascii() && !is_same_but_for_case {
         return false;
     }
-    // A name that is too long with what is around it, or a directory in which nothing can be created.
+    // The test is impossible if the name becomes too long with what is around it, or nothing can be created in the directory.
     probe(directory, name, other).unwrap_or(is_same_but_for_case)
 }
 
@@ -75,7 +74,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
         file.extend([name, target::SUFFIX.as_ref()]);
         directory.join(file)
     };
-    // A process of the same number may have left such a file.
+    // A process with the same number may have left a file with this name.
     for attempt in 0..64 {
         let here = path(attempt, name);
         let mut names = Names::lock();
@@ -86,7 +85,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
                 let created = TempPath::try_from_path(&here)?;
                 names.add(here);
                 drop(names);
-                // Others remove such files, unless they are locked.
+                // Other processes remove such files unless they are locked.
                 let _ = file.try_lock();
                 let id = FileId::of_path(&created)?;
                 return Ok(FileId::of_path(&path(attempt, other)).is_ok_and(|found| found == id));
@@ -112,12 +111,12 @@ mod system {
     }
 
     impl FileId {
-        /// The file or folder that a path leads to.
+        /// The identity of the file or folder that a path leads to.
         pub fn of_path(path: &Path) -> io::Result<FileId> {
             Ok(FileId::of(&std::fs::metadata(path)?))
         }
 
-        /// The file that standard output goes to; none if it is a pipe, a terminal or another device.
+        /// The identity of the file that standard output goes to; `None` if it is a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             let file = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
             let found = file.metadata().ok().filter(Metadata::is_file)?;
@@ -142,12 +141,12 @@ mod system {
     pub struct FileId(Handle);
 
     impl FileId {
-        /// The file or folder that a path leads to.
+        /// The identity of the file or folder that a path leads to.
         pub fn of_path(path: &Path) -> io::Result<FileId> {
             Ok(FileId(Handle::from_path(path)?))
         }
 
-        /// The file that standard output goes to; none if it is a pipe, a terminal or another device.
+        /// The identity of the file that standard output goes to; `None` if it is a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             Handle::stdout()
                 .ok()
@@ -161,12 +160,13 @@ mod system {
 mod tests {
     use super::*;
 
-    /// For names that differ in case only, the file system decides. The test uses equal names, which are one file on any.
+    /// The file system decides about names that differ in case only. The test uses equal names, which are one file on any file
+    /// system.
     #[test]
     fn names_are_tried() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let tried = |name: &str, other: &str| probe(dir.path(), name.as_ref(), other.as_ref());
-        // Left by a process of the same number.
+        // A file that a process with the same number has left.
         File::create(dir.path().join(format!(
             "{}{}-0-é{}",
             target::PREFIX,

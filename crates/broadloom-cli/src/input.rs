@@ -1,9 +1,8 @@
 //! Input files, read one part at a time.
 //!
-//! An [`Input`] gives a part of its file, a range of indices along each axis, as an array. A part is mapped if the file
-//! holds it contiguously and in native byte order; otherwise it is copied through windows of bounded size, so that memory
-//! grows with the part and never with the file. A mapping ends with its part, so that pages that were touched do not add
-//! up from chunk to chunk.
+//! An [`Input`] gives a part of its file, a range of indices along each axis, as an array. A part is mapped if it is contiguous
+//! in the file and in native byte order. Otherwise it is copied through windows of bounded size, so that memory grows with the
+//! part and not with the file. A mapping ends with its part, so that pages that were touched do not add up from chunk to chunk.
 
 use std::fs::File;
 use std::ops::Range;
@@ -18,22 +17,22 @@ use crate::npy::{self, NpyHeader};
 use crate::source;
 use crate::text::shown;
 
-/// The fastest axis in a file.
+/// The order of a file's elements: which axis varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last one.
+    /// The last axis varies fastest.
     C,
-    /// The first one.
+    /// The first axis varies fastest.
     Fortran,
 }
 
-/// The bytes of a file that are mapped at a time while a part is copied from it.
+/// The number of bytes of a file that are mapped at a time while a part is copied from it.
 const WINDOW: usize = 4 << 20;
 
-/// An input file whose header was read.
+/// An input file whose header has been read.
 #[derive(Debug)]
 pub struct Input {
-    /// Its name in the expression.
+    /// The name of the input in the expression.
     pub name: String,
     path: PathBuf,
     file: File,
@@ -41,13 +40,13 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file, or a stream, and reads its header.
+    /// Opens a file or a stream, and reads its header.
     pub fn open(name: &str, path: &Path) -> Result<Input, Failure> {
         let (file, header) = source::open(name, path)?;
         Ok(Input { name: name.into(), path: path.into(), file, header })
     }
 
-    /// A `.npy` file that is open; the path is for messages.
+    /// Makes an input of an open `.npy` file; the path is for messages.
     pub fn of_file(name: &str, path: &Path, mut file: File) -> Result<Input, Failure> {
         let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
         Ok(Input { name: name.into(), path: path.into(), file, header })
@@ -61,14 +60,13 @@ impl Input {
         Given { name: name.clone(), described }
     }
 
-    /// A placeholder array of the file's type, without values: its axes are in the order of the file,
-    /// the slowest first.
+    /// A placeholder array of the file's type, without values. Its axes are in the order of the file, the slowest first.
     pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
         let dims: Vec<_> = self.stored_extents().into_iter().map(Into::into).collect();
         Array::input(&self.name, self.header.dtype, &dims).map_err(|error| Failure::file(&self.path, error))
     }
 
-    /// The array that the file is, of what its axes are in the order in which the file has them.
+    /// Converts an array whose axes are in the order of the file to the array that the file represents.
     pub fn of_stored(&self, stored: &Array<'static>) -> Array<'static> {
         if self.header.fortran { stored.t() } else { stored.clone() }
     }
@@ -81,13 +79,13 @@ impl Input {
         extents
     }
 
-    /// The order of the elements in the file; none if it makes no difference.
+    /// The order of the elements in the file; `None` if both orders are the same.
     pub fn order(&self) -> Option<Order> {
         let is_matrix = self.header.shape.iter().filter(|&&extent| extent > 1).count() > 1;
         is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
     }
 
-    /// The part of the file that has these indices of each axis, in the order in which the file has them.
+    /// Reads the part of the file with these indices of each axis; axes are in the order of the file.
     pub fn part(&self, ranges: &[Range<usize>]) -> Result<Part, Failure> {
         let pieces = Pieces::new(&self.stored_extents(), ranges, self.header.dtype.size());
         let buffer = self.load(&pieces)?;
@@ -99,7 +97,7 @@ impl Input {
         let (size, bytes) = (self.header.dtype.size(), pieces.length * pieces.count());
         if bytes > 0 && pieces.count() == 1 && !self.is_swapped() {
             let mapped = self.map(self.header.data_offset + pieces.first() as u64, bytes)?;
-            // NumPy writes aligned files, but the format does not require it.
+            // NumPy aligns the data in its files, but the format does not require it.
             if mapped.as_bytes().as_ptr().addr().is_multiple_of(size) {
                 return Ok(mapped);
             }
@@ -114,7 +112,7 @@ impl Input {
         Ok(copied)
     }
 
-    /// Copies the pieces one after the other, mapping `window_len` bytes of the file at a time.
+    /// Copies pieces of the file one after the other, mapping `window_len` bytes of the file at a time.
     fn copy(&self, pieces: &Pieces, window_len: usize, mut to: &mut [u8]) -> Result<(), Failure> {
         let data_len = self.header.data_len() as usize;
         let (mut window_at, mut window) = (0, self.map(self.header.data_offset, 0)?);
@@ -152,7 +150,7 @@ pub fn swap(bytes: &mut [u8], size: usize) {
     bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }
 
-/// A part of a file.
+/// A part of a file, mapped or copied.
 #[derive(Debug)]
 pub struct Part {
     buffer: Buffer,
@@ -163,7 +161,7 @@ pub struct Part {
 macro_rules! define_array {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
         impl Part {
-            /// The elements, bools as bytes; none if the memory does not fit the type.
+            /// The elements as an array, bools as bytes; `None` if the memory does not fit the type.
             fn elements(&self) -> Option<broadloom::Result<Array<'_>>> {
                 match self.dtype {
                     $(DType::$variant => {
@@ -182,23 +180,23 @@ impl Part {
         let misfit =
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
-        // Only bool differs: any byte but 0 is true.
+        // Only bools are converted: any byte except 0 is true.
         Ok(elements.astype(self.dtype))
     }
 }
 
-/// The places of the elements of a box in an array's bytes: pieces of one length.
+/// The positions of a box's elements among the bytes of an array, as pieces of equal length.
 struct Pieces {
-    /// The axes along which there is a new piece for each index: the indices, and the bytes from one to the next.
+    /// The axes with a separate piece for each index: the range of indices, and the distance in bytes from one to the next.
     outer: Vec<(Range<usize>, usize)>,
-    /// Bytes before the first element of a piece, on top of what `outer` says.
+    /// The offset in bytes of a piece's first element, in addition to that of the indices in `outer`.
     offset: usize,
-    /// Bytes of a piece.
+    /// The length of a piece in bytes.
     length: usize,
 }
 
 impl Pieces {
-    /// The box of these ranges, of an array of these extents; slowest axes first.
+    /// The positions for the box of these ranges, in an array of these extents. The slowest axes come first.
     fn new(extents: &[usize], ranges: &[Range<usize>], size: usize) -> Pieces {
         let mut stride = size;
         let (mut offset, mut length) = (0, size);
@@ -228,7 +226,7 @@ impl Pieces {
         self.offset + self.outer.iter().map(|(range, stride)| range.start * stride).sum::<usize>()
     }
 
-    /// The beginning of each piece, in the order of their elements.
+    /// The byte at which each piece begins, in the order of their elements.
     fn starts(&self) -> impl Iterator<Item = usize> {
         let mut index: Vec<usize> = self.outer.iter().map(|(range, _)| range.start).collect();
         let mut at = self.first();
@@ -253,7 +251,7 @@ mod tests {
     use super::*;
     use crate::npy::NpyWriter;
 
-    /// Every box of a small array, through windows of every size, is what indexing gives.
+    /// Every box of a small array, read through windows of every size, has the elements that indexing gives.
     #[test]
     fn pieces_and_windows() -> Result<(), Box<dyn std::error::Error>> {
         let extents = [2, 3, 4];

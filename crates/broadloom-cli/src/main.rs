@@ -1,10 +1,10 @@
 //! The `broadloom` command: array expressions over files.
 //!
-//! `eval` opens its files ([`source`], [`input`]), types the whole expression, and evaluates it chunk by chunk
-//! ([`job`], [`run`]) into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures
-//! ([`plot`]). A request is checked completely before any work begins, and output files ([`target`]) appear whole or not
-//! at all, whatever [`signals`] come; [`failure`] defines the exit status.
-// One attribute in `stdout` is unsafe.
+//! `eval` opens its files ([`source`], [`input`]), types the whole expression, and evaluates it chunk by chunk ([`job`], [`run`])
+//! into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures ([`plot`]). A request is checked completely before any work
+//! begins, and output files ([`target`]) appear either complete or not at all, whatever [`signals`] arrive; [`failure`] defines
+//! the exit status.
+// The crate is not `forbid(unsafe_code)`, since one attribute in `stdout` is unsafe.
 #![deny(unsafe_code)]
 
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         args::Command::Completions(args) => completions(args.shell),
-        // Its failures point into its expression.
+        // A failure of `eval` points into its expression.
         args::Command::Eval(args) => {
             return eval::eval(&args).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
         }
@@ -60,9 +60,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the error of the command line, or the requested help; returns the exit status.
+/// Prints an error of the command line, or the help that was requested. Returns the exit status.
 fn misread(error: &clap::Error) -> u8 {
-    // Leaving colours out distinguishes coloured words from arguments that hold the same characters.
+    // Arguments may hold the same characters as coloured words, so colours are left out.
     let is_safe =
         std::env::args_os().all(|word| printable(&word.to_string_lossy()) == word.to_string_lossy());
     if error.use_stderr() {
@@ -78,7 +78,7 @@ fn misread(error: &clap::Error) -> u8 {
     printed.map_or_else(|failure| failure.report(&Text::default()), |()| 0)
 }
 
-/// Prints the completions for a shell.
+/// Prints the completions of the command line for a shell.
 fn completions(shell: clap_complete::Shell) -> Result<(), failure::Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::Cli::command(), "broadloom", &mut script);

@@ -1,11 +1,11 @@
 //! NumPy's `.npy` files: a reader of headers, and a [writer](NpyWriter).
 //!
-//! The reader gives an [`NpyHeader`] to map the data by. It never panics or recurses, allocates at most 64 KiB besides
-//! the shape, and checks that the file holds the data that the header promises. The format:
+//! The reader returns an [`NpyHeader`], by which the data can be mapped. It never panics or recurses, allocates at most 64 KiB
+//! besides the shape, and checks that the file holds the data that the header promises. The format:
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
-// The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses
-// nested literals by recursion. The tests hold reader and writer against it.
+// The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses nested literals
+// by recursion. The tests compare our reader and writer with npyz.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,7 +21,7 @@ pub use writer::NpyWriter;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The longest header text that is read or written.
+/// The maximum length of a header's text that is read or written.
 const LONGEST_HEADER: usize = 64 << 10;
 
 /// The header of a `.npy` file.
@@ -31,18 +31,18 @@ pub struct NpyHeader {
     pub dtype: DType,
     /// The extents of the axes, outermost first.
     pub shape: Vec<usize>,
-    /// Whether the first axis is the fastest one in memory, not the last.
+    /// Whether the first axis varies fastest in memory, and not the last.
     pub fortran: bool,
-    /// The place in the file where the elements begin.
+    /// The position in the file where the elements begin.
     pub data_offset: u64,
     /// Whether the bytes of each element are in big-endian order; never set for elements of one byte.
     pub big_endian: bool,
 }
 
 impl NpyHeader {
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     pub fn data_len(&self) -> u64 {
-        // `read_header` made sure that this does not overflow.
+        // `read_header` has made sure that the size does not overflow.
         data_len(self.dtype, &self.shape).unwrap_or(u64::MAX)
     }
 }
@@ -51,31 +51,31 @@ impl NpyHeader {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// The file does not begin as `.npy` files do; what it begins as instead.
+    /// The file does not begin like a `.npy` file. The text describes how it begins.
     #[error("not a .npy file: {0}")]
     NotNpy(String),
     /// The file ends before its header does.
     #[error("the file is truncated within its header: {missing} of {expected} bytes are missing")]
     TruncatedHeader {
-        /// Bytes of the header, as far as they are known.
+        /// The size of the header in bytes, as far as it is known.
         expected: u64,
-        /// Bytes of those that the file lacks.
+        /// The number of these bytes that the file lacks.
         missing: u64,
     },
     /// The file ends before its data does.
     #[error("the file is truncated: {what} takes {expected} bytes, of which {missing} are missing")]
     TruncatedData {
-        /// Type and shape.
+        /// The type and the shape of the array.
         what: String,
-        /// Bytes of data that the shape requires.
+        /// The number of bytes of data that the shape requires.
         expected: u64,
-        /// Bytes of those that the file lacks.
+        /// The number of these bytes that the file lacks.
         missing: u64,
     },
-    /// Much data follows an array that is unpacked.
+    /// A lot of data follows an array that is unpacked.
     #[error("more follows the {promised} bytes that its header promises")]
     Surplus {
-        /// Bytes of the header and the data.
+        /// The number of bytes of the header and the data.
         promised: u64,
     },
     /// A version of the format other than 1.0, 2.0 and 3.0.
@@ -84,48 +84,48 @@ pub enum NpyError {
     /// The dtype of the elements is not supported.
     #[error("elements of type {descr} ({what}) are not supported{advice}")]
     Unsupported {
-        /// The type as the header has it, shortened if it is long.
+        /// The type as it is in the header, shortened if it is long.
         descr: String,
-        /// A description of it.
+        /// A description of the type.
         what: &'static str,
         /// The NumPy call that converts elements of the unsupported type, after a semicolon; empty if there is none.
         advice: &'static str,
     },
-    /// The header does not follow the format.
+    /// The header does not have the form that the format requires.
     #[error("the header is corrupt: {0}")]
     Corrupt(&'static str),
-    /// The array has more bytes than an address space.
+    /// The array has more bytes than an address space can hold.
     #[error("the array is too large: {0}")]
     TooLarge(&'static str),
     /// Fewer or more element bytes were written than the shape requires.
     #[error("{written} bytes of data were written where the shape asks for {expected}")]
     WrongLength {
-        /// Bytes that the shape requires.
+        /// The number of bytes that the shape requires.
         expected: u64,
-        /// Bytes that were written, or would have been.
+        /// The number of bytes that were written, or would have been.
         written: u64,
     },
     /// The file could not be put in its place.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The system refused.
+    /// The system returned an error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Reads the header of a file from its start, and makes sure that the data it promises is there.
+/// Reads the header at the start of a file, and makes sure that the file has the data that the header describes.
 ///
 /// Data after that is ignored, as NumPy does. Big-endian elements are no error here; see [`NpyHeader::big_endian`].
 ///
 /// # Errors
 ///
-/// Any of [`NpyError`] but those about targets.
+/// Any [`NpyError`] except those about targets.
 pub fn read_header(file: &mut File) -> Result<NpyHeader, NpyError> {
     let length = file.metadata()?.len();
     read_header_at(file, 0, length)
 }
 
-/// As [`read_header`], of an array that takes `length` bytes of the file from `start` on.
+/// Does the same as [`read_header`], for an array that has `length` bytes of the file from `start` on.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ pub fn read_header_at(file: &mut File, start: u64, length: u64) -> Result<NpyHea
 ///
 /// # Errors
 ///
-/// As [`read_header`], but for data that is missing.
+/// Those of [`read_header`], except that for missing data.
 pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     let mut start = Vec::new();
     from.take(10).read_to_end(&mut start)?;
@@ -190,7 +190,7 @@ pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     Ok(NpyHeader { dtype, shape, fortran, data_offset, big_endian })
 }
 
-/// The probable format of a file with this beginning, and advice.
+/// The likely format of a file that begins with these bytes, and advice.
 fn beginning(start: &[u8]) -> String {
     let known: [(&[u8], &str); 8] = [
         (b"PK", "it is a zip archive; if it is NumPy's, give it the ending .npz"),
@@ -220,8 +220,8 @@ fn beginning(start: &[u8]) -> String {
     }
 }
 
-/// The bytes of an array, if they fit in an address space; also with axes of extent 0 left out, so that
-/// no stride overflows.
+/// The size of an array in bytes, if it fits in an address space. It must also fit if extents of 0 are left out, so that no
+/// stride overflows.
 fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     let stretch =
         (shape.iter().filter(|&&n| n != 0)).try_fold(dtype.size(), |product, &n| product.checked_mul(n))?;
@@ -229,7 +229,7 @@ fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { stretch as u64 })
 }
 
-/// The letter of an element type in a descriptor, before the number of bytes.
+/// The letter of an element type in a descriptor, which precedes the number of bytes.
 fn letter(dtype: DType) -> u8 {
     match dtype.kind() {
         Kind::Bool => b'b',
@@ -245,7 +245,7 @@ fn descr_of(dtype: DType) -> String {
     format!("{order}{}{}", letter(dtype) as char, dtype.size())
 }
 
-/// The dtype that a descriptor means, and whether its elements are big-endian.
+/// The dtype for a descriptor, and whether its elements are big-endian.
 fn dtype_of(descr: &Descr) -> Result<(DType, bool), NpyError> {
     let unsupported = |(what, advice)| Err(NpyError::Unsupported { descr: descr.shown(), what, advice });
     let Descr::Plain(descr) = descr else {
@@ -283,16 +283,16 @@ struct Fields {
     shape: Vec<usize>,
 }
 
-/// An element type as the header has it.
+/// An element type as it is in the header.
 enum Descr {
-    /// One type, such as `<f8`.
+    /// A single type, such as `<f8`.
     Plain(Vec<u8>),
-    /// A list of fields or a subarray, as the header writes it.
+    /// A list of fields or a subarray, as it is in the header.
     Structured(Vec<u8>),
 }
 
 impl Descr {
-    /// The type for a message: printable, and not too long.
+    /// The type for a message, with printable characters and of limited length.
     fn shown(&self) -> String {
         let (Descr::Plain(bytes) | Descr::Structured(bytes)) = self;
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
@@ -360,7 +360,7 @@ impl Literal<'_> {
         if self.eat(byte) { Ok(()) } else { Err(NpyError::Corrupt(otherwise)) }
     }
 
-    /// The bytes between quotes. Escapes are kept: no known key or type has a backslash.
+    /// The bytes between quotes. Escapes are kept, since no known key or type contains a backslash.
     fn string(&mut self) -> Result<Vec<u8>, NpyError> {
         let unquoted = NpyError::Corrupt("a string is missing its quotes");
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(unquoted) };
@@ -438,7 +438,7 @@ impl Literal<'_> {
         let corrupt = NpyError::Corrupt("the shape is not a tuple of integers");
         let number = str::from_utf8(&rest[..digits]).map_err(|_| corrupt)?;
         self.at += digits;
-        // Python 2 wrote long integers with an L.
+        // Python 2 wrote an L after long integers.
         self.at += (digits > 0 && rest.get(digits) == Some(&b'L')) as usize;
         match number.parse() {
             Ok(extent) => Ok(extent),

@@ -1,7 +1,7 @@
 //! `broadloom ops`: the functions that an expression can call, as text or as the page docs/generated/ops.md.
 //!
-//! Everything in the list is read from the op table, from type inference or from the parser, so that it can't drift
-//! from them.
+//! Everything in the list is read from the op table, from type inference or from the parser, so that the list can't disagree with
+//! them.
 
 use broadloom::text::signature;
 use broadloom::{DType, Kind, Op};
@@ -47,7 +47,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// The functions that take more than operands, in groups: a heading, what the page says of all of them, and the rows.
+/// The groups of functions that take more than operands: a heading, what the page says about all of them, and the rows.
 fn groups() -> [(&'static str, &'static str, Vec<Row>); 3] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
@@ -73,7 +73,7 @@ fn is_view(function: &language::BuiltIn) -> bool {
     !function.is_reduction() && !function.is_generator() && function.name != language::ASTYPE
 }
 
-/// A function that takes more than operands.
+/// The row of a function that takes more than operands.
 fn row(function: &'static language::BuiltIn) -> Row {
     Row {
         call: format!("{}({})", function.name, function.signature()),
@@ -84,7 +84,7 @@ fn row(function: &'static language::BuiltIn) -> Row {
     }
 }
 
-/// Each operator with the name of its function.
+/// The operators, each with the name of its function.
 fn operators() -> Vec<(String, String)> {
     let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
@@ -107,7 +107,7 @@ fn takes(op: Op) -> String {
     kinds(&dtypes)
 }
 
-/// The kinds of dtypes; a kind is always taken with all of its dtypes.
+/// The kinds of these dtypes. A function takes all dtypes of a kind or none.
 fn kinds(dtypes: &[DType]) -> String {
     let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
     let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];
@@ -144,7 +144,7 @@ fn columns(rows: &[Row]) -> String {
         width(&|row| row.takes.clone()),
         width(&|row| row.gives.to_owned()),
     );
-    // A list without operators has no column for them.
+    // A list without operators has no column for operators.
     let operators = if operators == 0 { 0 } else { operators + 2 };
     let mut text = String::new();
     for row in rows {
@@ -160,7 +160,7 @@ fn columns(rows: &[Row]) -> String {
     text
 }
 
-/// The page docs/generated/ops.md.
+/// The list as the page docs/generated/ops.md.
 fn markdown() -> String {
     let mut text = String::from(
         "# Functions\n\n\

@@ -1,8 +1,7 @@
 //! The files that results are written to.
 //!
-//! A result is written chunk by chunk to each of its `.npy` files. Archives, tables and pictures are made from such a file when
-//! all results are there, so that nothing is computed twice. All files come to their places at the
-//! end, together.
+//! A result is written chunk by chunk to each of its `.npy` files. Archives, tables and pictures are made from such a file once
+//! all results are computed, so that nothing is computed twice. At the end all files are put in their places together.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -26,7 +25,7 @@ use crate::target::{Target, finish_all};
 /// The destination of the bytes of a `.npy` file.
 enum Store {
     Target(Target),
-    /// A file without a name, from which others are made.
+    /// A file without a name, from which other files are made.
     Scratch(BufWriter<Scratch>),
     Stream(Stdout),
 }
@@ -49,26 +48,26 @@ impl Write for Store {
     }
 }
 
-/// A result that is being written.
+/// A file to which a result is being written.
 struct Sink {
     result: usize,
     writer: NpyWriter<Store>,
 }
 
-/// A file that is made of results once they are computed.
+/// A file that is made from results after they are computed.
 struct Derived {
     request: Request,
     target: Target,
 }
 
-/// The files of a command line: created, and not yet written.
+/// The output files of a command line, which have been created but not written yet.
 pub struct Outputs<'c> {
     job: &'c Job,
     sinks: Vec<Sink>,
     derived: Vec<Derived>,
-    /// The order of each result's elements in its files.
+    /// For each result, the order of its elements in its files.
     orders: Vec<Order>,
-    /// Files that are complete.
+    /// The files that are complete.
     ready: Vec<Target>,
     force: bool,
 }
@@ -83,7 +82,7 @@ impl<'c> Outputs<'c> {
         for request in files {
             outputs.request(request)?;
         }
-        // Archives and tables are made of files; a picture may be drawn while its result is computed.
+        // Archives and tables are made from files. A picture can be drawn while its result is computed.
         let mut needed = Vec::new();
         for derived in outputs.derived.iter().filter(|derived| derived.request.form != Form::Picture) {
             let (directory, path) = (derived.target.directory(), derived.request.path.clone());
@@ -98,14 +97,14 @@ impl<'c> Outputs<'c> {
                 outputs.sink(result, scratch, &directory)?;
             }
         }
-        // Bytes on standard output cannot be taken back: it comes last, when nothing can be refused any more.
+        // Bytes on standard output can't be taken back, so it comes last, when nothing can be refused any more.
         for &result in streams.iter().flat_map(|request| &request.results) {
             outputs.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))?;
         }
         Ok(outputs)
     }
 
-    /// Creates the file of a request.
+    /// Creates the file for a request.
     fn request(&mut self, request: &Request) -> Result<(), Failure> {
         let path = &*request.path;
         let (job, force) = (self.job, self.force);
@@ -140,12 +139,12 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// A file of one's own, which comes to its place with the others.
+    /// Adds a file that the caller has written, which is put in its place together with the others.
     pub fn add(&mut self, target: Target) {
         self.ready.push(target);
     }
 
-    /// Computes the results, and writes all files; pictures have this title.
+    /// Computes the results and writes all files. Pictures get this title.
     pub fn write(mut self, title: &str) -> Result<(), Failure> {
         self.compute()?;
         let stored = self.stored()?;
@@ -176,7 +175,7 @@ impl<'c> Outputs<'c> {
         finish_all(self.ready).map_err(|(path, error)| Failure::target(&path, &error))
     }
 
-    /// Computes what has a sink: results of one shape and order together.
+    /// Computes the results that are written, those of one shape and order together.
     fn compute(&mut self) -> Result<(), Failure> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for Sink { result, .. } in &self.sinks {
@@ -219,7 +218,7 @@ impl<'c> Outputs<'c> {
         }
         if let Some(closed) = closed {
             self.sinks.remove(closed);
-            // A reader that has seen enough ends the work only if nothing else is made of it.
+            // If the reader has closed standard output, the work ends early, but only if nothing else is made of the results.
             if self.sinks.is_empty() && self.derived.is_empty() && self.ready.is_empty() {
                 return Err(Failure::Closed);
             }
@@ -227,7 +226,7 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// The files of the results that are written, for reading.
+    /// The files of the results that have been written, for reading.
     fn stored(&mut self) -> Result<Vec<(usize, File)>, Failure> {
         let mut stored = Vec::new();
         for Sink { result, writer } in std::mem::take(&mut self.sinks) {
@@ -254,7 +253,7 @@ impl<'c> Outputs<'c> {
         Ok(Column { name: self.job.names()[at].clone(), file, header })
     }
 
-    /// Draws a result: from its file, or as it is computed.
+    /// Draws a result, from its file or while it is computed.
     fn picture(
         &self,
         stored: &[(usize, File)],
@@ -271,7 +270,7 @@ impl<'c> Outputs<'c> {
 }
 
 impl Store {
-    /// The path for messages.
+    /// The path of the output, for messages.
     fn path(&self) -> &Path {
         match self {
             Store::Target(target) => target.path(),
@@ -281,7 +280,7 @@ impl Store {
     }
 }
 
-/// The order of each result's elements: a table is read in C order.
+/// For each result, the order of its elements. Tables need C order.
 fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
     let is_table =
         |at: usize| requests.iter().any(|r| r.form == Form::File(Format::Csv) && r.results.contains(&at));
@@ -289,7 +288,7 @@ fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
     (0..job.names().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
 }
 
-/// The error of a write.
+/// The failure for an error of a write.
 fn written(path: &Path, error: NpyError) -> Failure {
     match error {
         NpyError::Io(error) if path == Path::new("standard output") => Failure::stdout(error),
@@ -297,7 +296,7 @@ fn written(path: &Path, error: NpyError) -> Failure {
     }
 }
 
-/// The file of a result.
+/// Opens the file of a result.
 fn open(stored: &[(usize, File)], at: usize, path: &Path) -> Result<File, Failure> {
     let found = stored.iter().find(|(result, _)| *result == at);
     let missing = || Failure::file(path, "the result was not written");
@@ -311,19 +310,19 @@ fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, F
     let shape = job.shape(result);
     let picture = Picture { title, shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
     let drawn = plot::draw(&picture);
-    // An evaluation may fail midway, and an incomplete picture must not appear.
+    // An evaluation may fail in the middle, and an incomplete picture must not appear.
     if let Some(failure) = values.into_inner().failure {
         return Err(failure);
     }
     drawn.map_err(|error| Failure::file(path, error))
 }
 
-/// The elements of a result one by one, in C order, as float64.
+/// The elements of a result as float64, one by one in C order.
 struct Stream<'j> {
     values: Values<'j>,
     chunk: Option<Array<'static>>,
     at: usize,
-    /// The error after which there are no more.
+    /// The error that ended the stream.
     failure: Option<Failure>,
 }
 
@@ -332,14 +331,14 @@ impl<'j> Stream<'j> {
         Stream { values, chunk: None, at: 0, failure: None }
     }
 
-    /// The next element; none after a failure.
+    /// The next element; `None` after a failure.
     fn next(&mut self) -> Option<f64> {
         let chunk = |chunk: &Option<Array<'static>>, at: usize| {
             chunk.as_ref().and_then(Array::as_slice::<f64>).and_then(|chunk| chunk.get(at)).copied()
         };
         let mut value = chunk(&self.chunk, self.at);
         if value.is_none() && self.failure.is_none() {
-            // The last one is freed first.
+            // The previous chunk is freed first.
             (self.at, self.chunk) = (0, None);
             match self.values.next() {
                 Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),

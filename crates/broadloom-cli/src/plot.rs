@@ -26,10 +26,10 @@ pub struct Picture<'a> {
 
 /// Draws a picture: the bytes of a PNG file.
 ///
-/// One axis gives a line chart of the elements over their index; a long one is drawn by the minimum and maximum of
-/// each column of pixels. Two axes give a heat map with row 0 at the top, square elements (unless one side would be too thin to
-/// see) and a colour bar; a large one is drawn by the means of blocks. NaNs are gaps or grey; infinities are gaps in a
-/// chart, and have the colours of the ends of the scale in a map.
+/// One axis gives a line chart of the elements over their index; for a long array it shows the minimum and maximum of each column
+/// of pixels. Two axes give a heat map with row 0 at the top, square elements (unless one side would be too thin to see) and a
+/// colour bar; for a large array it shows the means of blocks. NaNs are gaps or grey; infinities are gaps in a chart, and have
+/// the colours of the ends of the scale in a map.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Progress bars on standard error, and the check for interrupts.
 //!
-//! A bar appears only on a terminal, and only for work that takes longer than half a second; it is erased when the work
-//! ends. Each update returns [`Failure::Interrupted`] after a signal, so that the work ends in good order.
+//! A bar appears only on a terminal, and only for work that takes longer than half a second; it is erased when the work ends.
+//! Each update returns [`Failure::Interrupted`] after a signal, so that the work can stop by itself.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc;
@@ -12,17 +12,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::failure::Failure;
 use crate::signals;
 
-/// The time that work runs before a bar is drawn.
+/// The time after which a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Does work that may have to wait for another process; if that takes long, a terminal shows what it waits for.
+/// Does work that may have to wait for another process. If that takes long, a terminal shows what is waited for.
 pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
     }
     let (done, waiting) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        // If no thread can be started, there is no progress bar.
+        // If no thread can be started, nothing is shown.
         let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
             if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // If standard error is closed, nothing can be reported.

@@ -17,10 +17,9 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates one in the system's folder for such files.
+    /// Creates a temporary file in the system's folder for such files.
     ///
-    /// # Errors
-    /// The error of the system, with the folder.
+    /// # Errors The error of the system, with the folder.
     pub fn create() -> io::Result<Scratch> {
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory);
@@ -31,10 +30,9 @@ impl Scratch {
         Ok(Scratch { file: file.map_err(why)?, directory })
     }
 
-    /// Creates one in the folder of a file that will be made of it.
+    /// Creates a temporary file in the folder of a file that will be made from it.
     ///
-    /// # Errors
-    /// The error of the system, with the folder.
+    /// # Errors The error of the system, with the folder.
     pub fn create_in(directory: &Path) -> io::Result<Scratch> {
         let file = tempfile::tempfile_in(directory);
         let why =
@@ -42,7 +40,7 @@ impl Scratch {
         Ok(Scratch { file: file.map_err(why)?, directory: directory.into() })
     }
 
-    /// The bytes that were written, for reading.
+    /// The file, for reading the bytes that were written.
     pub fn into_file(self) -> File {
         self.file
     }
@@ -65,7 +63,7 @@ impl Write for Scratch {
     }
 }
 
-/// Adds the subject to an error.
+/// Adds to an error what it is about, and advice.
 fn about(error: &io::Error, what: &str, advice: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{advice}"))
 }

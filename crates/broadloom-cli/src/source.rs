@@ -1,7 +1,7 @@
 //! The source of an input's array: a file that can be mapped, with a header that describes it.
 //!
-//! An input that cannot be mapped (a pipe, standard input, a compressed member of an archive, a table of text) is first copied
-//! to a temporary file without a name, so that it may be larger than memory and leaves nothing behind.
+//! An input that cannot be mapped (a pipe, standard input, a compressed member of an archive, a table of text) is first copied to
+//! a temporary file without a name, so that it can be larger than memory and leaves no file behind.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -23,7 +23,7 @@ pub fn is_stream(path: &Path) -> bool {
     path == Path::new(STREAM)
 }
 
-/// Opens the array of an input with this name.
+/// Opens the array for an input with this name.
 pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     if is_stream(path) {
         return stdin().map_err(|error| Failure::npy(Path::new("standard input"), &error));
@@ -56,7 +56,7 @@ pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     }
 }
 
-/// The array on standard input.
+/// Reads the array on standard input.
 fn stdin() -> Result<(File, NpyHeader), NpyError> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -65,7 +65,7 @@ fn stdin() -> Result<(File, NpyHeader), NpyError> {
     stream(&mut stdin.lock())
 }
 
-/// Copies an array of the `.npy` format, and nothing after it.
+/// Copies an array in the `.npy` format, without reading beyond it.
 fn stream(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     patiently("reading a stream", || unpack::copy(from))
 }
@@ -75,7 +75,7 @@ fn with_header(mut file: File) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// All that can be read, in a temporary file.
+/// Copies everything that can be read to a temporary file.
 fn copied(from: &mut impl Read) -> io::Result<File> {
     patiently("reading a stream", || {
         let mut to = Scratch::create()?;

@@ -1,8 +1,8 @@
 //! Writes to standard output.
 //!
-//! A closed pipe is no error, since its reader needs no more. A standard output that was closed when the process began is one. Rust
-//! opens the null device in its place before `main`, and every write succeeds; so this module checks earlier, while the
-//! process is loaded.
+//! A closed pipe is not an error, since its reader needs no more data. It is an error if standard output was closed when the
+//! process began. Rust opens the null device in its place before `main`, so that every write would succeed; this module therefore
+//! checks earlier, while the process is loaded.
 
 use std::io::{self, Write};
 
@@ -18,10 +18,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Checks that something can be written: before work whose result would be lost.
+/// Checks that standard output can be written to, before work whose result would be lost.
 ///
-/// # Errors
-/// [`Failure::Stdout`] if standard output was closed when the process began.
+/// # Errors [`Failure::Stdout`] if standard output was closed when the process began.
 pub fn check() -> Result<(), Failure> {
     system::was_open().map_err(Failure::Stdout)
 }
@@ -36,7 +35,7 @@ mod system {
 
     static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-    /// Called with the other initialisers of the program, before `main` and Rust's runtime.
+    /// Runs with the other initialisers of the program, before `main` and Rust's runtime.
     #[expect(unsafe_code, reason = "the section decides that the loader calls the function")]
     #[used]
     #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
@@ -56,7 +55,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    /// Writes to what is not open fail by themselves.
+    /// On this platform, writes to a closed standard output fail by themselves.
     pub fn was_open() -> std::io::Result<()> {
         Ok(())
     }

@@ -1,8 +1,7 @@
 //! Tables of numbers as text, with commas between the columns (`.csv`).
 //!
-//! Every number is read as a float64, so that a type never depends on the contents of the cells. Rows are
-//! processed one at a time: to a temporary file without a name when a table is read, and from the result's file when
-//! it is written.
+//! Every number is read as a float64, so that the dtype does not depend on the contents of the cells. Rows are processed one at a
+//! time: a table is read into a temporary file without a name, and is written from the result's file.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -28,39 +27,39 @@ pub enum TableError {
     /// The file does not have the form of a table, such as rows of one length.
     #[error("not a table: {0}")]
     Form(#[from] csv::Error),
-    /// A row of another length than the first.
+    /// A row has another length than the first row.
     #[error("not a table: the row in line {line} has {len} of the {expected_len} cells of the first row")]
     Ragged { line: u64, len: u64, expected_len: u64 },
-    /// A cell that is no number.
+    /// A cell is not a number.
     #[error("line {line}, column {column}: `{cell}` is not a number{advice}")]
     Cell { line: u64, column: usize, cell: String, advice: &'static str },
-    /// A name that takes in rows of numbers, since a quote before it is not closed.
+    /// The name of a column extends over rows of numbers, because a quote before it is not closed.
     #[error(
         "line {line}: a quote is not closed in this line, so that a name takes in the rows of numbers below it"
     )]
     Quote { line: u64 },
-    /// A row that is longer than tables are, for the same reason or another.
+    /// A row is longer than rows of tables can be, perhaps because of a quote that is not closed.
     #[error("line {line}: a row of more than {} MiB begins here; is a quote not closed?", LONGEST_ROW >> 20)]
     Row { line: u64 },
-    /// A column that the table does not have; the ones that it has.
+    /// The table does not have this column. The second text lists its columns.
     #[error("it has no column `{0}`, but {1}")]
     NoColumn(String, String),
-    /// The results do not make a table.
+    /// The shapes of the results do not make up a table.
     #[error("{0}")]
     Shape(String),
-    /// The system refused.
+    /// The system returned an error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Columns, in the order of the file.
+/// The selected columns, in the order of the file.
 enum Columns {
-    /// All of them, as many as the first row has.
+    /// All columns, as many as the first row has.
     All(usize),
     One(usize),
 }
 
-/// Reads a table, or a column of it by its name in the first row, or by its number from 0 on.
+/// Reads a table, or one column of it: by its name in the first row, or by its number from 0 on.
 pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), TableError> {
     let taken = Cell::new(0);
     let from = Bounded { from, taken: &taken };
@@ -105,10 +104,10 @@ pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), 
     Ok((file, NpyHeader { dtype: DType::Float64, shape, fortran: false, data_offset: 0, big_endian }))
 }
 
-/// Input of which a row takes at most [`LONGEST_ROW`] bytes, as rows are kept in memory.
+/// A reader that allows a row at most [`LONGEST_ROW`] bytes, as rows are kept in memory.
 struct Bounded<'t, R> {
     from: R,
-    /// The number of bytes read for this row, and at most a buffer of the next.
+    /// The number of bytes read for this row, including at most a buffer of the next row.
     taken: &'t Cell<u64>,
 }
 
@@ -123,7 +122,7 @@ impl<R: Read> Read for Bounded<'_, R> {
     }
 }
 
-/// The error of reading a row that begins in this line.
+/// The error for a row that can't be read and begins in this line.
 fn unread(error: csv::Error, line: u64) -> TableError {
     match error.kind() {
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => TableError::Row { line },
@@ -134,7 +133,8 @@ fn unread(error: csv::Error, line: u64) -> TableError {
     }
 }
 
-/// Checks that no name of the first row takes in rows below it: a name may have line breaks, but no line of it is one of numbers.
+/// Checks that no name in the first row extends over rows below it. A name may have line breaks, but no line of it may consist of
+/// numbers.
 fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
     let breaks = |cell: &[u8]| cell.iter().filter(|&&byte| byte == b'\n').count() as u64;
     let mut line = first.position().map_or(1, csv::Position::line);
@@ -188,14 +188,14 @@ fn not_a_number(cell: &[u8], line: u64, column: usize) -> TableError {
     TableError::Cell { line, column, cell, advice }
 }
 
-/// A result that is written: its name, and its elements in C order behind a header that says what they are.
+/// A result that is written to a table: its name, and its elements in C order after a header that gives their type and shape.
 pub struct Column {
     pub name: String,
     pub file: File,
     pub header: NpyHeader,
 }
 
-/// Writes results: one as rows and columns, several as columns under their names.
+/// Writes results to a table: a single result as rows and columns, several results as columns under their names.
 pub fn write(to: &mut impl Write, results: Vec<Column>) -> Result<(), TableError> {
     let is_named = results.len() > 1;
     check(&results.iter().map(|column| &column.header.shape[..]).collect::<Vec<_>>())?;
@@ -256,7 +256,7 @@ fn show(dtype: DType, bytes: &[u8], out: &mut String) {
             write!(out, "{:?}", <$rust>::from_le_bytes(bytes.try_into().unwrap_or_default()))
         };
     }
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = match dtype {
         DType::Bool => write!(out, "{}", u8::from(bytes != [0])),
         DType::Int8 => number!(i8),

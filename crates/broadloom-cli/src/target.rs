@@ -1,9 +1,9 @@
-//! Output files that appear whole or not at all.
+//! Output files that appear either complete or not at all.
 //!
-//! Bytes go to a file without a name, which [`finish_all`] links to its path; if the process ends before, the
-//! system frees it. If the system has no such files, the bytes go to a named temporary file beside the output file, which
-//! a signal removes ([`Names`]). It is locked while it is written, so that a later run can recognise and remove the files of a killed
-//! process. An existing file is replaced only on request, at the very end.
+//! Bytes go to a file without a name, which [`finish_all`] links to its path. If the process ends before, the system frees the
+//! file. If the system has no files without names, the bytes go to a temporary file with a name beside the output file, which is
+//! removed after a signal ([`Names`]). This file is locked while it is written, so that a later run can recognise and remove the
+//! files of a killed process. An existing file is replaced only on request, at the very end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -21,13 +21,13 @@ pub const SUFFIX: &str = ".part";
 /// The maximum number of symbolic links that a path may lead through.
 const MOST_LINKS: usize = 40;
 
-/// A file that comes to its path when it is complete. Dropped before [`finish_all`], it leaves nothing behind.
+/// A file that is put at its path when it is complete. If it is dropped before [`finish_all`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct Target {
     draft: BufWriter<Draft>,
     /// The path as it was given.
     path: PathBuf,
-    /// The target of the path.
+    /// The place that the path leads to.
     place: PathBuf,
     force: bool,
 }
@@ -36,32 +36,32 @@ pub struct Target {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// The target exists and was not to be replaced.
+    /// A file exists at the place, and is not to be replaced.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
-    /// The target is a directory, a device or the like.
+    /// The place is a directory, a device or the like.
     #[error("{} is not a regular file", .0.display())]
     NotAFile(PathBuf),
     /// The process received a signal.
     #[error("interrupted")]
     Interrupted,
-    /// The system refused.
+    /// The system returned an error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Target {
-    /// Begins a file for `path`. One that exists is replaced only with `force`; it then keeps its permissions. Of a
-    /// symbolic link, what it points to is written.
+    /// Begins a file for `path`. An existing file is replaced only with `force`, and keeps its permissions. If the path is a
+    /// symbolic link, the file that it points to is written.
     ///
     /// # Errors
     ///
-    /// Any of [`TargetError`].
+    /// Any [`TargetError`].
     pub fn create(path: &Path, force: bool) -> Result<Target, TargetError> {
         let place = resolve(path)?;
         let names_a_file =
             !path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| is_separator(last.into()));
-        // Of a device or a pipe behind links, the last link may be no path: /dev/stdout leads to `pipe:[4321]`.
+        // If links lead to a device or a pipe, the last link may not be a path: /dev/stdout leads to `pipe:[4321]`.
         let is_other = fs::metadata(path).is_ok_and(|found| !found.is_file());
         if !names_a_file || is_other {
             return Err(TargetError::NotAFile(path.into()));
@@ -91,7 +91,7 @@ impl Target {
         directory(&self.place).to_path_buf()
     }
 
-    /// The written file, for reading; nothing may be written after.
+    /// The written file, for reading. Nothing may be written to it afterwards.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Target {
         self.draft.get_ref().file.try_clone()
     }
 
-    /// Puts the file in its place, as [`finish_all`].
+    /// Puts the file in its place, as [`finish_all`] does.
     #[cfg(test)]
     pub fn finish(self) -> Result<(), TargetError> {
         finish_all(vec![self]).map_err(|(_, error)| error)
@@ -118,12 +118,12 @@ impl Write for Target {
     }
 }
 
-/// Puts files in their places: all of them, or none and nothing is left behind. Only if the system refuses to rename a
-/// file over another one, those before it are in their places.
+/// Puts files in their places: either all of them, or none, and then nothing is left behind. If the system refuses to rename a
+/// file over another one, however, the files before it are in their places already.
 ///
 /// # Errors
 ///
-/// The path of a file with [`TargetError::Exists`] if it came to be in the meantime and is not to be replaced, with
+/// The path of a file with [`TargetError::Exists`] if a file has appeared in the meantime and is not to be replaced, with
 /// [`TargetError::Interrupted`], or with the error of the system. Nothing is left behind then.
 pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     let mut ready = Vec::new();
@@ -161,7 +161,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
         }
     }
     if let Some(failed) = failed {
-        // Files that cannot be removed stay: they are complete.
+        // Files that can't be removed are left there; they are complete.
         linked.iter().for_each(|place| drop(fs::remove_file(place)));
         return Err(failed);
     }
@@ -176,18 +176,18 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
 #[derive(Debug)]
 struct Draft {
     file: File,
-    /// Its name, where it has one; removed with it.
+    /// The name of the file, if it has one. The file is removed with it.
     name: Option<TempPath>,
 }
 
 impl Draft {
-    /// Creates a file in a directory, with these permissions, or those of new files.
+    /// Creates a file in a directory, with these permissions, or with those of new files.
     fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<Draft> {
         if force {
             collect(directory);
         }
         if let Some(file) = system::unnamed(directory) {
-            // A lock that is refused only keeps the file from being collected.
+            // If the lock is refused, the only effect is that the file is not removed after a crash.
             let _ = file.try_lock();
             if let Some(permissions) = replaced {
                 file.set_permissions(permissions)?;
@@ -198,7 +198,7 @@ impl Draft {
         Draft::with_name(directory, replaced.as_ref())
     }
 
-    /// Creates a file that has a name.
+    /// Creates a temporary file that has a name.
     fn with_name(directory: &Path, replaced: Option<&fs::Permissions>) -> io::Result<Draft> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
@@ -208,14 +208,14 @@ impl Draft {
             let (file, name) = builder.tempfile_in(directory)?.into_parts();
             names.add(name.to_path_buf());
             let taken = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
-            // Another process may have collected it before it was locked.
+            // Another process may have removed the file before it was locked.
             if !taken && name.exists() {
                 return Ok(Draft { file, name: Some(name) });
             }
         }
     }
 
-    /// Gives the file a name beside its place.
+    /// Gives the file a temporary name beside its place.
     fn named(mut self, directory: &Path) -> io::Result<TempPath> {
         if let Some(name) = self.name.take() {
             return Ok(name);
@@ -225,7 +225,7 @@ impl Draft {
         Ok(builder.make_in(directory, |name| system::link(&self.file, name))?.into_temp_path())
     }
 
-    /// Puts the file to a path where nothing is.
+    /// Puts the file at a path where no file is.
     fn link(mut self, place: &Path) -> io::Result<()> {
         match self.name.take() {
             None => system::link(&self.file, place),
@@ -244,10 +244,10 @@ impl Write for Draft {
     }
 }
 
-/// The target of a path: through symbolic links, the last of which may point to nothing.
+/// The place that a path leads to through symbolic links, the last of which may point to nothing.
 ///
 /// # Errors
-/// The error of the system, for a link that can't be read, and for links that lead round in a circle.
+/// The error of the system, for a link that can't be read, and for links that lead in a circle.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -268,21 +268,21 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Removes the temporary files in a directory whose process is gone: those that are not locked.
+/// Removes the temporary files in a directory whose process has ended, which are those that are not locked.
 fn collect(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let bytes = name.as_encoded_bytes();
         let is_ours = bytes.starts_with(PREFIX.as_bytes()) && bytes.ends_with(SUFFIX.as_bytes());
-        // A pipe of that name would be waited for.
+        // Opening a pipe with such a name would block, so only regular files are opened.
         if !is_ours || !entry.file_type().is_ok_and(|found| found.is_file()) {
             continue;
         }
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // A file that cannot be removed is left to its owner.
+            // A file that can't be removed is left to its owner.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -310,19 +310,19 @@ mod system {
 
     use rustix::fs::{AtFlags, CWD, OFlags};
 
-    /// A file without a name in a directory; none if its file system has no such files, or they can't be linked.
+    /// Creates a file without a name in a directory; `None` if the file system has no such files, or they can't be linked.
     pub fn unnamed(directory: &Path) -> Option<File> {
         let flags = OFlags::TMPFILE.bits() as i32;
         let file = OpenOptions::new().read(true).write(true).mode(0o666).custom_flags(flags).open(directory);
         file.ok().filter(|file| std::fs::metadata(entry(file)).is_ok())
     }
 
-    /// Links the file to a path where nothing is.
+    /// Links the file to a path where no file is.
     pub fn link(file: &File, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::linkat(CWD, entry(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    /// The path by which the process itself reaches a file that it has open.
+    /// The path through which the process reaches a file that it has open.
     fn entry(file: &File) -> String {
         format!("/proc/self/fd/{}", file.as_raw_fd())
     }
@@ -334,7 +334,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    /// Files without a name can't be given one.
+    /// On this platform, files without a name can't be linked.
     pub fn unnamed(_: &Path) -> Option<File> {
         None
     }
@@ -364,7 +364,7 @@ mod tests {
         Target::create(&path, false)?.write_all(b"dropped")?;
         assert_eq!(names(dir.path()), [""; 0]);
 
-        // A target that exists is kept, also if it came to be while the file was written.
+        // An existing file is kept, also if it appeared while the output was written.
         let mut late = Target::create(&path, false)?;
         late.write_all(b"no")?;
         fs::write(&path, "kept")?;
@@ -372,7 +372,7 @@ mod tests {
         assert!(matches!(Target::create(&path, false), Err(TargetError::Exists(found)) if found == path));
         assert_eq!((fs::read(&path)?, names(dir.path())), (b"kept".to_vec(), vec!["x".to_owned()]));
 
-        // With force it is replaced, at the end.
+        // With `force` an existing file is replaced, at the end.
         let mut target = Target::create(&path, true)?;
         target.write_all(b"new")?;
         assert_eq!(fs::read(&path)?, b"kept");
@@ -401,7 +401,7 @@ mod tests {
         Target::create(&path, true)?.finish()?;
         assert_eq!(mode(&path)?, 0o600);
 
-        // Links are followed, relative ones and those to nothing too.
+        // Symbolic links are followed, including relative ones and those that point to nothing.
         for (name, to) in [("a", "pointee"), ("b", "a")] {
             symlink(to, dir.path().join(name))?;
         }
@@ -420,7 +420,7 @@ mod tests {
         Ok(())
     }
 
-    /// Files come to their places together, or not at all.
+    /// Files are put in their places together, or not at all.
     #[test]
     fn several_at_once() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;
@@ -443,7 +443,7 @@ mod tests {
         Ok(())
     }
 
-    /// Where files without a name are not available, the next run removes one with a name.
+    /// If files without names are not available, the next run removes the file that a killed process has left.
     #[test]
     fn what_a_killed_process_left_is_collected() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;
@@ -465,7 +465,7 @@ mod tests {
         Ok(())
     }
 
-    /// The other way to write a file, which systems without unnamed files take.
+    /// Files with temporary names are used on systems without unnamed files.
     #[test]
     fn files_with_a_temporary_name() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;

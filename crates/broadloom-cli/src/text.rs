@@ -1,10 +1,10 @@
-//! Texts of expressions, and the form of names in messages.
+//! The text of an expression, and the form of paths in messages.
 
 use std::path::Path;
 
 use broadloom_core::printable;
 
-/// A text, and what messages call it.
+/// A text, with the name that messages use for it.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pub name: String,

@@ -6,13 +6,12 @@ use std::io::{self, Read, Write};
 use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
 use crate::scratch::Scratch;
 
-/// The number of bytes that are examined behind the array.
+/// The number of bytes after an array that are examined.
 const BLOCK: u64 = 64 << 10;
 
-/// Copies an array of the `.npy` format from a stream, and reads nothing after it.
+/// Copies an array in the `.npy` format from a stream, without reading beyond it.
 ///
-/// # Errors
-/// The errors of [`read_header`], and those of the stream and of the temporary file.
+/// # Errors The errors of [`read_header`], and those of the stream and of the temporary file.
 pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let mut to = Scratch::create()?;
     let header = parse_header(&mut Tee { from, to: &mut to })?;
@@ -22,10 +21,9 @@ pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// As [`copy`], of a stream that ends with the array or hardly later, and that may check itself at its end.
+/// Does the same as [`copy`] for a stream that ends with the array or soon after it, and that may check itself at its end.
 ///
-/// # Errors
-/// The errors of [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, of which no more is read.
+/// # Errors The errors of [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, which is not read.
 pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let (file, header) = copy(from)?;
     let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;
@@ -35,7 +33,7 @@ pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Copies what is read.
+/// A reader that also writes everything it reads to a copy.
 struct Tee<'t, R, W> {
     from: &'t mut R,
     to: &'t mut W,

@@ -1,8 +1,8 @@
 //! Arithmetic, comparisons and selections as CLIF instructions.
 //!
-//! Each is exact, as the primitive's definition says, and only instructions that the x86-64 (AVX, FMA) and aarch64 back
-//! ends of Cranelift lower for vectors are used at 128 bits, since an unsupported one panics there. In vectors of more than
-//! 128 bits there are [intrinsics](broadloom_wide::Intrinsic) beside them.
+//! Each is exact, as the primitive's definition says. At 128 bits only instructions are used that Cranelift's x86-64 (AVX, FMA)
+//! and aarch64 back ends lower for vectors, since an unsupported one panics there. In wider vectors
+//! [intrinsics](broadloom_wide::Intrinsic) are used in addition.
 
 use broadloom_ir::DType;
 use broadloom_math::Cmp;
@@ -15,7 +15,7 @@ use crate::vectors::Vectors;
 use crate::width::Width;
 
 impl Vectors<'_> {
-    /// 8-bit products go through 16 bits: no vector unit multiplies bytes lane by lane.
+    /// Products of 8-bit lanes, computed in 16 bits because no vector unit multiplies bytes lane by lane.
     pub fn multiply_bytes(&mut self, a: Value, b: Value) -> Value {
         if self.layout.is_wide() {
             return self.multiply_bytes_in_place(a, b);
@@ -30,7 +30,8 @@ impl Vectors<'_> {
         self.narrow_pair(halves[0], halves[1], 2)
     }
 
-    /// Products within words of two bytes: those of the lower bytes, and those of the higher ones at their place.
+    /// Products of bytes, computed within 16-bit words: first those of the lower bytes, then those of the upper bytes, which stay
+    /// in place.
     fn multiply_bytes_in_place(&mut self, a: Value, b: Value) -> Value {
         let (ty, words) = (self.type_of(a), self.word_type());
         let (a, b) = (self.cast_bits(words, a), self.cast_bits(words, b));
@@ -44,13 +45,13 @@ impl Vectors<'_> {
         self.cast_bits(ty, both)
     }
 
-    /// A vector of bytes as one of half as many words.
+    /// The type of a vector of bytes seen as half as many 16-bit words.
     pub fn word_type(&self) -> Type {
         let bytes = self.layout.integer_vector(1);
         types::I16.by(bytes.lane_count() / 2).unwrap_or(bytes)
     }
 
-    /// Products of lanes of a dtype that is no float.
+    /// Products of the lanes of an integer dtype.
     pub fn multiply(&mut self, a: Lanes, b: Lanes) -> Lanes {
         match a.width {
             1 => a.zip(&b, |x, y| self.multiply_bytes(x, y)),
@@ -58,10 +59,10 @@ impl Vectors<'_> {
         }
     }
 
-    /// The high halves of products of unsigned lanes by lanes that are all the same.
+    /// The high halves of products of unsigned lanes. All lanes of the second operand are equal.
     pub fn multiply_high(&mut self, a: Lanes, b: Lanes) -> Lanes {
         if !self.layout.is_wide() {
-            // Of shorter lanes it is legalised.
+            // At 128 bits, only 64-bit lanes get here; products of shorter lanes are legalised.
             return self.by_lane(&[a, b], types::I64X2, |e, s| e.ins().umulhi(s[0], s[1]));
         }
         a.zip(&b, |x, y| {
@@ -70,10 +71,10 @@ impl Vectors<'_> {
         })
     }
 
-    /// Quotients of unsigned 64-bit integers, one lane after the other; 0 where the divisor is.
+    /// Quotients of unsigned 64-bit integers, computed lane by lane; 0 where the divisor is 0.
     ///
-    /// Through float64 as in the interpreter's lanes they take 4.7 ns an element against 2.8 (measured on an AVX-512 target
-    /// with a fast divider; not on older ones).
+    /// A division through float64, as in the interpreter's loops, takes 4.7 ns per element against 2.8 (measured on an AVX-512
+    /// target with a fast divider; not on older ones).
     pub fn quotient(&mut self, a: Lanes, b: Lanes) -> Lanes {
         let zero = self.zero(types::I64X2);
         let by_zero = b.map(|v| self.ins().icmp(IntCC::Equal, v, zero));
@@ -82,7 +83,7 @@ impl Vectors<'_> {
         quotients.zip(&by_zero, |q, by_zero| self.ins().band_not(q, by_zero))
     }
 
-    /// A mask of the lanes for which a comparison of this dtype holds.
+    /// The mask of the lanes for which a comparison of a dtype holds.
     pub fn compare(&mut self, how: Cmp, dtype: DType, a: Lanes, b: Lanes) -> Lanes {
         if dtype.is_float() {
             let cc = match how {
@@ -110,7 +111,7 @@ impl Vectors<'_> {
         a.zip(&b, |x, y| self.ins().icmp(cc, x, y))
     }
 
-    /// `a` where the mask's bits are set, else `b`.
+    /// Selects bit by bit: `a` where the mask's bits are set, `b` elsewhere.
     pub fn bit_select(&mut self, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
         let out = m.zip3(&a, &b, |m, x, y| {
             let ty = self.type_of(x);
@@ -120,17 +121,18 @@ impl Vectors<'_> {
         out.with_width(a.width.into())
     }
 
-    /// `a` where the mask is set, else `b`: lanes of this dtype.
+    /// Selects lanes of a dtype: `a` where the mask is set, `b` elsewhere.
     pub fn select(&mut self, dtype: DType, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
         if self.layout.width == Width::W512 {
-            // Masks are registers of their own there, and blends one instruction.
+            // At 512 bits masks are in registers of their own, and a blend is one instruction.
             return self.bit_select(m, a, b);
         }
-        // A blend takes three micro-operations on current units; next to a constant it takes one or two instructions of one.
+        // A blend takes three micro-operations on current CPUs; if one operand is a constant, one or two instructions of one
+        // micro-operation each do the same.
         let ty = self.layout.vector_of(dtype);
         let ones = u64::MAX >> (64 - 8 * u32::from(a.width));
         match (self.constants.bits_of(&a), self.constants.bits_of(&b)) {
-            // A mask that is a value already: all ones are a NaN.
+            // The constant with all bits set (a NaN, for floats) where the mask is set and 0 elsewhere is the mask itself.
             (Some(bits), Some(0)) if bits == ones => self.cast_lanes(ty, m),
             (_, Some(0)) => {
                 let m = self.cast_lanes(ty, m);
@@ -152,7 +154,7 @@ impl Vectors<'_> {
         }
     }
 
-    /// A value's bits under a vector type whose lanes are as wide.
+    /// The bits of a value as lanes of another type of the same size.
     pub fn cast_lanes(&mut self, ty: Type, x: Lanes) -> Lanes {
         x.map(|v| self.cast_bits(ty, v)).with_width(ty.lane_type().bytes())
     }

@@ -1,10 +1,10 @@
 //! The body of a kernel as SSA over the primitives that a target has, ready to be lowered.
 //!
-//! The recordings of the kernel's instructions are inlined one after the other. A primitive that the target has no
-//! instructions for is [legalised](crate::legalise) as it is added, equal ones become one value (GVN), operations that
-//! give back an operand become that operand, and each value is known to belong to the outermost loop level that its
-//! operands allow (LICM). Once the outputs are known, values that nothing reads are dropped (DCE). All of it happens
-//! here and once, so that neither width needs an optimiser for what the functions of a kernel have in common.
+//! The recordings of the kernel's instructions are inlined one after the other. A primitive that the target has no instructions
+//! for is [legalised](crate::legalise) as it is added, equal primitives become one value (GVN), operations that return an operand
+//! unchanged are replaced by it, and each value is assigned to the outermost loop level that its operands allow (LICM). Once the
+//! outputs are known, values that nothing reads are dropped (DCE). Doing all of it here means that no vector width needs an
+//! optimiser of its own for the code that the functions of a kernel share.
 
 use std::fmt;
 
@@ -27,13 +27,13 @@ pub enum Code {
     Param(usize),
     /// A call of one of the kernel's host functions.
     Host(usize),
-    /// Notes in this fault site whether a lane of the operand is zero; there is no value.
+    /// Sets the byte of this fault site if a lane of the operand is zero. Has no value.
     CheckDivisor(i32),
     /// A primitive that the target has instructions for.
     Primitive(Primitive),
-    /// The lesser of two numbers. Of floats −0 is less than 0, and lanes with a NaN are unspecified.
+    /// The smaller of two numbers. For floats −0 is less than 0, and lanes with a NaN are unspecified.
     Minimum,
-    /// The greater of two numbers.
+    /// The larger of two numbers. For floats −0 is less than 0, and lanes with a NaN are unspecified.
     Maximum,
     /// A mask of the lanes in which either of two floats is NaN.
     Unordered,
@@ -43,18 +43,19 @@ pub enum Code {
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     pub code: Code,
-    /// The dtype of the result, or of what is compared; a mask's is the unsigned integer of the mask's lanes.
+    /// The dtype of the result, or for comparisons of the operands. For a mask operation, the unsigned integer as wide as the
+    /// mask's lanes.
     pub dtype: DType,
     pub args: [Var; 4],
-    /// Bytes of a lane; of bools, which are held as masks, those of the mask.
+    /// The size of a lane in bytes. For bools, which are held as masks, the size of the mask's lanes.
     pub lane: u8,
-    /// The outermost loop level at which it can be computed.
+    /// The outermost loop level at which the value can be computed.
     pub level: Depth,
     live: bool,
 }
 
 impl Node {
-    /// What equal nodes have in common: the order of operands that may change places is not part of it.
+    /// The key by which equal nodes are found. It ignores the order of operands of commutative primitives.
     fn key(&self) -> (Code, DType, [Var; 4]) {
         let mut args = self.args;
         if matches!(self.code, Code::Primitive(primitive) if primitive.commutes()) && args[1] < args[0] {
@@ -63,7 +64,7 @@ impl Node {
         (self.code, self.dtype, args)
     }
 
-    /// The operands that are read.
+    /// The operands that the node reads.
     pub fn args(&self) -> &[Var] {
         let count = match self.code {
             Code::Input(_) | Code::Param(_) => 0,
@@ -76,10 +77,10 @@ impl Node {
     }
 }
 
-/// No operand.
+/// Stands for an absent operand.
 const NONE: Var = Var(u32::MAX);
 
-/// A hash of a node's key. Of the code it has what nodes with the same operands differ in most.
+/// A hash of a node's key. Of the code only the part is hashed in which nodes with the same operands usually differ.
 fn hash(&(code, dtype, [a, b, c, d]): &(Code, DType, [Var; 4])) -> u32 {
     let code = match code {
         Code::Primitive(Primitive::Splat(bits)) => bits,
@@ -88,25 +89,25 @@ fn hash(&(code, dtype, [a, b, c, d]): &(Code, DType, [Var; 4])) -> u32 {
         _ => 0,
     };
     let pair = |x: Var, y: Var| u64::from(x.0) | u64::from(y.0) << 32;
-    // The products don't wait for each other.
+    // The multiplications are independent, so they run in parallel.
     let sum = pair(a, b).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ pair(c, d).wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(17)
         ^ (code ^ (dtype as u64) << 56).wrapping_mul(0x1656_67b1_9e37_79f9).rotate_left(31);
     (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// The values of equal nodes: an open-addressed table of positions with their hashes, which takes little to set up.
+/// An open-addressed hash table from nodes to the positions of equal nodes, which is cheap to create.
 ///
 /// PERF: with a `HashMap` of whole nodes, GVN took a tenth of the time that a body of 500 operations takes to compile.
 #[derive(Default)]
 struct Known {
-    /// A power of two of them, at least half of them [`NONE`].
+    /// The slots, a power of two in number, of which at least half are [`NONE`].
     slots: Vec<(u32, Var)>,
     len: usize,
 }
 
 impl Known {
-    /// The value that is equal to a node, or the next one, which the caller then adds.
+    /// The value that equals a node. If there is none, `next` is entered and returned, and the caller adds the node.
     fn find_or_add(&mut self, nodes: &[Node], node: &Node, next: Var) -> Var {
         if 2 * self.len >= self.slots.len() {
             self.grow();
@@ -147,7 +148,7 @@ impl Known {
 /// The body of a kernel for a width of vectors.
 pub struct Body {
     width: Width,
-    /// Which parameters are divisors with a short reciprocal.
+    /// For each parameter, whether it is a divisor with a short reciprocal.
     short_reciprocals: Vec<bool>,
     nodes: Vec<Node>,
     known: Known,
@@ -162,7 +163,7 @@ fn undefined() -> Error {
     Error::new(ErrorKind::Internal, "a kernel that does not verify reached the emitter")
 }
 
-/// The unsigned integer of so many bytes.
+/// The unsigned integer dtype of this size in bytes.
 fn unsigned(bytes: u8) -> DType {
     match bytes {
         1 => DType::UInt8,
@@ -172,13 +173,13 @@ fn unsigned(bytes: u8) -> DType {
     }
 }
 
-/// The bits of a number of so many bytes.
+/// A number of this size in bytes with all bits set.
 fn ones(bytes: usize) -> u64 {
     u64::MAX >> (64 - 8 * bytes)
 }
 
 impl Body {
-    /// The body of a kernel whose inputs are accessed so.
+    /// The body of a kernel for these access classes of its inputs.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the kernel does not verify.
@@ -220,7 +221,7 @@ impl Body {
         Ok(body)
     }
 
-    /// The values that are read and computed at a loop level, in the order in which they can be.
+    /// The values that are read or computed at a loop level, each after its operands.
     pub fn at(&self, level: Depth) -> &[Var] {
         &self.levels[level as usize]
     }
@@ -234,12 +235,12 @@ impl Body {
         &self.nodes[var.index()]
     }
 
-    /// The values that are written; bools as masks of bytes.
+    /// The values of the outputs; bools are masks with lanes of one byte.
     pub fn outputs(&self) -> &[Var] {
         &self.outputs
     }
 
-    /// The bits that every lane of a constant has.
+    /// The bits of each lane, if the value is a constant.
     pub fn constant(&self, var: Var) -> Option<u64> {
         match self.node(var).code {
             Code::Primitive(Primitive::Splat(bits)) => Some(bits),
@@ -247,7 +248,7 @@ impl Body {
         }
     }
 
-    /// Whether a node is its last operand with the canonical NaN for every NaN.
+    /// Whether a node replaces every NaN in its last operand by the canonical NaN.
     pub fn replaces_nan(&self, node: &Node) -> bool {
         let canonical = match node.dtype {
             DType::Float32 => u64::from(f32::NAN.to_bits()),
@@ -272,7 +273,8 @@ impl Body {
         match inst.code {
             kernel::Code::Apply(op, dtype) => {
                 if let Some(site) = site {
-                    // At the level of the result: a divisor counts only where there is something to divide.
+                    // The check belongs to the level of the result: a zero divisor only counts where there is an element to
+                    // divide.
                     let level = self.level_of(operands);
                     let code = Code::CheckDivisor(site);
                     self.append(code, dtype, [args[1], Var(0), Var(0), Var(0)], 0, level);
@@ -293,7 +295,7 @@ impl Body {
         }
     }
 
-    /// Adds what a function computes of these operands.
+    /// Inlines a function's recording for these operands. Returns the value of its result.
     fn inline(&mut self, recording: &Recording, operands: &[Var]) -> Result<Var> {
         let mut inlined = std::mem::take(&mut self.inlined);
         inlined.clear();
@@ -324,7 +326,7 @@ impl Body {
         Var(self.nodes.len() as u32 - 1)
     }
 
-    /// The value of a primitive that the target has, or of an equal one that there is already.
+    /// Adds a primitive that the target has. Returns its value, or that of an equal one added before.
     fn define(&mut self, code: Code, dtype: DType, args: [Var; 4], lane: u8) -> Var {
         let node = Node { code, dtype, args, lane, level: Depth::Call, live: false };
         let next = Var(self.nodes.len() as u32);
@@ -340,7 +342,7 @@ impl Body {
         self.define(Code::Primitive(Primitive::Splat(bits)), dtype, [Var(0); 4], dtype.size() as u8)
     }
 
-    /// A mask, or a bool, as a mask with lanes of so many bytes.
+    /// A mask or a bool as a mask with lanes of this many bytes.
     fn resized(&mut self, mask: Var, lane: u8) -> Var {
         let from = self.node(mask).lane;
         if from == lane {
@@ -353,12 +355,13 @@ impl Body {
         self.define(resize, unsigned(lane), [mask, Var(0), Var(0), Var(0)], lane)
     }
 
-    /// A value as memory has it: a bool in a byte.
+    /// A value in the form that memory has: a bool fills a byte, other values are unchanged.
     fn in_memory(&mut self, dtype: DType, value: Var) -> Var {
         if dtype == DType::Bool { self.resized(value, 1) } else { value }
     }
 
-    /// A primitive whose operands or result are masks; bools are masks too, of whatever width they were made at.
+    /// Adds a primitive whose operands or result are masks. Bools are also masks, with lanes of the width at which they were
+    /// made.
     fn mask(&mut self, inst: &Inst) -> Option<Var> {
         use Primitive::*;
         let (code, [m, a, b, c], size) =
@@ -367,7 +370,7 @@ impl Body {
         Some(match inst.primitive {
             Splat(bits) if inst.dtype == DType::Bool => self.splat(DType::UInt8, 0xff * bits),
             Boolean(_) => m,
-            // A mask of bools stays as wide as it is.
+            // A bool made from a mask keeps the width of the mask's lanes.
             Truth if inst.dtype == DType::Bool => m,
             Truth | MaskResize(_) => self.resized(m, size),
             MaskNot => {
@@ -403,8 +406,8 @@ impl Body {
         })
     }
 
-    /// The lesser or greater of two integers, where a mask compares them: one instruction in vectors of more than 128
-    /// bits, but for 64-bit lanes in those of 256.
+    /// The code of the minimum or maximum that a select of integers by their comparison is. Vectors of more than 128 bits have
+    /// one instruction for it, except for 64-bit lanes at 256 bits.
     fn extremum(&self, m: Var, a: Var, b: Var) -> Option<(Code, DType)> {
         let Node { code: Code::Primitive(Primitive::Cmp(how)), dtype, args: [x, y, ..], .. } = *self.node(m)
         else {
@@ -427,7 +430,7 @@ impl Body {
         Some((if least { Code::Minimum } else { Code::Maximum }, dtype))
     }
 
-    /// The operand or constant that a primitive is equal to.
+    /// The operand or constant that a primitive always equals, if there is one.
     fn folded(&mut self, inst: &Inst) -> Option<Var> {
         use Primitive::*;
         let [x, y, z, _] = inst.args;
@@ -488,7 +491,7 @@ impl Body {
 impl Sink for Body {
     fn push(&mut self, inst: Inst) -> Var {
         use Primitive::{Add, Div, Fma, Mul, Sub};
-        // PERF: what most bodies consist of is neither folded nor legalised.
+        // PERF: most primitives of a body are neither folded nor legalised, so they are tested first.
         let plain = inst.dtype.is_float() && matches!(inst.primitive, Add | Sub | Mul | Div | Fma);
         if !plain {
             if let Some(value) = self.folded(&inst).or_else(|| self.mask(&inst)) {
@@ -509,7 +512,7 @@ impl Sink for Body {
     }
 
     fn has_short_reciprocal(&self, x: Var, dtype: DType) -> bool {
-        // Equal bits are another number where a conversion between signs was folded.
+        // Where a conversion between signed and unsigned was folded, the same bits are another number as a divisor.
         match self.node(x) {
             Node { code: Code::Param(i), dtype: of, .. } if *of == dtype => {
                 self.short_reciprocals.get(*i).is_some_and(|&short| short)
@@ -520,7 +523,7 @@ impl Sink for Body {
 }
 
 impl fmt::Display for Body {
-    /// The live values, those of each loop level together: `p3: float64 = fma p0, p1, p2`.
+    /// Prints the live values, grouped by loop level: `p3: float64 = fma p0, p1, p2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (level, title) in [(Depth::Call, "call"), (Depth::Row, "row"), (Depth::Element, "block")] {
             if !self.at(level).is_empty() {

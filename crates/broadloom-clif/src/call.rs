@@ -1,13 +1,13 @@
 //! A call into compiled code, over whole rows.
 //!
-//! Code is entered only with at least as many columns as it has lanes, or one if it takes rows of any length; fewer columns
-//! go through buffers ([`crate::partial`]).
+//! Code needs at least as many columns as it has lanes, unless it takes rows of any length; rows with fewer columns go through
+//! buffers ([`crate::partial`]).
 
 use broadloom_mem::RawOperand;
 
 use crate::code::{Compiled, Linked};
 
-/// The arguments of every entry of a call.
+/// The arguments that all entries of one call have in common.
 pub(crate) struct Call<'a> {
     pub inner: &'a Compiled,
     pub params: &'a [u64],
@@ -21,8 +21,8 @@ impl Call<'_> {
     #[inline]
     pub unsafe fn enter(&self, operands: &[RawOperand], rows: usize, cols: usize) {
         let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.plan.lanes as usize };
-        // SAFETY: the entry is of this code, and `last` is what such code is given: the number of columns where it takes any
-        // row, else the column of the row's last block, which begins in it since `cols` is at least the lane count.
+        // SAFETY: the entry is of this code, and `last` is what it expects: the number of columns if it takes any row, otherwise
+        // the column of the row's last block, which is not negative since `cols` is at least the lane count.
         unsafe { self.enter_at(&self.inner.usual, operands, rows, last) }
     }
 

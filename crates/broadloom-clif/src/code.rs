@@ -1,4 +1,4 @@
-//! Machine code with its owner: the entry points of a compiled kernel, and what they are to be called with.
+//! Machine code with its owner: the entry points of a compiled kernel, and the properties that calls must match.
 //!
 //! Code lives exactly as long as its [`Compiled`], and is never handed out without that owner.
 
@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 
 use crate::symbols::Registration;
 
-/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column that
-/// a row's last block begins at (where rows may have [any length](Compiled::takes_any_row), the number of columns), constants.
+/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column at which a row's last
+/// block begins (or the number of columns, if rows may have [any length](Compiled::takes_any_row)), constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const RawOperand, *const u64, *mut u8, usize, usize, *const Constant),
@@ -28,8 +28,8 @@ impl Entry {
     /// `code` is a finalized function with six pointer-sized parameters and no result, in the platform's calling
     /// convention. It may be called as long as its module lives.
     pub unsafe fn new(code: *const u8) -> Entry {
-        // SAFETY: a pointer to a function has the size of any pointer, and the function has this signature, as this
-        // function's contract says.
+        // SAFETY: a pointer to a function has the size of any pointer, and by this function's contract the code has this
+        // signature.
         Entry(unsafe { std::mem::transmute::<*const u8, unsafe extern "C" fn(_, _, _, _, _, _)>(code) })
     }
 
@@ -48,23 +48,23 @@ impl Entry {
         last: usize,
         constants: &[Constant],
     ) {
-        // SAFETY: the function's own contract, which is this one's.
+        // SAFETY: this function's contract includes that of the code.
         unsafe { (self.0)(operands.as_ptr(), params.as_ptr(), faults, rows, last, constants.as_ptr()) }
     }
 }
 
-/// A function of compiled code, and what it reads its constants from.
+/// A linked function of compiled code, with the constants that it reads.
 pub(crate) struct Linked {
     pub entry: Entry,
-    /// Bytes of code.
+    /// The size of the code in bytes.
     pub size: usize,
     pub constants: Box<[Constant]>,
 }
 
-/// A module that gives its memory back; dropping a `JITModule` keeps it for ever.
+/// The JIT module that owns a kernel's code. Dropping it frees the memory; dropping a bare `JITModule` would leak it.
 pub(crate) struct Code(pub ManuallyDrop<JITModule>);
 
-// The module is not read once its code is linked: only freed.
+// Once its code is linked the module is never read, only freed.
 impl UnwindSafe for Code {}
 impl RefUnwindSafe for Code {}
 
@@ -82,24 +82,24 @@ impl Drop for Code {
 pub struct Compiled {
     pub(crate) plan: CodePlan,
     pub(crate) usual: Linked,
-    /// The second function, for whole blocks, as the plan says.
+    /// The second function, which takes whole blocks only; [`CodePlan::bulk`] says what it does.
     pub(crate) bulk: Option<Linked>,
     pub(crate) narrowed: Option<String>,
     pub(crate) inputs: Vec<DType>,
     pub(crate) outputs: Vec<DType>,
     pub(crate) access: Vec<Access>,
-    /// Whether some input's elements are a step apart.
+    /// Whether an input has [reversed elements or every second element](Access::is_stepped).
     pub(crate) reads_steps: bool,
     pub(crate) params: usize,
     pub(crate) fault_sites: usize,
-    // Dropped before the code is.
+    // Dropped before the code that they describe.
     pub(crate) _registrations: SmallVec<[Registration; 2]>,
-    /// What the code calls: the table of constants has their addresses.
+    /// The host functions that the code calls; their addresses are in the table of constants.
     pub(crate) _functions: SmallVec<[HostFunction; 1]>,
     pub(crate) _code: Code,
 }
 
-/// A constant vector, aligned as a memory operand may ask.
+/// A constant vector, with the alignment that memory operands need.
 #[repr(align(16))]
 pub(crate) struct Constant(#[expect(dead_code, reason = "read by compiled code only")] pub [u8; 16]);
 
@@ -110,29 +110,31 @@ unsafe impl Sync for Compiled {}
 unsafe impl Send for Compiled {}
 
 impl Compiled {
-    /// Where the code begins, and how many bytes it has.
+    /// The address of the code, and its size in bytes.
     #[cfg(test)]
     pub(crate) fn code_range(&self) -> (usize, usize) {
         (self.usual.entry.0 as usize, self.usual.size)
     }
 
-    /// Elements per block: one or several vectors of the widest dtype.
+    /// The number of elements of a block: one or several vectors of the widest dtype.
     pub fn lanes(&self) -> usize {
         self.plan.lanes as usize
     }
 
-    /// Whether it has non-temporal stores too: for outputs that are [apart](broadloom_mem::Block::is_apart).
+    /// Whether the code has a second function with non-temporal stores, for outputs that [do not overlap any
+    /// input](broadloom_mem::Block::is_apart).
     pub fn streams(&self) -> bool {
         matches!(self.plan.bulk, Bulk::Stream { .. })
     }
 
-    /// Whether it reads inputs whose elements are a step apart where they are, as it was compiled for
-    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)): on vectors of more than 128 bits, else in tiles.
+    /// Whether the code reads reversed elements, or every second element, in place
+    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)). Code on vectors of more than 128 bits can; for other code they are
+    /// packed into tiles.
     pub fn reads_steps(&self) -> bool {
         self.reads_steps
     }
 
-    /// The function with non-temporal stores, and the elements of its blocks.
+    /// The function with non-temporal stores, and the number of elements of its blocks.
     #[inline]
     pub(crate) fn streaming(&self) -> Option<(&Linked, usize)> {
         match (&self.bulk, self.plan.bulk) {
@@ -141,13 +143,13 @@ impl Compiled {
         }
     }
 
-    /// The function that combines rows to nodes of a level.
+    /// The function that reduces rows to nodes of a level, if the code has it.
     #[inline]
     pub(crate) fn leaf(&self, level: u8) -> Option<&Linked> {
         self.bulk.as_ref().filter(|_| self.plan.leaf_level() == Some(level))
     }
 
-    /// Whether rows may be shorter than a block: the code reads and writes parts of vectors.
+    /// Whether rows may be shorter than a block, because accesses are masked.
     #[inline]
     pub(crate) fn takes_any_row(&self) -> bool {
         self.plan.tail == Tail::Masked

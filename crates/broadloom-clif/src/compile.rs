@@ -1,8 +1,8 @@
-//! Compiles kernels to machine code that can be called: the emitter's CLIF goes to Cranelift, or above 128 bits to
-//! `broadloom-wide`, and the code into a JIT module of the kernel's own.
+//! Compiles kernels to callable machine code. The emitter's CLIF goes to Cranelift, or for vectors of more than 128 bits to
+//! `broadloom-wide`, and the resulting code into a JIT module for each kernel.
 //!
-//! Pages are written before they are executable. A kernel that the back end for wide vectors does not
-//! support is compiled for narrower ones.
+//! Pages are written before they are executable. A kernel that the back end for wide vectors does not support is compiled for
+//! narrower vectors.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -40,8 +40,8 @@ pub struct Compiler {
     memory: Arc<CodeMemory>,
 }
 
-// A description of the target, which nothing changes, and memory that is handed out whole; each compilation has a context of
-// its own.
+// The compiler has a constant description of the target and a memory from which whole pages are handed out; each compilation has
+// a context of its own.
 impl UnwindSafe for Compiler {}
 impl RefUnwindSafe for Compiler {}
 
@@ -49,7 +49,7 @@ impl Compiler {
     /// The compiler for this target.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where there is none: another architecture than x86-64 with AVX and FMA, or aarch64.
+    /// [`ErrorKind::Limit`] if the CPU is neither an x86-64 with AVX and FMA nor an aarch64.
     pub fn host() -> Result<Compiler> {
         let (thorough, linear) = (host_isa("backtracking")?, host_isa("single_pass")?);
         Ok(Compiler {
@@ -61,8 +61,9 @@ impl Compiler {
         })
     }
 
-    /// The compiler, which tells profilers and debuggers of the code that it makes: by a line in perf's map
-    /// (`perf-PID.map` in the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or both.
+    /// The same compiler, which also announces its code to profilers and debuggers: by a line in perf's map (`perf-PID.map` in
+    /// the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or by
+    /// both.
     #[must_use]
     pub fn announcing(self, perf_map: bool, gdb: bool) -> Compiler {
         Compiler { announce: Announce { perf_map, gdb }, ..self }
@@ -75,14 +76,14 @@ impl Compiler {
         }
     }
 
-    /// Compiles a kernel, whose host functions are among `functions`, on vectors of this width where the CPU has them and
-    /// the back end takes the kernel, else on narrower ones ([`ExecutableKernel::narrowed`]). The bits of its results are the same for each.
+    /// Compiles a kernel whose host functions are among `functions`. The code has vectors of this width if the CPU has them and
+    /// the back end supports the kernel, otherwise narrower ones ([`ExecutableKernel::narrowed`]). The bits of its results are
+    /// the same for each.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] where executable memory is refused; [`ErrorKind::Limit`] where there is no memory at all
-    /// just now, for a kernel that is too large for the compiler or would need more than 64 KiB of stack, and under
-    /// `perf record` where its map can't be written;
-    /// [`ErrorKind::Internal`] for a kernel that does not verify.
+    /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if memory has run out, for a kernel that is
+    /// too large for the compiler or would need more than 64 KiB of stack, and under `perf record` if perf's map can't be
+    /// written; [`ErrorKind::Internal`] for a kernel that does not verify.
     pub fn compile(
         &self,
         kernel: &Kernel,
@@ -93,8 +94,7 @@ impl Compiler {
         self.compile_for(Purpose::Store, kernel, functions, access, width)
     }
 
-    /// Compiles a kernel for a purpose: on vectors of more than 128 bits there may be a second function
-    /// ([`CodePlan::bulk`]).
+    /// Compiles a kernel for a purpose, which may need a second function on vectors of more than 128 bits ([`CodePlan::bulk`]).
     ///
     /// # Errors
     /// As [`Compiler::compile`].
@@ -110,7 +110,7 @@ impl Compiler {
         let wanted = CodePlan::new(kernel, access, width, purpose);
         let isa = self.isa_for(wanted.allocator);
         let mut module = self.module(isa)?;
-        // Cranelift writes the name to perf's map too, where `perf record` started the process.
+        // If `perf record` started the process, Cranelift writes the function's name to perf's map too.
         let name = if self.announce.is_on() || symbols::perf::is_recording() {
             symbols::name(kernel)
         } else {
@@ -158,7 +158,7 @@ impl Compiler {
 
     /// A module for one kernel's code.
     ///
-    /// Errors: [`ErrorKind::Limit`] under `perf record` where its map can't be written, to which Cranelift would write names.
+    /// Errors: [`ErrorKind::Limit`] under `perf record` if perf's map, to which Cranelift writes names, can't be written.
     fn module(&self, isa: &OwnedTargetIsa) -> Result<Code> {
         if let Some(why) = symbols::perf::refused() {
             let path = "the map for perf (PERF_BUILDID_DIR is set)";
@@ -187,7 +187,7 @@ impl KernelExecutor for Compiler {
         Ok(Arc::new(self.compile_for(purpose, kernel, functions, access, width)?))
     }
 
-    /// Finds out whether code can be made executable, by some that is never run.
+    /// Tests whether memory can be made executable, with code that is never run.
     fn probe(&self) -> Result<()> {
         let isa = &self.linear;
         let mut module = self.module(isa)?;
@@ -197,7 +197,7 @@ impl KernelExecutor for Compiler {
         make_executable(&mut module)
     }
 
-    /// Of two functions, that which the purpose is for.
+    /// The listing of the function for a purpose: the second function if there is one, otherwise the usual one.
     fn listing(&self, kernel: &Kernel, access: &[Access], width: Width, purpose: Purpose) -> Result<Listing> {
         check(kernel, access)?;
         let isa = &**self.isa_for(CodePlan::new(kernel, access, width, purpose).allocator);
@@ -230,22 +230,22 @@ fn make_executable(module: &mut Code) -> Result<()> {
     module.0.finalize_definitions().map_err(unavailable)
 }
 
-/// A function of a module.
+/// A function that was defined in a module.
 struct DefinedFunction {
     name: String,
     id: FuncId,
     constants: Vec<TableEntry>,
-    /// Its bytes.
+    /// The size of the code in bytes.
     size: usize,
 }
 
-/// The functions of a kernel in a module.
+/// The functions of a kernel that were defined in a module.
 struct Defined {
     usual: DefinedFunction,
     bulk: Option<DefinedFunction>,
     plan: CodePlan,
     narrowed: Option<String>,
-    /// Bytes of stack.
+    /// The stack space of a call in bytes.
     frame: u32,
 }
 
@@ -305,8 +305,8 @@ fn define(
     Ok(Defined { usual, bulk, plan, narrowed, frame })
 }
 
-/// The CLIF of a kernel, after Cranelift's optimiser, for the least x86-64 that is compiled for (AVX and FMA): the same
-/// text on every target that has a back end for x86-64.
+/// The CLIF of a kernel, after Cranelift's optimiser, for the smallest supported x86-64 (AVX and FMA). The text is the same on
+/// every target that has a back end for x86-64.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] without such a back end; [`ErrorKind::Internal`] for a defect.
@@ -321,11 +321,12 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
     explain(&*isa, kernel, access).map(|listing| listing.clif)
 }
 
-/// The features that AVX and FMA imply.
+/// Cranelift's names of AVX and FMA and of the features that they imply.
 pub(crate) const X86_64_AT_LEAST: [&str; 6] =
     ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
 
-/// How inputs are read on vectors of this width: at 128 bits, where there are no permutations, steps from tiles.
+/// The access classes with which code of this width reads inputs. Code of 128 bits has no permutations, so stepped inputs are
+/// packed.
 fn read_at(width: Width, access: &[Access]) -> Vec<Access> {
     match width {
         Width::W128 => access.iter().map(|access| access.packed()).collect(),
@@ -333,7 +334,8 @@ fn read_at(width: Width, access: &[Access]) -> Vec<Access> {
     }
 }
 
-/// The emitter relies on it: a store is as wide as the value is, whatever the output's dtype.
+/// Verifies a kernel and its access classes. The emitter relies on it: a store has the size of the value, whatever the output's
+/// dtype.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
     if access.len() != kernel.inputs.len() {
@@ -373,7 +375,7 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     })
 }
 
-/// Which host function's address stands where in the table of constants: the code shows only where it reads one.
+/// Comment lines that name the host functions in the table of constants, since the code shows only positions in the table.
 fn host_functions(kernel: &Kernel, constants: &[TableEntry]) -> String {
     let line = |function: &HostDeclaration| {
         let of = |entry: &TableEntry| matches!(entry, TableEntry::Host(f) if f == function);
@@ -387,7 +389,7 @@ fn defect(e: impl fmt::Debug) -> Error {
     Error::new(ErrorKind::Internal, format!("Cranelift refused a kernel, please report it: {e:?}"))
 }
 
-/// Why a function could not be defined: a limit is no defect.
+/// The error for a function that could not be defined; an exceeded limit is not a defect.
 fn refused(e: ModuleError) -> Error {
     match e {
         ModuleError::Allocation { err } => {
@@ -443,7 +445,7 @@ pub(crate) mod tests {
         ops.chain(casts)
     }
 
-    /// A kernel of one instruction beside a copy of a wider and a narrower dtype, so that lanes are mixed.
+    /// A kernel of one instruction, and a copy of an input of another dtype, so that lanes of two widths occur.
     pub(crate) fn mixed(code: Instruction, other: DType) -> Kernel {
         let operands = code.operands();
         let mut args = [ValueId(0); 3];
@@ -476,14 +478,14 @@ pub(crate) mod tests {
         }
     }
 
-    /// By construction, not run: the back end has every instruction that is emitted.
+    /// Cranelift's aarch64 back end compiles every instruction that is emitted. The code is not run.
     #[cfg(feature = "arm64")]
     #[test]
     fn aarch64_lowers_everything() {
         lowers_everything("aarch64-unknown-linux-gnu", &[]);
     }
 
-    /// The minimum that the check of the target asks for.
+    /// Cranelift's back end compiles every instruction with the minimum of features that the check of the target asks for.
     #[test]
     fn x86_64_with_avx_and_fma_lowers_everything() {
         lowers_everything("x86_64-unknown-linux-gnu", &X86_64_AT_LEAST);

@@ -1,7 +1,7 @@
 //! The constants of a function, and the table that it is called with.
 //!
-//! Equal constants are one value, or are read from one entry of the table. Which of the two it is depends on the body: a
-//! short one keeps its constants in registers, a long one has more than there are registers.
+//! Equal constants share one value or one entry of the table. A short body keeps its constants in registers; a long one has more
+//! constants than there are registers and reads them from the table.
 
 use std::collections::HashMap;
 
@@ -17,37 +17,37 @@ use crate::width::Width;
 
 /// The constants of a function.
 ///
-/// A short body's are defined once and stay in registers. A long one has more than there are registers: hoisted out of
-/// the loop, they would be spilled there and read back by one instruction each; read from a table, each is the memory
-/// operand of the instruction that uses it. In wider vectors than of 128 bits all are CLIF's own, defined in the entry
-/// block, and their back end places them by itself.
+/// The constants of a short body are defined once and stay in registers. A long body has more than there are registers: hoisted
+/// out of the loop, constants would be spilled and read back by one instruction each; read from a table, each is a memory operand
+/// of the instruction that uses it. For vectors of more than 128 bits all constants are defined in the entry block as CLIF's own,
+/// and the back end for wide vectors decides where they are kept.
 #[derive(Default)]
 pub struct Constants {
-    /// The table's address.
+    /// The address of the table of constants.
     table_address: Option<Value>,
-    /// The form in which constants are read from the table.
+    /// The address from which vector constants are read in the current loop; `None` if they are defined in registers.
     base: Option<Value>,
-    /// Before this instruction, the entry block's last, constants of wide vectors are defined.
+    /// The last instruction of the entry block. Constants of wide vectors are defined before it.
     entry_end: Option<Inst>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
     table: Vec<TableEntry>,
-    /// Masks of shuffles: Cranelift's optimiser takes two for the same only if they are one immediate.
+    /// The immediates of shuffle masks. Equal masks must share one, because Cranelift's optimiser compares immediates, not bytes.
     masks: Vec<([u8; VECTOR as usize], Immediate)>,
-    /// Lane bits of the values that are constants, for the instructions that are shorter with one.
+    /// The lane bits of constant values, for instructions that have a shorter form for constants.
     bits: HashMap<Value, u64, FxBuildHasher>,
 }
 
 /// An entry of the table of constants that a function's code reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableEntry {
-    /// A vector of these bytes.
+    /// A vector with these bytes.
     Bytes([u8; VECTOR as usize]),
     /// The entry address of a host function and its context, which are known when the code is linked.
     Host(HostDeclaration),
 }
 
 impl TableEntry {
-    /// The 16 bytes of the entry; `None` for a host function that is not among these.
+    /// The 16 bytes of the entry; `None` if the host function is not among `functions`.
     pub fn link(&self, functions: &[HostFunction]) -> Option<[u8; VECTOR as usize]> {
         match self {
             TableEntry::Bytes(bytes) => Some(*bytes),
@@ -62,13 +62,13 @@ impl TableEntry {
     }
 }
 
-/// A load that reads the same wherever it stands: it goes where it is used.
+/// The flags of a load that gives the same result anywhere, so that it can move to its use.
 fn pure_load() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
 
 impl Constants {
-    /// The constants of a function that is given the table's address, and reads vectors from it or not.
+    /// The constants of a function with this table address. `from_table` says whether vector constants are read from the table.
     pub fn new(table_address: Value, from_table: bool) -> Constants {
         Constants {
             table_address: Some(table_address),
@@ -77,30 +77,30 @@ impl Constants {
         }
     }
 
-    /// The address that vectors are read from, if they are.
+    /// The address from which vector constants are read, if they are read from the table.
     pub fn base(&self) -> Option<Value> {
         self.base
     }
 
-    /// From here on vectors are read from this address, which is the same for a loop's body.
+    /// Sets the address from which vector constants are read from now on. A loop carries this address unchanged.
     pub fn set_base(&mut self, base: Option<Value>) {
         self.base = base;
     }
 
-    /// The entry block ends with this jump.
+    /// Sets the jump that ends the entry block.
     pub fn end_entry(&mut self, jump: Option<Inst>) {
         self.entry_end = jump;
     }
 
-    /// The table, as far as it is read.
+    /// The entries of the table that the code reads.
     pub fn into_table(self) -> Vec<TableEntry> {
         self.table
     }
 
     /// A vector constant with `bits` in each lane.
     ///
-    /// One definition in a register serves the rest of the function: control flow only ever goes on from where a
-    /// constant was first needed, but for cold blocks, which need none.
+    /// A definition in a register serves the rest of the function, since the place where a constant is first needed dominates all
+    /// later code except cold blocks, which need no constants.
     pub fn constant(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bits: u64) -> Value {
         if let Some(&v) = self.defined.get(&(ty, bits)) {
             return v;
@@ -108,7 +108,7 @@ impl Constants {
         let lane = &bits.to_le_bytes()[..(ty.lane_bits() / 8) as usize];
         let mut bytes = [0; Width::W512.bytes() as usize];
         bytes.chunks_exact_mut(lane.len()).for_each(|place| place.copy_from_slice(lane));
-        // Zero is made without memory.
+        // Zero is made in a register without reading memory.
         let v = match (self.base, bytes.first_chunk()) {
             (Some(base), Some(&bytes)) if bits != 0 => self.load_from_table(builder, base, ty, bytes),
             _ => {
@@ -134,7 +134,7 @@ impl Constants {
         }
     }
 
-    /// A constant of the function's own.
+    /// A constant that is defined in the function itself instead of the table.
     pub fn in_register(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bytes: &[u8]) -> Value {
         let data = builder.func.dfg.constants.insert(ConstantData::from(bytes));
         match self.entry_end {
@@ -168,7 +168,7 @@ impl Constants {
         builder.ins().load(ty, pure_load(), base, at)
     }
 
-    /// Where a host function is entered, and what with: from an entry of the table for the two.
+    /// The entry address of a host function and its context, both loaded from one entry of the table.
     pub fn host_entry(
         &mut self,
         builder: &mut FunctionBuilder<'_>,
@@ -176,14 +176,13 @@ impl Constants {
     ) -> (Value, Value) {
         let at = (self.place(TableEntry::Host(function.clone())) * VECTOR as usize) as i32;
         let known = self.base.or(self.table_address);
-        // The entry block has set the address.
+        // The entry block has set the table's address before.
         let base = known.unwrap_or_else(|| builder.ins().iconst(types::I64, 0));
         let mut word = |at| builder.ins().load(types::I64, pure_load(), base, at);
         (word(at), word(at + 8))
     }
 
-    /// The place of 16 bytes in the table: one for each, so that Cranelift's optimiser sees what two functions have in
-    /// common.
+    /// The index of an entry in the table. Equal entries share one index, so that Cranelift's optimiser sees equal loads.
     fn place(&mut self, entry: TableEntry) -> usize {
         self.table.iter().position(|known| *known == entry).unwrap_or_else(|| {
             self.table.push(entry);
@@ -191,7 +190,7 @@ impl Constants {
         })
     }
 
-    /// The bits that every lane of a constant has, if it is one.
+    /// The bits of every lane, if a value is a constant.
     pub fn bits_of(&self, x: &Lanes) -> Option<u64> {
         self.bits.get(x.vectors().first()?).copied()
     }

@@ -1,4 +1,4 @@
-//! Conversions between integers and floats, of the dtypes that the target converts (others are
+//! Conversions between integers and floats, for the dtypes that the target can convert (others have been
 //! [legalised](crate::legalise) before).
 //!
 //! Integers round once to nearest even; floats truncate and saturate, and NaN gives 0.
@@ -47,7 +47,7 @@ impl Vectors<'_> {
         if !self.layout.is_wide() && size == 8 {
             return self.by_lane(&[x], types::I64X2, |e, s| e.ins().fcvt_to_sint_sat(types::I64, s[0]));
         }
-        // As wide as the float first; what is narrower saturates by another step.
+        // Convert to an integer as wide as the float first; a narrower result is saturated in further steps.
         let own = from.size() as u32;
         let ty = self.layout.vector(integer(own));
         let mut whole = x.map(|v| match signed || size < own {
@@ -62,14 +62,14 @@ impl Vectors<'_> {
             return self.converted_by(whole, integer(size), how);
         }
         while u32::from(whole.width) > size {
-            // The last step saturates to the type itself, those before keep the sign.
+            // The last step saturates to the result's own range; the steps before it keep the sign.
             let last = u32::from(whole.width) == 2 * size;
             whole = self.narrow_saturating(whole, signed || !last);
         }
         whole
     }
 
-    /// Between float32 and float64.
+    /// Converts between float32 and float64.
     pub fn float_resize(&mut self, to: DType, x: Lanes) -> Lanes {
         match (to, self.layout.is_wide()) {
             (DType::Float64, true) => self.converted_by(x, types::F64, Intrinsic::Promote),

@@ -1,9 +1,9 @@
-//! From a kernel to a CLIF function: two loops around the body.
+//! Emits the CLIF function of a kernel: two loops around its body.
 //!
-//! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only
-//! those elements. Where the last block of a row overlaps the one before, it needs `cols` to be at least the lane count
-//! and is given `cols` less that; where its accesses are masked it is given `cols`, which is at least 1. The second function of
-//! a kernel, which writes non-temporally or combines rows to leaves, is given whole blocks, and `cols`.
+//! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only those
+//! elements. If the last block of a row overlaps the block before it, `cols` is at least the lane count, and the function is
+//! given `cols` minus the lane count. If accesses of the last block are masked, `cols` is at least 1 and is given itself. The
+//! second function of a kernel, which writes non-temporally or reduces rows to leaves, is given whole blocks and `cols`.
 //!
 //! ```text
 //! entry:  parameters, and what depends on them only
@@ -41,29 +41,29 @@ use crate::vectors::{Vectors, element_flags};
 
 pub use crate::slow_path::Helpers;
 
-/// The most stack that compiled code may take, in bytes: threads of some platforms have no more than 128 KiB.
+/// The limit on the stack space of compiled code in bytes. Threads of some platforms have only 128 KiB.
 pub const MAX_FRAME: u32 = 64 << 10;
 
-/// Bytes of a cache line, and of a vector of 512 bits.
+/// The size in bytes of a cache line, and of a vector of 512 bits.
 const LINE: i64 = 64;
 
-/// Rows of so many blocks are computed in two pieces, where the plan says so.
+/// Rows of at least this many blocks are computed in two pieces, if the plan aligns rows.
 const LONG_ROW: i64 = 8;
 
-/// Bytes of one operand in the argument array: a pointer and a row stride.
+/// The size in bytes of an operand in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
 
-/// Which function of a kernel.
+/// One of the two functions of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// The one that takes all rows.
+    /// The function that takes rows of all lengths.
     Usual,
-    /// The one that takes whole blocks alone ([`CodePlan::bulk`]).
+    /// The function that takes whole blocks only ([`CodePlan::bulk`]).
     Bulk,
 }
 
 impl Variant {
-    /// The lanes that a body computes at a time.
+    /// The number of lanes that the body computes at a time.
     fn lanes(self, plan: &CodePlan) -> u32 {
         match (self, plan.bulk) {
             (Variant::Usual, _) | (Variant::Bulk, Bulk::None) => plan.lanes,
@@ -72,7 +72,7 @@ impl Variant {
         }
     }
 
-    /// The elements of a block.
+    /// The number of elements of a block.
     pub fn step(self, plan: &CodePlan) -> u32 {
         match (self, plan.bulk) {
             (Variant::Bulk, Bulk::Leaf { level, .. }) => (LANES as u32) << level,
@@ -81,7 +81,7 @@ impl Variant {
     }
 }
 
-/// Builds the function, and the table of constants that it is called with.
+/// Builds a function of a kernel, and the table of constants that it is called with.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the kernel does not verify.
@@ -130,7 +130,7 @@ pub fn function<'a>(
     Ok((function, constants.into_table()))
 }
 
-/// How rows of each output are combined.
+/// For each output of the second function, how its rows are reduced to leaves.
 fn leaves(kernel: &Kernel, plan: &CodePlan) -> Result<Vec<Leaf>> {
     let leaf = |(output, dtype): (&KernelOutput, DType)| match output.sink {
         Sink::Reduce(reduction) => Leaf::new(reduction, dtype, plan.width),
@@ -139,55 +139,55 @@ fn leaves(kernel: &Kernel, plan: &CodePlan) -> Result<Vec<Leaf>> {
     kernel.outputs.iter().zip(kernel.output_dtypes()).map(leaf).collect()
 }
 
-/// `(operands, params, faults, rows, last, constants)`, where `last` is the column that a row's last block begins at; at
-/// 512 bits without steps and with non-temporal stores, the number of columns.
+/// The signature of every function: `(operands, params, faults, rows, last, constants)`. `last` is the column at which a row's
+/// last block begins; for functions with masked accesses and for second functions, it is the number of columns.
 pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     let mut signature = cranelift_codegen::ir::Signature::new(call_conv);
     signature.params.extend([AbiParam::new(types::I64); 6]);
     signature
 }
 
-/// The blocks and the values that the loops share.
+/// The blocks and values that both loops use.
 struct Loops {
     row: Block,
     operands: Value,
     rows: Value,
-    /// Where the last block of a row begins; where rows may have any length, the number of columns.
+    /// The column at which the last block of a row begins; the number of columns, if rows may have any length.
     last: Value,
-    /// Whether the accesses of a row's last block are masked, and whether there are whole blocks only.
+    /// Whether the accesses of a row's last block are masked, and whether the function is given whole blocks only.
     masked: bool,
     whole: bool,
 }
 
-/// Where the values come from that are not computed, and where faults go.
+/// The pointers to parameters, fault bytes and operands.
 struct Sources {
     params: Value,
     faults: Value,
-    /// The first element of each operand in the row: inputs, then outputs.
+    /// Pointers to each operand's first element in the row, inputs first.
     pointers: Vec<Value>,
 }
 
-/// Emits the loops around a body, and the body's values at the loop levels where they belong.
+/// Emits the loops around a body, with each value of the body at its loop level.
 struct Emitter<'a> {
     vectors: Vectors<'a>,
     kernel: &'a Kernel,
     body: Body,
-    /// The lanes of the body's values so far.
+    /// The lanes of each value of the body that has been emitted.
     values: Vec<Option<Lanes>>,
-    /// The constants among them.
+    /// The constants among the emitted values.
     constants: Vec<Var>,
     plan: &'a CodePlan,
-    /// What the function does, if it is the second one; else nothing of it.
+    /// What the second function does; `Bulk::None` while the usual function is emitted.
     bulk: Bulk,
-    /// The elements of a block.
+    /// The number of elements of a block.
     step: i64,
-    /// How each input is read.
+    /// The access class of each input.
     access: &'a [Access],
-    /// How the rows of a block are combined, of each output; none where all elements are written.
+    /// For each output, how the rows of a block are reduced; empty if all elements are written.
     leaves: Vec<Leaf>,
     slow_paths: SlowPaths,
     host_calls: HostCalls,
-    /// Not 0 where a block of the row has had a NaN to be replaced; none where that is not tested.
+    /// A value that is not 0 once a block of the row has had a NaN to replace; `None` if blocks are not tested for NaN.
     nan_seen: Option<Value>,
 }
 
@@ -210,7 +210,7 @@ impl Emitter<'_> {
         let row_number = v.builder.append_block_param(row, types::I64);
         let zero = v.ins().iconst(types::I64, 0);
         let mut first = vec![BlockArg::from(zero)];
-        // It is given whole blocks then.
+        // The second function is given whole blocks only.
         let whole = self.bulk != Bulk::None;
         let masked = self.plan.tail == Tail::Masked && !whole;
         let start = (masked && self.plan.aligns_rows).then(|| {
@@ -223,7 +223,7 @@ impl Emitter<'_> {
         self.row(&Loops { row, operands, rows, last, masked, whole }, sources, row_number, start)
     }
 
-    /// Emits the loop over rows; with a `start`, rows are computed from that column on, in one or two pieces.
+    /// Emits the loop over the blocks of a row. With a `start`, the row is computed from that column on, in one or two pieces.
     fn row(
         &mut self,
         loops: &Loops,
@@ -299,7 +299,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether a NaN is looked for in each block, instead of replaced in each: where that takes more than one instruction.
+    /// Whether each block is tested for NaN, instead of replacing NaN in every block. This pays off if a replacement takes more
+    /// than one instruction.
     fn tests_for_nan(&self) -> bool {
         use Primitive::{Add, Cmp, Fma, Mul, Neg, Select, Sub};
         let is_arithmetic = |code| {
@@ -311,8 +312,9 @@ impl Emitter<'_> {
             && nodes.any(|node| self.body.replaces_nan(node))
     }
 
-    /// Where the piece of a row ends that begins at the column `start`: where a line of the first output begins, of a long row's
-    /// first piece, so that no store of the second crosses lines; else at the row's end.
+    /// The column at which the piece of a row ends that begins at the column `start`. The first piece of a long row ends where a
+    /// cache line of the first output begins, so that no store of the second piece crosses lines; every other piece ends at the
+    /// row's end.
     fn end_of_piece(&mut self, sources: &Sources, start: Value, cols: Value) -> Value {
         let (Some(output), Some(&pointer)) =
             (self.kernel.outputs.first(), sources.pointers.get(self.kernel.inputs.len()))
@@ -349,7 +351,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Computes a block of 2^`level` rows, so many lanes of each at a time, and writes the one row that they are combined to.
+    /// Computes a block of 2^`level` rows, `group` lanes of each at a time, and writes the single row to which they are reduced.
     fn leaf(&mut self, sources: &Sources, block: &mut RowBlock, level: u8, group: u32) -> Result<()> {
         for lane in (0..LANES as u32).step_by(group as usize) {
             let mut nodes: SmallVec<[SmallVec<[Lanes; 8]>; 2]> =
@@ -372,14 +374,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits the values of one loop level, and the constants that they read; those of a block of a row, if one is given.
+    /// Emits the values of one loop level and the constants that they read. Values of the innermost level are those of `block`.
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
-        // A function of the application may give other results for equal operands.
+        // Uniform values are computed once, but a host function may return different results for equal operands.
         self.vectors.uniform = level != Depth::Element && self.kernel.functions.is_empty();
         for i in 0..self.body.at(level).len() {
             let var = self.body.at(level)[i];
             let node = *self.body.node(var);
-            // Constants are made where they are read.
+            // Constants are emitted where they are read.
             if matches!(node.code, Code::Primitive(Primitive::Splat(_))) {
                 continue;
             }
@@ -389,7 +391,7 @@ impl Emitter<'_> {
             }
             self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
-        // Each level reads its constants again: a loop has an address of its own for their table.
+        // Constants are read anew at each level, because each loop has an address of its own for the table.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
         Ok(())
     }
@@ -455,8 +457,9 @@ fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Va
     v.ins().iadd(base, offset)
 }
 
-/// Ends a block of a loop whose last block ends at the row's end: goes on to the next, to that one, or to the block that
-/// it gives, behind the loop. `outer` is the address of the constants as it was before the loop, `carried` what blocks hand on.
+/// Ends a block of a loop whose last block may overlap the one before. Branches to the next whole block, to the last block, or to
+/// the returned block after the loop. `outer` is the address of the constants before the loop, and `carried` a value that each
+/// block passes to the next.
 fn overlapping(
     v: &mut Vectors<'_>,
     loops: &Loops,
@@ -465,15 +468,15 @@ fn overlapping(
     outer: Option<Value>,
     carried: Option<Value>,
 ) -> Block {
-    // The loop proper ends with an addition, a comparison and a jump.
+    // The common path ends with an addition, a comparison and a jump.
     let (tail, next_row) = (v.builder.create_block(), v.builder.create_block());
     let lanes = i64::from(v.layout.lanes);
     let next = v.ins().iadd_imm_s(index, lanes);
     let within = v.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
     let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
     if let (Some(base), Some(carried)) = (outer, v.constants.base()) {
-        // Zero for any number of rows that there can be, which the optimiser doesn't know: the reads of constants
-        // stay in the loop, as memory operands.
+        // This is zero for any possible number of rows, but the optimiser does not know it, so the loads of constants stay in the
+        // loop as memory operands.
         let nothing = v.ins().ushr_imm_u(loops.rows, 63);
         let same = v.ins().iadd(carried, nothing);
         following.push(same.into());
@@ -484,8 +487,8 @@ fn overlapping(
         next.extend(carried.map(BlockArg::from));
     }
     v.ins().brif(within, block, &following, tail, &[]);
-    // Fewer than a block's elements are left: none, or the last block begins before them. With `==` the optimiser
-    // would compare `index`, which then outlives the addition.
+    // Either no elements are left, or fewer than a block, so that the last block begins before them. With `==` the optimiser
+    // would compare `index`, which would then have to be kept after the addition.
     v.builder.switch_to_block(tail);
     let cols = v.ins().iadd_imm_s(loops.last, lanes);
     let done = v.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);
@@ -506,7 +509,7 @@ mod tests {
     use crate::repertoire::optimised;
     use crate::width::Width;
 
-    /// So many applications of an op, each to the result of the one before it.
+    /// A kernel that applies an op `length` times, each time to the previous result.
     fn chain(op: Op, dtype: DType, length: u32) -> Kernel {
         let inst = |i| Inst { code: Code::Apply(op, dtype), args: [ValueId(i), ValueId(0), ValueId(0)] };
         Kernel {
@@ -517,7 +520,7 @@ mod tests {
         }
     }
 
-    /// Where a NaN takes two instructions to replace and the loop does little else, it is looked for once a block and output.
+    /// If replacing a NaN takes two instructions and the loop does little else, each block is tested for NaN once per output.
     #[test]
     fn chains_of_sums_and_products_are_tested_for_nan() {
         let tests = |op, length, width, outputs: u32| {

@@ -1,7 +1,7 @@
-//! The code of kernels on wide vectors, read by another disassembler.
+//! Compares the machine code of kernels on wide vectors with a second disassembler.
 //!
-//! Capstone reads each instruction as the encoder's own decoder does: its length, mnemonic, registers, memory, immediate, mask,
-//! zeroing and broadcast.
+//! Capstone must agree with the encoder's own decoder about each instruction: its length, mnemonic, registers, memory operand,
+//! immediate, mask, zeroing and broadcast.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,7 +19,7 @@ use crate::emit::Helpers;
 use crate::repertoire;
 use crate::width::Width;
 
-/// An instruction, as either decoder sees it.
+/// An instruction in a form that both decoders can be converted to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reading {
     bytes: usize,
@@ -44,7 +44,7 @@ enum Operand {
 }
 
 impl Reading {
-    /// Its encoding: the mnemonic, and the kinds of its operands.
+    /// The instruction's encoding: its mnemonic and the kinds of its operands.
     fn encoding(&self) -> String {
         let kinds: Vec<String> = self
             .operands
@@ -104,7 +104,7 @@ fn own(instruction: &Instruction) -> Reading {
     }
 }
 
-/// The bytes that Capstone reads, and its text.
+/// Decodes one instruction with Capstone. Returns it with its text.
 fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, String)> {
     let read = capstone.disasm_count(bytes, at, 1).expect("disassembles");
     let instruction = read.iter().next()?;
@@ -132,7 +132,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
             X86OperandType::Invalid => panic!("an operand that is none: {text}"),
         })
         .collect();
-    // A short displacement of this one counts 8 bytes (a scalar of 64 bits); Capstone 5 takes it times 16, binutils by 8.
+    // Works around a bug of Capstone 5 for this instruction: it scales a short displacement by 16, but the unit is 8 bytes (a
+    // 64-bit scalar), as binutils has it.
     if let ([0x62, _, _, _, 0x7e, modrm, ..], Some(Operand::Memory { displacement, .. })) =
         (bytes, operands.first_mut())
         && instruction.mnemonic() == Some("vmovq")
@@ -140,12 +141,12 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
     {
         *displacement /= 2;
     }
-    // The mask stands among the operands, after the first.
+    // Capstone lists the mask among the operands, after the first one.
     if !mask.is_empty() {
         assert_eq!(operands.remove(1), Operand::Register(mask.clone()), "{text}");
     }
     let mut mnemonic = instruction.mnemonic().unwrap_or_default().to_string();
-    // What compares into a vector has the condition in its opcode.
+    // A comparison into a vector has its condition in the opcode.
     let into_mask = matches!(&operands[..], [Operand::Register(k), ..] if k.starts_with('k'));
     if let Some((plain, predicate)) =
         predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))
@@ -161,7 +162,7 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
     Some((Reading { bytes, mnemonic, operands, mask, zeroing }, shown))
 }
 
-/// A comparison that is named with its predicate: the plain name, and the predicate as the manuals number it.
+/// Splits a comparison that is named with its predicate into the plain name and the predicate's number in the manuals.
 fn predicate(mnemonic: &str) -> Option<(String, i64)> {
     const INTEGERS: [&str; 8] = ["eq", "lt", "le", "false", "neq", "nlt", "nle", "true"];
     const FLOATS: [&str; 32] = [
@@ -191,7 +192,8 @@ fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention
     broadloom_wide::compile(&function, level, convention).ok()
 }
 
-/// Distinct encodings, at least. With fewer, kernels were not compiled, or were compiled to something else.
+/// The least number of distinct encodings that the test must see. With fewer, kernels were not compiled, or were compiled
+/// differently.
 const ENCODINGS: usize = 735;
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use object::elf;
 use object::write::elf::{FileHeader, SectionHeader, Sym, Writer};
 
-/// An object file, as the debugger reads it.
+/// An entry of the debugger's list: an object file in memory, laid out as the debugger reads it.
 #[repr(C)]
 struct Entry {
     next: *mut Entry,
@@ -31,7 +31,7 @@ const NOTHING: u32 = 0;
 const REGISTER: u32 = 1;
 const UNREGISTER: u32 = 2;
 
-/// The debugger reads the list from here, by this name.
+/// The head of the list of object files, which the debugger finds by this name.
 // SAFETY: a process has one such symbol by the protocol; the feature is off unless an application asks for it, as it may link
 // another compiler that has it.
 #[unsafe(no_mangle)]
@@ -39,20 +39,20 @@ const UNREGISTER: u32 = 2;
 static mut __jit_debug_descriptor: Descriptor =
     Descriptor { version: 1, action: NOTHING, relevant: null_mut(), first: null_mut() };
 
-/// The debugger stops here, by this name, and looks at the descriptor.
-// SAFETY: as above.
+/// The function at which the debugger sets a breakpoint, by this name, to look at the descriptor.
+// SAFETY: as for `__jit_debug_descriptor`.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn __jit_debug_register_code() {
-    // So that no call is left out.
+    // Prevents the optimiser from removing calls of this empty function.
     std::hint::black_box(());
 }
 
-/// Held while the list is changed.
+/// The lock that is held while the list is changed.
 static LIST: Mutex<()> = Mutex::new(());
 
-/// The process whose list it is, once there is one: a forked child has a copy, perhaps of one that was being changed,
-/// and with the lock free.
+/// The id of the process that owns the list, once there is one. A forked child has a copy, which may be in the middle of a change
+/// although its lock is free.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
 fn is_owner() -> bool {
@@ -63,7 +63,7 @@ fn is_owner() -> bool {
     }
 }
 
-/// An object file that is in the list until this is dropped.
+/// An object file that is in the debugger's list until this is dropped.
 pub(crate) struct Registration {
     entry: *mut Entry,
     file: Box<[u8]>,
@@ -74,7 +74,7 @@ unsafe impl Send for Registration {}
 // SAFETY: nothing can be done through `&Registration`.
 unsafe impl Sync for Registration {}
 
-/// Registers code; `None` in a forked child, and where the object file can't be written.
+/// Registers code with the debugger; `None` in a forked child, and if the object file can't be written.
 pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registration> {
     if !is_owner() {
         return None;
@@ -97,10 +97,11 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
     Some(Registration { entry, file })
 }
 
-/// # Safety
-/// `LIST` is held; `list` is the descriptor and `entry` is alive.
+/// Tells the debugger of an action on an entry.
+///
+/// # Safety `LIST` is held; `list` is the descriptor and `entry` is alive.
 unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
-    // SAFETY: no one else writes to the descriptor while `LIST` is held. Volatile: the debugger reads it.
+    // SAFETY: no one else writes to the descriptor while `LIST` is held. The writes are volatile because the debugger reads them.
     unsafe {
         (&raw mut (*list).relevant).write_volatile(entry);
         (&raw mut (*list).action).write_volatile(action);
@@ -113,7 +114,7 @@ unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !is_owner() {
-            // The child's copy of the list stays as it is, and so does what it refers to.
+            // A forked child leaves its copy of the list, and the files that it refers to, as they are.
             std::mem::forget(std::mem::take(&mut self.file));
             return;
         }
@@ -137,7 +138,7 @@ impl Drop for Registration {
     }
 }
 
-/// An object file that says what is at these addresses, with nothing in it: the code is in memory.
+/// An object file with one symbol for a range of addresses. It has no contents, since the code is in memory.
 fn object_file(name: &str, start: usize, len: usize) -> Option<Vec<u8>> {
     let machine = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
     let endian =
@@ -162,7 +163,7 @@ fn object_file(name: &str, start: usize, len: usize) -> Option<Vec<u8>> {
     w.write_file_header(&FileHeader {
         os_abi: elf::ELFOSABI_NONE,
         abi_version: 0,
-        // Addresses are final.
+        // The file's addresses are final, as in an executable.
         e_type: elf::ET_EXEC,
         e_machine: machine,
         e_entry: 0,
@@ -194,7 +195,7 @@ fn object_file(name: &str, start: usize, len: usize) -> Option<Vec<u8>> {
         sh_addralign: 16,
         sh_entsize: 0,
     });
-    // The null symbol is local.
+    // The first symbol, the null symbol, is local.
     w.write_symtab_section_header(1);
     w.write_strtab_section_header();
     w.write_shstrtab_section_header();
@@ -210,7 +211,7 @@ mod tests {
     use broadloom_mem::Access;
     use object::read::{Object, ObjectSymbol};
 
-    /// What the debugger finds: the name and range of each symbol of each entry.
+    /// The name and address range of each symbol in the debugger's list.
     fn listed() -> Vec<(String, (usize, usize))> {
         let _held = LIST.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();
@@ -245,7 +246,7 @@ mod tests {
         }
         let [first, second, third] = kernels;
         let is_listed = |n: usize| listed().iter().any(|(symbol, _)| *symbol == name(&test_kernel(n)));
-        // From the middle, and by the last owner only.
+        // Remove an entry from the middle of the list, which only its last owner does.
         let clone = second.1.clone();
         drop(second);
         assert!(is_listed(11));

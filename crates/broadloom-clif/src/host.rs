@@ -1,8 +1,7 @@
-//! Calls of host functions.
+//! Emits calls of host functions.
 //!
-//! A function is given as many elements as there are lanes, or one where the operands are the same for a whole row, in a
-//! frame of the compiled function's own. Its address is read from the table of constants, so that the text of the code is
-//! the same in every process.
+//! A function is given a block of elements, or a single element if its operands are uniform along a row, in a stack frame of the
+//! compiled function. Its address is read from the table of constants, so that the text of the code is the same in every process.
 
 use broadloom_ir::{HostDeclaration, MAX_HOST_OPERANDS};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, Value, types};
@@ -12,15 +11,15 @@ use crate::memory::{RowBlock, in_memory, of_memory, splat_of_memory};
 use crate::value::{Lanes, MAX_VECTORS, scalar_of};
 use crate::vectors::Vectors;
 
-/// The frame that calls of host functions share: no two are under way at once.
+/// The stack frame that calls of host functions share, since no two calls run at once.
 #[derive(Default)]
 pub struct HostCalls {
     frame: Option<StackSlot>,
 }
 
 impl HostCalls {
-    /// The function of these operands, one for each that it takes: of a block of a row, or once where every lane is the
-    /// same.
+    /// Emits a call of a host function with one operand for each that it takes. It computes a block of a row, or a single element
+    /// if every operand is uniform.
     pub fn call(
         &mut self,
         v: &mut Vectors<'_>,
@@ -29,8 +28,8 @@ impl HostCalls {
         block: Option<&RowBlock>,
     ) -> Lanes {
         let signature = function.signature();
-        // Bytes of a value in the frame: the most that the lanes of one can take. Behind the operands lie the result and
-        // the pointers to the operands.
+        // The frame has this many bytes for each operand: the most that the lanes of one value can take. The result and the
+        // pointers to the operands come after the operands.
         let size = MAX_VECTORS as i32 * v.layout.width.bytes() as i32;
         let result = MAX_HOST_OPERANDS as i32 * size;
         let pointers = result + size;
@@ -44,7 +43,7 @@ impl HostCalls {
                 None => Lanes::new(lanes.width.into(), lanes.vectors().first().copied()),
                 Some(_) => lanes,
             };
-            // Lanes beyond the value's own are stored too, and not read.
+            // Lanes of the vectors above the value's own are stored too, but not read.
             v.store_to_frame(frame, at, &lanes);
             let pointer = v.ins().iadd_imm_s(frame, i64::from(at));
             v.ins().store(MemFlagsData::trusted(), pointer, frame, pointers + 8 * i as i32);

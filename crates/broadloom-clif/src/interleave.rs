@@ -1,9 +1,9 @@
-//! Widening and narrowing by twice without moving lanes across vectors.
+//! Doubles and halves the width of lanes without moving them across vectors.
 //!
-//! Numbers of N bytes that fill a vector take two as numbers of 2N bytes. Where a loop has lanes of these two widths only, and
-//! memory those of N bytes, the first of the two vectors holds the even elements and the second the odd ones: to widen is a
-//! mask or a shift of the vector as it is, to narrow a shift and a blend by a constant. In the order of their elements each
-//! lane would have to move, in several instructions of the one or two units that shuffle.
+//! Numbers of N bytes that fill one vector fill two as numbers of 2N bytes. If a loop has only lanes of these two widths, and its
+//! memory only numbers of N bytes, the first of the two vectors holds the even elements and the second the odd ones. Widening is
+//! then a mask or a shift of the vector, and narrowing a shift and a blend by a constant. If lanes kept the order of the
+//! elements, each would have to move, in several shuffles, for which CPUs have one or two units.
 
 use broadloom_ir::kernel::{Depth, Kernel};
 use broadloom_math::record::Primitive;
@@ -16,7 +16,8 @@ use crate::value::{Lanes, Layout, MAX_VECTORS, integer};
 use crate::vectors::Vectors;
 use crate::width::Width;
 
-/// Whether the lanes of a body may be held so: nothing in it reads or writes the wider ones in the order of their elements.
+/// Whether the lanes of a body can be interleaved: nothing in the body reads or writes the wider lanes in the order of the
+/// elements.
 pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
     if !layout.is_wide() || !kernel.functions.is_empty() {
         return false;
@@ -32,7 +33,7 @@ pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
         && nodes().all(|node| keeps_order(node, narrow, layout.width))
 }
 
-/// Whether a node treats lanes alike, wherever they lie, or is a conversion that this module has.
+/// Whether a node treats all lanes alike wherever they are, or is a conversion that this module implements.
 fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
     match node.code {
         Code::Input(_) => node.lane == narrow,
@@ -44,7 +45,7 @@ fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
             | Primitive::HalfToFloat
             | Primitive::FloatToHalf => false,
             Primitive::IntToFloat(from) | Primitive::FloatToInt(from) => from.size() == node.dtype.size(),
-            // In mask registers lanes are bits, which are moved as they are.
+            // At 512 bits, masks are in mask registers with a bit for each lane, and bits keep their order.
             Primitive::MaskResize(_) => width < Width::W512,
             _ => true,
         },
@@ -52,12 +53,12 @@ fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
 }
 
 impl Vectors<'_> {
-    /// Whether lanes of one width are converted to those of the other as even and odd ones.
+    /// Whether conversions between two lane widths use vectors of even and of odd elements.
     pub fn interleaves(&self, from: u32, to: u32) -> bool {
         self.layout.interleaved && !self.uniform && (to == 2 * from || from == 2 * to)
     }
 
-    /// Integers of twice the width: the even lanes, then the odd ones, of each vector.
+    /// Integers of twice the width: for each vector, one vector of its even lanes and one of its odd lanes.
     pub fn widen_interleaved(&mut self, x: Lanes, signed: bool) -> Lanes {
         let bits = 8 * i64::from(x.width);
         self.widened(x, |v, ty, x| {
@@ -70,7 +71,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// A mask of twice the width: what is below 0, since a lane's highest bit is as all others are.
+    /// A mask with lanes of twice the width: each lane compares with 0 an integer whose sign bit is the highest bit of the narrow
+    /// lane.
     pub fn widen_mask_interleaved(&mut self, m: Lanes) -> Lanes {
         let bits = 8 * i64::from(m.width);
         self.widened(m, |v, ty, m| {
@@ -91,13 +93,13 @@ impl Vectors<'_> {
         Lanes::new(width, out)
     }
 
-    /// The low halves of lanes, which are even and odd ones.
+    /// The low halves of lanes that are interleaved.
     pub fn narrow_interleaved(&mut self, x: Lanes) -> Lanes {
         let bits = 4 * i64::from(x.width);
         self.narrowed(x, |v, odd| v.ins().ishl_imm_u(odd, bits))
     }
 
-    /// A mask of half the width: the halves of a lane are the same.
+    /// A mask with lanes of half the width, from interleaved lanes, whose two halves are equal.
     pub fn narrow_mask_interleaved(&mut self, m: Lanes) -> Lanes {
         self.narrowed(m, |_, odd| odd)
     }
@@ -129,7 +131,8 @@ mod tests {
     use crate::emit::Helpers;
     use crate::repertoire;
 
-    /// Numbers that are doubled in another dtype and come back, some of them with a bool or with what they are doubled to.
+    /// A kernel that converts numbers to another dtype, doubles them there and converts them back. It may also output a bool, or
+    /// the doubled numbers themselves.
     fn kernel(from: DType, through: DType, outputs: &[u32]) -> Kernel {
         let inst = |code, args: [u32; 3]| Inst { code, args: args.map(ValueId) };
         let body = vec![
@@ -142,7 +145,7 @@ mod tests {
         Kernel { inputs: vec![from], body, outputs, ..Kernel::default() }
     }
 
-    /// Whether nothing but loads and stores is a call: no lanes are moved.
+    /// Whether the CLIF of a kernel calls only loads and stores, so that no lanes are moved.
     fn interleaves(kernel: &Kernel, width: Width) -> bool {
         let helpers = Helpers::Shown(Vec::new());
         let access = [Access::Contiguous];

@@ -1,6 +1,6 @@
-//! Calls of intrinsics, for operations that CLIF has no instruction for, in vectors of more than 128 bits.
+//! Emits calls of intrinsics: operations on vectors of more than 128 bits for which CLIF has no instruction.
 //!
-//! Each [`Intrinsic`] is an extern function, declared once for the types that it is called with.
+//! Each [`Intrinsic`] is an extern function, which is declared once for each combination of types that it is called with.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use cranelift_frontend::FunctionBuilder;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-/// The types of a call: of its arguments, and of the result.
+/// The types of a call: those of its arguments, and that of its result.
 type Types = (SmallVec<[Type; 3]>, Option<Type>);
 
-/// The functions that are called.
+/// The intrinsics that a function calls.
 pub struct Intrinsics {
     call_conv: CallConv,
     signatures: HashMap<Types, SigRef, FxBuildHasher>,
@@ -24,12 +24,12 @@ pub struct Intrinsics {
 }
 
 impl Intrinsics {
-    /// None so far; they are declared with this calling convention.
+    /// No declared intrinsics yet; they will have this calling convention.
     pub fn new(call_conv: CallConv) -> Intrinsics {
         Intrinsics { call_conv, signatures: HashMap::default(), functions: HashMap::default() }
     }
 
-    /// Calls an intrinsic; its result, where it has one of a type.
+    /// Calls an intrinsic. Returns its result if it has a result type.
     pub fn call(
         &mut self,
         builder: &mut FunctionBuilder<'_>,

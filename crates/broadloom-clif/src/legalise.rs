@@ -1,8 +1,9 @@
 //! Primitives that a target has no instructions for, as sequences of others.
 //!
-//! Which they are depends on the width alone: vectors of 128 bits divide 64-bit integers and convert them lane by lane,
-//! wider ones through floats; AVX2 converts only signed 32-bit integers, AVX-512 all but narrow ones. Each sequence gives
-//! the same bits as the primitive that it represents, and is itself recorded, so that its parts take part in GVN and LICM.
+//! Whether a primitive needs one depends on the vector width alone: at 128 bits, 64-bit integers are divided and converted lane
+//! by lane, at larger widths through floats; AVX2 converts only signed 32-bit integers, AVX-512 all but narrow ones. Each
+//! sequence gives the same bits as the primitive that it represents. It is recorded as primitives too, so GVN and LICM apply to
+//! its parts.
 
 use broadloom_ir::DType;
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
@@ -11,7 +12,7 @@ use broadloom_math::{float_to_half_by_bits, half_to_float_by_bits};
 
 use crate::width::Width;
 
-/// Runs an expression with `$t` the Rust type of an integer dtype.
+/// Evaluates an expression in which `$t` is the Rust type of an integer dtype.
 macro_rules! with_int {
     ($dtype:expr, $t:ident => $e:expr) => {
         with_int!(@ $dtype, $t => $e, Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
@@ -28,7 +29,7 @@ macro_rules! with_int {
     };
 }
 
-/// Runs an expression with `$t` the Rust type of float32 or float64.
+/// Evaluates an expression in which `$t` is the Rust type of float32 or float64.
 macro_rules! with_float {
     ($dtype:expr, $t:ident => $e:expr) => {
         match $dtype {
@@ -44,7 +45,7 @@ macro_rules! with_float {
     };
 }
 
-/// The value of a primitive by others, where vectors of this width have no instructions for it.
+/// The value of a primitive as computed by other primitives, if vectors of this width have no instructions for it.
 pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
     let (wide, size) = (width > Width::W128, inst.dtype.size());
     let ([x, y, ..], dtype) = (inst.args, inst.dtype);
@@ -85,7 +86,7 @@ pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
     }
 }
 
-/// The high half of a product, from the product in lanes of twice the width.
+/// The high half of a product, taken from the product in lanes of twice the width.
 fn mul_high<T: Int, U: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     let (x, y) = (o.int_resize::<T, U>(x), o.int_resize::<T, U>(y));
     let product = o.mul::<U>(x, y);
@@ -93,14 +94,14 @@ fn mul_high<T: Int, U: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     o.int_resize::<U, T>(high)
 }
 
-/// The mean rounded up: of what both have or either has, half of what they differ in is taken off.
+/// The mean of two integers, rounded up: the bits set in either, minus half of the bits in which they differ.
 fn average<T: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     let (either, differ) = (o.or::<T>(x, y), o.xor::<T>(x, y));
     let half = o.shr_const::<T>(differ, 1);
     o.sub::<T>(either, half)
 }
 
-/// A shift of bytes by a count per lane, in lanes of 16 bits.
+/// Shifts bytes by a count per lane, in lanes of 16 bits.
 fn shift_byte<T: Int>(
     o: &mut Recorder<'_>,
     x: Var,
@@ -123,7 +124,7 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Va
         }
         _ if width == Width::W512 => None,
         DType::UInt32 if U::DIGITS == 24 && width == Width::W256 => {
-            // The halves are exact, and so is the product: the one rounding is the addition's.
+            // The conversions of the halves and the product are exact, so only the addition rounds.
             let low_half = o.splat(0xffffu32);
             let low = o.and::<u32>(x, low_half);
             let high = o.shr_const::<u32>(x, 16);
@@ -132,7 +133,7 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Va
             Some(o.fma::<f32>(high, unit, low))
         }
         DType::UInt32 if U::DIGITS == 53 => {
-            // Under the exponent of 2^52 the bits are the value plus 2^52, exactly.
+            // With the exponent of 2^52, the bits of the integer make the float 2^52 plus the integer, exactly.
             let wide = o.int_resize::<u32, u64>(x);
             let magic = o.splat(0x4330_0000_0000_0000u64);
             let shifted = o.or::<u64>(wide, magic);
@@ -141,7 +142,7 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Va
             Some(o.sub::<f64>(shifted, magic))
         }
         DType::Int64 | DType::UInt64 if U::DIGITS == 53 => Some(float64_of_long(o, x, from == DType::Int64)),
-        // 128-bit code converts lane by lane: the scalar instruction is no slower than a sequence that rounds once.
+        // At 128 bits conversion goes lane by lane, since the scalar instruction is no slower than a sequence that rounds once.
         DType::Int64 if width == Width::W128 => None,
         DType::Int64 | DType::UInt64 => {
             let x = round_to_odd(o, x, from == DType::Int64);
@@ -152,8 +153,9 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Va
     }
 }
 
-/// 64-bit integers, rounded once: the halves are put under the exponents of 2^84 and 2^52, the first with the sign
-/// turned where there is one; taking both powers off the first is exact, and the sum of the two is rounded.
+/// Converts 64-bit integers to float64 with one rounding. The high and the low half become the mantissas of floats with the
+/// exponents of 2^84 and 2^52 (the sign bit of a signed high half is flipped first). Subtracting both powers from the high float
+/// is exact, and only the addition of the low float rounds.
 fn float64_of_long(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     let (high_magic, offset) = if signed {
         (0x4530_0000_8000_0000u64, f64::from_bits(0x4530_0000_8010_0000))
@@ -173,9 +175,10 @@ fn float64_of_long(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     o.add::<f64>(high, low)
 }
 
-/// 64-bit integers, the long ones with the lowest 11 bits collected in the highest of them: exact in float64, and
-/// rounded to float32 as the integer itself. Long are those that float64 may not hold, above 2^53 or, with signs,
-/// below −2^52 or not below 2^52; of two's complement the odd neighbour is the same bits.
+/// Prepares 64-bit integers for conversion to float32 through float64: of long integers the lowest 11 bits are replaced by one
+/// bit that says whether any was set. The result is exact in float64, and rounds to float32 as the integer itself would. Long
+/// integers are those that float64 may not hold: above 2^53, or if signed, below −2^52 or not below 2^52. Setting that bit also
+/// rounds negative integers to odd, by two's complement.
 fn round_to_odd(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     let low_bits = o.splat(0x7ffu64);
     let low = o.and::<u64>(x, low_bits);
@@ -202,7 +205,7 @@ fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: Width, x: Var) ->
             Some(o.float_to_int::<f64, U>(x))
         }
         (Width::W512, ..) => None,
-        // As many steps as a vector sequence for two lanes takes.
+        // A vector sequence for two lanes would have as many steps as the conversion lane by lane.
         (Width::W128, _, 64) if U::SIGNED => None,
         (_, _, 64) => Some(through::float_to_int64::<Recorder<'_>, T, U>(o, x)),
         (Width::W256, 24, 32) if !U::SIGNED => Some(unsigned_of_float32(o, x)),
@@ -211,7 +214,7 @@ fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: Width, x: Var) ->
     }
 }
 
-/// As in the scalar instance: NaN to 0, clamp, truncate, take the low bits.
+/// Converts floats to integers as the scalar instance does: replaces NaN by 0, clamps, truncates and takes the low bits.
 fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(T::ZERO);
     let number = o.cmp::<T>(Cmp::Eq, x, x);
@@ -226,8 +229,8 @@ fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     through::low_bits::<Recorder<'_>, T, U>(o, x)
 }
 
-/// Unsigned 32-bit integers by the signed conversion: 2^31 is taken off before, where there is as much, and put back.
-/// What is left saturates to 2^31 − 1.
+/// Converts float32 to unsigned 32-bit integers by the signed conversion: 2^31 is subtracted before it from numbers that are at
+/// least as large, and added back afterwards. Larger remainders saturate to 2^31 − 1.
 fn unsigned_of_float32(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(f32::ZERO);
     let above = o.cmp::<f32>(Cmp::Gt, x, zero);

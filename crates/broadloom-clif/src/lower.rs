@@ -1,7 +1,7 @@
 //! Lowers each primitive to CLIF on vectors of any width.
 //!
-//! Every primitive that [`crate::legalise`] leaves has its instructions here, so a new one is a compile error until it has
-//! some. A slow path has control flow of its own and is [not lowered here](crate::slow_path).
+//! Every primitive that [`crate::legalise`] leaves has its instructions here; a new primitive is a compile error until it has
+//! some. Slow paths have control flow and are [lowered elsewhere](crate::slow_path).
 
 use broadloom_ir::DType;
 use broadloom_math::record::Primitive;
@@ -13,7 +13,7 @@ use crate::body::{Code, Node};
 use crate::value::{Lanes, is_signed, scalar_of};
 use crate::vectors::Vectors;
 
-/// The value of a node that has no control flow, of these operands (of absent ones, anything).
+/// The value of a node without control flow. `args` has its operands; absent ones can be anything.
 pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
     let [a, b, ..] = args;
     let signed = is_signed(node.dtype);
@@ -69,10 +69,10 @@ fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, args: &[Lanes;
         MulHigh => v.multiply_high(*a, *b),
         Average => a.zip(b, |x, y| v.ins().avg_round(x, y)),
         ShrUniform => v.shift_right_uniform(*a, *b),
-        // Of the dtypes that are not legalised, which are unsigned, both are the same.
+        // Only unsigned dtypes are left here, since signed ones are legalised, and for them both quotients are equal.
         Quotient | FloorQuotient => v.quotient(*a, *b),
         Cmp(how) => v.compare(how, dtype, *a, *b),
-        // A bool is a mask of any width.
+        // A bool is a mask of any lane width.
         Select if dtype == DType::Bool => v.bit_select(*a, *b, *c),
         Select => v.select(dtype, *a, *b, *c),
         MaskResize(_) => v.resize_mask(*a, dtype.size() as u32),

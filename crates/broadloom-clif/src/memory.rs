@@ -1,8 +1,8 @@
-//! Elements in memory, and lanes: the reads and writes of a block of a row.
+//! Reads and writes the elements of a block of a row.
 //!
-//! An element is read and written only where the row has it: blocks are whole, but those of 512-bit code that is given rows
-//! of any length, whose accesses are masked. Of a row that has every second element in memory those between are read too, but
-//! none behind the row's last.
+//! Only elements of the row are accessed. Blocks are whole, except in 512-bit code that takes rows of any length, whose accesses
+//! are masked. If a row has every second element in memory, the elements between are read too, but none after the row's last
+//! element.
 
 use broadloom_ir::DType;
 use broadloom_mem::{Access, Stores};
@@ -14,23 +14,23 @@ use smallvec::SmallVec;
 use crate::value::{Lanes, MAX_VECTORS, VECTOR, scalar_of};
 use crate::vectors::{Vectors, element_flags};
 
-/// The most bytes that are read at a time of every second element.
+/// The most bytes that are read at once from memory that has every second element.
 const HALF: u32 = 32;
 
-/// The block of a row that a loop's body computes: where it begins, and what was computed of it so far.
+/// The block of a row that the body of a loop computes, with the addresses that have been computed for it so far.
 pub struct RowBlock {
     index: Value,
-    /// How many elements of the row are left, where that may be fewer than a block has.
+    /// The number of elements of the row from the block on, if it may be less than the block's.
     left: Option<Value>,
-    /// With non-temporal stores it is given whole blocks only, whose outputs begin with a cache line.
+    /// How elements are stored. With non-temporal stores there are whole blocks only, whose outputs begin at a cache line.
     stores: Stores,
-    /// How many elements behind the beginning of the block the lanes are that are read, where it is computed in parts.
+    /// The offset within the block, in elements, of the lanes to read, if the block is computed in parts.
     at: u32,
-    /// Bytes from the row's first element to the block's, for each distance of elements.
+    /// For each element size, the bytes from the row's first element to the block's first element.
     offsets: SmallVec<[(u32, Value); 4]>,
-    /// Where the block begins, for each pointer to the row's first element.
+    /// For each pointer to the row's first element, the address of the block's first element.
     addresses: SmallVec<[(Value, Value); 4]>,
-    /// How many elements of the row are left behind so many of the block's.
+    /// For a number of elements of the block, the number of elements of the row that are left after these.
     rests: SmallVec<[(u32, Value); 4]>,
 }
 
@@ -47,17 +47,17 @@ impl RowBlock {
         }
     }
 
-    /// Goes to the lanes that begin so many elements behind the block's first: those of inputs that are read from now on.
+    /// Moves to the lanes that begin `at` elements after the block's first one. Inputs are read from there from now on.
     pub fn go_to(&mut self, at: u32) {
         self.at = at;
     }
 
-    /// How many elements of the row are left, where that may be fewer than a block has.
+    /// The number of elements of the row from the block on, if it may be less than the block's.
     pub fn left(&self) -> Option<Value> {
         self.left
     }
 
-    /// The lanes of the block of an input, whose row begins at the pointer.
+    /// Loads the lanes of the block from an input; `pointer` is its first element in the row.
     pub fn load(&mut self, v: &mut Vectors<'_>, dtype: DType, access: Access, pointer: Value) -> Lanes {
         match access {
             Access::Reversed => self.load_reversed(v, dtype, pointer),
@@ -66,7 +66,7 @@ impl RowBlock {
         }
     }
 
-    /// The lanes of a block of whole vectors, each of whose elements lies before the one that it follows.
+    /// Loads the lanes of a block of whole vectors from an input whose elements are in reverse order in memory.
     fn load_reversed(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
         let size = dtype.size() as u32;
         let offset = self.offset(v, size);
@@ -74,7 +74,7 @@ impl RowBlock {
         let ty = v.layout.vector_of(dtype);
         let vectors: SmallVec<[Value; MAX_VECTORS]> = (1..=v.layout.lanes * size / ty.bytes())
             .map(|i| {
-                // The last element of the vector is the lowest in memory.
+                // The last lane of a vector has the lowest address.
                 let at = size as i32 - (ty.bytes() * i) as i32;
                 let vector = v.ins().load(ty, element_flags(), address, at);
                 v.call(Intrinsic::Reverse, &[vector], ty)
@@ -83,13 +83,14 @@ impl RowBlock {
         Lanes::new(size, vectors)
     }
 
-    /// The lanes of a block of whole vectors, which are every second element in memory.
+    /// Loads the lanes of a block of whole vectors from an input that has every second element in memory.
     ///
-    /// For each 256 bits of the result, 256 bits are read from the first element on, and as many up to the last: not those behind
-    /// it, which would be at the same distance from the first, but may not be the caller's.
+    /// For each 256 bits of the result, 256 bits are read from the first of its elements on, and 256 bits that end with its last
+    /// element. Reading the second part at the same distance after the first could touch memory after the last element, which may
+    /// not be the caller's.
     ///
-    /// PERF: the second 256 bits begin an element before a multiple of their size, where the first begin at one, and so lie in one cache
-    /// line; 512 bits that began there would lie in two.
+    /// PERF: if the first 256 bits begin at a multiple of their size, the second begin an element before one and are within one
+    /// cache line; a read of 512 bits there would take two lines.
     fn load_every_second(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
         let size = dtype.size() as u32;
         let offset = self.offset(v, 2 * size);
@@ -143,7 +144,7 @@ impl RowBlock {
         of_memory(v, dtype, Lanes::new(size, vectors))
     }
 
-    /// Writes the lanes of the block of an output, whose row begins at the pointer; a mask of bytes for a bool.
+    /// Writes the lanes of the block to an output; `pointer` is its first element in the row. A bool is given as a mask of bytes.
     pub fn store(&mut self, v: &mut Vectors<'_>, dtype: DType, value: Lanes, pointer: Value) {
         let value = in_memory(v, dtype, value);
         let size = dtype.size() as u32;
@@ -159,7 +160,7 @@ impl RowBlock {
         }
         for (i, &vector) in value.vectors().iter().enumerate() {
             match self.left {
-                // What is shorter than the shortest vector is stored as usual: cache lines are whole all the same.
+                // A vector that is shorter than 128 bits gets an ordinary store. Cache lines are written as a whole all the same.
                 None if self.stores == Stores::Streaming && ty.bytes() >= VECTOR => {
                     let at = i64::from(ty.bytes() * i as u32);
                     let address = if at == 0 { address } else { v.ins().iadd_imm_s(address, at) };
@@ -177,8 +178,8 @@ impl RowBlock {
         }
     }
 
-    /// Writes lanes of the one row that the 2^`level` rows of the block were combined to, from this lane on, behind those of the blocks
-    /// before it.
+    /// Writes lanes of the row to which the 2^`level` rows of a block were reduced, from the lane `lane` on. The rows of
+    /// successive blocks are contiguous.
     pub fn store_node(
         &mut self,
         v: &mut Vectors<'_>,
@@ -201,8 +202,8 @@ impl RowBlock {
         }
     }
 
-    /// Where the i-th vector of a block's elements lies, and how many of the row's are left there: none or fewer, if
-    /// it lies beyond the row.
+    /// The address of the i-th vector of a block, and the number of the row's elements from there on: zero or negative, if the
+    /// vector is beyond the row.
     fn part(&mut self, v: &mut Vectors<'_>, address: Value, left: Value, ty: Type, i: u32) -> (Value, Value) {
         if i == 0 {
             return (address, left);
@@ -213,7 +214,7 @@ impl RowBlock {
         (address, left)
     }
 
-    /// How many of the lanes are the row's.
+    /// The number of lanes that are elements of the row.
     pub fn count(&self, v: &mut Vectors<'_>) -> Value {
         let lanes = i64::from(v.layout.lanes);
         let lanes = v.ins().iconst(types::I64, lanes);
@@ -236,7 +237,7 @@ impl RowBlock {
         address
     }
 
-    /// Bytes from the row's first element to the block's, where elements are so many bytes apart.
+    /// The bytes from the row's first element to the block's first one, for elements that are `size` bytes apart.
     fn offset(&mut self, v: &mut Vectors<'_>, size: u32) -> Value {
         let index = self.index;
         memo(&mut self.offsets, size, || match size {
@@ -246,7 +247,7 @@ impl RowBlock {
     }
 }
 
-/// The value that a key has, made where it is first asked for.
+/// The value that is stored for a key, made at its first use.
 fn memo(known: &mut SmallVec<[(u32, Value); 4]>, key: u32, make: impl FnOnce() -> Value) -> Value {
     match known.iter().find(|(k, _)| *k == key) {
         Some(&(_, value)) => value,
@@ -258,13 +259,13 @@ fn memo(known: &mut SmallVec<[(u32, Value); 4]>, key: u32, make: impl FnOnce() -
     }
 }
 
-/// A scalar of a dtype for every lane; a bool is given as a byte.
+/// Broadcasts a scalar of a dtype to every lane. A bool is given as a byte.
 pub fn splat_of_memory(v: &mut Vectors<'_>, dtype: DType, scalar: Value) -> Lanes {
     let lanes = v.splat_scalar(scalar_of(dtype), scalar);
     of_memory(v, dtype, lanes)
 }
 
-/// The lanes as they lie in memory: a bool, given as a mask of bytes, as 0 or 1.
+/// Converts lanes to their form in memory: a bool, given as a mask of bytes, becomes 0 or 1.
 pub fn in_memory(v: &mut Vectors<'_>, dtype: DType, value: Lanes) -> Lanes {
     if dtype != DType::Bool {
         return value;
@@ -273,7 +274,7 @@ pub fn in_memory(v: &mut Vectors<'_>, dtype: DType, value: Lanes) -> Lanes {
     value.map(|x| v.ins().band(x, one))
 }
 
-/// Lanes from memory: a bool is a byte there, and any but 0 is true.
+/// Converts lanes from their form in memory: a byte of a bool is true unless it is 0.
 pub fn of_memory(v: &mut Vectors<'_>, dtype: DType, x: Lanes) -> Lanes {
     if dtype != DType::Bool {
         return x;

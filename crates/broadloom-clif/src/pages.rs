@@ -1,8 +1,8 @@
-//! Pages for machine code, which the kernels of a compiler take from chunks that several of them share.
+//! Memory pages for machine code. The kernels of a compiler take them from chunks that several kernels share.
 //!
-//! A page is written before it is executable and never again: it is handed out once, and a chunk goes back to the system when
-//! no one owns code in it. What pages of its own would cost a kernel (a mapping, the first access to it, and its end) is shared
-//! by the kernels of a chunk.
+//! A page is written before it is executable and never again: it is handed out once, and a chunk returns to the system when its
+//! last kernel is freed. The cost of a mapping (making it, first accessing it, and removing it) is thus shared by the kernels of
+//! a chunk.
 
 use std::io;
 use std::ptr::NonNull;
@@ -13,34 +13,35 @@ use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider};
 use cranelift_module::{ModuleError, ModuleResult};
 use smallvec::SmallVec;
 
-/// Of every x86-64.
+/// The page size of every x86-64 system.
 const PAGE: usize = 4096;
-/// Bytes of a chunk, unless a kernel is larger.
+/// The size of a chunk in bytes, unless a kernel is larger.
 const CHUNK: usize = 16 * PAGE;
 
-/// Memory that was mapped at once.
+/// A range of memory that was mapped at once.
 struct Chunk {
     start: NonNull<u8>,
     len: usize,
-    /// How many of its bytes, from its start on, are handed out.
+    /// The number of bytes that have been handed out, from the start on.
     taken: AtomicUsize,
 }
 
 // SAFETY: a chunk is an address, a length and an atomic counter; its bytes are accessed by the owners of `Pages` only.
 unsafe impl Send for Chunk {}
-// SAFETY: as above.
+// SAFETY: shared access reads the address and the length and updates the counter atomically; bytes belong to the owners of
+// `Pages`.
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
-    /// Maps a chunk of whole pages, which may be written.
+    /// Maps a chunk of whole pages, which are writable at first.
     fn new(len: usize) -> io::Result<Chunk> {
-        // The pages are all there from the first access on, where the system knows of that.
+        // Where the system supports it, all pages are present from the start, without page faults.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, wherever there is room: no memory that there is changes.
+        // SAFETY: a new mapping at an address of the system's choice changes no existing memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -49,7 +50,7 @@ impl Chunk {
         Ok(Chunk { start, len, taken: AtomicUsize::new(0) })
     }
 
-    /// Hands out this many bytes, whole pages, if there are as many left.
+    /// Hands out `len` bytes of whole pages, if as many are left.
     fn take(self: &Arc<Chunk>, len: usize) -> Option<Pages> {
         let rest = |taken: usize| taken.checked_add(len).filter(|&end| end <= self.len);
         let at = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).ok()?;
@@ -59,39 +60,39 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `Chunk::new` has made; each `Pages` of it has held an owner of this chunk, so all are gone.
-        // What fails leaves the memory mapped.
+        // SAFETY: unmaps what `Chunk::new` has mapped. Each `Pages` holds an owner of this chunk, so none is left. If the call
+        // fails, the memory stays mapped.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
-/// Pages of a chunk that no one else has or gets.
+/// Pages of a chunk that belong to one owner, and are never handed out again.
 struct Pages {
     chunk: Arc<Chunk>,
-    /// Where they begin in the chunk.
+    /// The offset of the pages in the chunk.
     at: usize,
     len: usize,
-    /// Bytes that are allocated.
+    /// The number of bytes that have been allocated.
     used: usize,
     is_executable: bool,
 }
 
 impl Pages {
-    /// The address of `size` bytes in them that nothing else is in, if they may still be written and have as much room.
+    /// Allocates `size` bytes of the pages. `None` if they are executable already or have too little space left.
     fn allocate(&mut self, size: usize, align: usize) -> Option<*mut u8> {
         let at = self.used.checked_next_multiple_of(align)?;
         let end = at.checked_add(size).filter(|&end| end <= self.len && !self.is_executable)?;
         self.used = end;
-        // SAFETY: `take` has checked that these pages lie in the chunk, and `end` does not exceed them.
+        // SAFETY: `take` has checked that these pages are within the chunk, and `end` does not exceed them.
         Some(unsafe { self.chunk.start.as_ptr().add(self.at + at) })
     }
 
-    /// Makes them executable, and no longer writable.
+    /// Makes the pages executable and no longer writable.
     fn make_executable(&mut self) -> io::Result<()> {
         if self.is_executable {
             return Ok(());
         }
-        // SAFETY: whole pages of the chunk's mapping, which have no other owner than this one.
+        // SAFETY: these are whole pages of the chunk's mapping, which only this value owns.
         let done = unsafe {
             let start = self.chunk.start.as_ptr().add(self.at);
             libc::mprotect(start.cast(), self.len, libc::PROT_READ | libc::PROT_EXEC)
@@ -104,8 +105,8 @@ impl Pages {
     }
 }
 
-/// The chunk that kernels take pages from. A lock that is held, perhaps by a thread that a forked child lacks, is not waited
-/// for: the kernel gets a chunk of its own.
+/// The chunk from which kernels take pages. If its lock is held, perhaps by a thread that does not exist in a forked child, the
+/// kernel gets a chunk of its own instead of waiting.
 #[derive(Default)]
 pub(crate) struct CodeMemory(Mutex<Option<Arc<Chunk>>>);
 
@@ -157,7 +158,7 @@ impl JITMemoryProvider for KernelPages {
     }
 
     fn finalize(&mut self, _: BranchProtection) -> ModuleResult<()> {
-        // Instruction caches of x86-64 see what was written.
+        // Instruction caches of x86-64 are coherent with writes, so no flush is needed.
         self.pages
             .iter_mut()
             .try_for_each(Pages::make_executable)
@@ -167,7 +168,7 @@ impl JITMemoryProvider for KernelPages {
 
 impl Drop for KernelPages {
     fn drop(&mut self) {
-        // A module that is dropped and not freed leaves functions that may be called for ever.
+        // Functions of a module that is dropped without being freed may still be called, so their pages are never returned.
         std::mem::take(&mut self.pages).into_iter().for_each(std::mem::forget);
     }
 }
@@ -194,13 +195,13 @@ mod tests {
         assert_eq!(second.addr() - first.addr(), 128);
         let (b, other) = code(&memory, 100);
         assert!(Arc::ptr_eq(chunk(&a), chunk(&b)) && other.addr() - first.addr() == PAGE);
-        // Once it is executable, nothing more goes into the page.
+        // Nothing is added to a page that is executable.
         a.finalize(BranchProtection::None).expect("executable memory");
         let third = a.allocate(10, 64, JITMemoryKind::Executable).expect("another page");
         assert_eq!(third.addr() - first.addr(), 2 * PAGE);
         assert!(a.allocate(10, 64, JITMemoryKind::Writable).is_err());
         for mut pages in [a, b] {
-            // SAFETY: nothing was called, and nothing will be.
+            // SAFETY: no code in these pages was called, and none will be.
             unsafe { pages.free_memory() };
         }
     }
@@ -212,12 +213,12 @@ mod tests {
         let weak = Arc::downgrade(chunk(&kept));
         for _ in 0..CHUNK / PAGE {
             let (mut other, _) = code(&memory, PAGE);
-            // SAFETY: nothing was called, and nothing will be.
+            // SAFETY: no code in these pages was called, and none will be.
             unsafe { other.free_memory() };
         }
-        // The chunk is full, so that new kernels take another.
+        // The chunk is full, so new kernels take another one.
         assert_eq!(weak.strong_count(), 1);
-        // SAFETY: as above.
+        // SAFETY: no code in these pages was called, and none will be.
         unsafe { kept.free_memory() };
         assert_eq!(weak.strong_count(), 0);
     }
@@ -235,7 +236,7 @@ mod tests {
         let (mut after, _) = code(&memory, 100);
         assert!(Arc::ptr_eq(chunk(&small), chunk(&after)));
         for pages in [&mut small, &mut large, &mut alone, &mut after] {
-            // SAFETY: nothing was called, and nothing will be.
+            // SAFETY: no code in these pages was called, and none will be.
             unsafe { pages.free_memory() };
         }
     }

@@ -1,9 +1,9 @@
-//! Blocks of fewer columns than lanes, which run through buffers that are filled up with a valid element, so that no lane
-//! beyond the end can fault or is written.
+//! Computes rows that have fewer columns than a block has lanes. They run through buffers that are filled up with a valid
+//! element, so that no lane beyond the row can fault or is written.
 //!
-//! What the code loads with one instruction is stored with one instruction, or with a wider one: a load that spans several
-//! stores has to wait until all of them have left the store queue, which takes longer than a short call's work. So each 32
-//! bytes of a buffer are put together in a register first.
+//! A buffer is filled by stores that are at least as wide as the loads of the code: a load that spans several stores waits until
+//! all of them have left the store queue, which takes longer than the work of a short call. So each 32 bytes of a buffer are
+//! assembled in a register first.
 
 use std::mem::MaybeUninit;
 
@@ -11,13 +11,14 @@ use broadloom_mem::{Access, RawOperand};
 
 use crate::call::Call;
 
-/// Bytes of the widest block of one operand that needs buffers: 64 lanes of 4 bytes or 32 of 8, at 512 bits, where steps are read.
+/// The size in bytes of the widest block of an operand that needs buffers: 64 lanes of 4 bytes or 32 lanes of 8, in 512-bit code
+/// that reads stepped inputs.
 const PAD: usize = 256;
 
-/// So many buffers need no memory from the allocator.
+/// Up to this many buffers are on the stack; more are allocated.
 const FEW: usize = 8;
 
-/// The buffer for one block of an operand.
+/// A buffer for one block of an operand.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 struct Pad(MaybeUninit<[u8; PAD]>);
@@ -44,15 +45,15 @@ impl Call<'_> {
         }
     }
 
-    /// Buffers for each operand: every second element takes twice the room.
+    /// The number of buffers for each operand. Reading every second element takes twice the space.
     fn each(&self) -> usize {
         if self.inner.reads_steps { 2 } else { 1 }
     }
 
-    /// [`Call::padded`] with these buffers, and places for the operands that the code is given.
+    /// Does the work of [`Call::padded`] with these buffers; `padded` has space for the operands that the code is given.
     ///
     /// # Safety
-    /// As [`Call::padded`]; there are as many places as operands, and [so many](Call::each) buffers for each.
+    /// As [`Call::padded`]; `padded` is as long as `operands`, and there are [`Call::each`] buffers for each operand.
     #[inline]
     unsafe fn through(
         &self,
@@ -77,7 +78,7 @@ impl Call<'_> {
                 let size = dtype.size();
                 let from = at(operand, start, access.step() * size as isize);
                 match access {
-                    // The row's one element, where it is.
+                    // A uniform operand is read where it is.
                     Access::Splat => padded.ptr = from,
                     // SAFETY: `count` elements of the row, no more than `lanes`, of which a buffer holds any.
                     Access::Contiguous => unsafe { fill(from, size, count, lanes, &mut pads[0]) },
@@ -88,7 +89,7 @@ impl Call<'_> {
                 }
             }
         }
-        // SAFETY: one row of `lanes` elements, in buffers that hold as many.
+        // SAFETY: the operands are one row of `lanes` elements, in buffers that hold as many.
         unsafe { self.enter(padded, 1, lanes) };
         let outputs = operands[inputs..].iter().zip(&padded[inputs..]);
         for ((operand, from), dtype) in outputs.zip(&self.inner.outputs) {
@@ -134,8 +135,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     debug_assert_eq!(at, len);
 }
 
-/// Copies `count` elements of `size` bytes that are `step` elements apart to buffers, where they are as far apart, and the first of
-/// them into the places up to `lanes`, and between them. Gives the place of the first.
+/// Copies `count` elements of `size` bytes that are `step` elements apart to buffers, with the same step. All other elements of
+/// the buffers, up to `lanes` steps, are set to the first element. Returns the address of the first element.
 ///
 /// # Safety
 /// `from` is valid for reads of an element of 4 or 8 bytes, and of `count − 1` more, at least one and at most `lanes` altogether;
@@ -150,7 +151,7 @@ unsafe fn spread(
 ) -> *mut u8 {
     let distance = step.unsigned_abs();
     assert!(lanes * size * distance <= size_of_val(pads) && (1..=lanes).contains(&count));
-    // SAFETY: there is one element at least.
+    // SAFETY: there is at least one element.
     let first = unsafe { repeated(from, size) };
     let start = pads.as_mut_ptr().cast::<u8>();
     for at in (0..lanes * distance * size).step_by(8) {
@@ -168,10 +169,9 @@ unsafe fn spread(
     place
 }
 
-/// The first element, as often as it fits into eight bytes.
+/// As many copies of the first element as fit into eight bytes.
 ///
-/// # Safety
-/// `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
+/// # Safety `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
 #[inline]
 unsafe fn repeated(from: *const u8, size: usize) -> u64 {
     // SAFETY: each reads one element of its size, which may be aligned to less than the type.
@@ -185,7 +185,7 @@ unsafe fn repeated(from: *const u8, size: usize) -> u64 {
     }
 }
 
-/// Copies `count` elements of `size` bytes to a buffer, and the first of them into the places up to `lanes`.
+/// Copies `count` elements of `size` bytes to a buffer, and fills it up to `lanes` elements with the first one.
 ///
 /// # Safety
 /// `from` is valid for reads of `count` elements, at least one and at most `lanes`; `lanes` elements fit into the buffer.
@@ -215,7 +215,7 @@ mod avx {
 
     use super::{Pad, repeated};
 
-    /// The 32 bytes that end `n` bytes after the middle are a mask of the first `n` bytes.
+    /// Masks of bytes: the 32 bytes that end `n` bytes after the middle are a mask of the first `n` bytes.
     static MASKS: [u8; 64] = {
         let mut masks = [0; 64];
         let mut i = 0;
@@ -226,16 +226,15 @@ mod avx {
         masks
     };
 
-    /// See [`super::fill`].
+    /// Does the work of [`super::fill`] with AVX.
     ///
-    /// # Safety
-    /// As there.
+    /// # Safety That of [`super::fill`].
     #[target_feature(enable = "avx")]
     pub(super) unsafe fn fill(from: *const u8, size: usize, count: usize, lanes: usize, to: &mut Pad) {
         let to = (&raw mut to.0).cast::<__m256i>();
         let (bytes, vectors) = (count * size, (lanes * size).div_ceil(32));
         let (whole, left) = (bytes / 32, bytes % 32);
-        // SAFETY: there is one element at least.
+        // SAFETY: there is at least one element.
         let rest = _mm256_set1_epi64x(unsafe { repeated(from, size) }.cast_signed());
         for i in 0..whole {
             // SAFETY: the vector lies within the `count` elements, and in the buffer, which is aligned to 32 bytes.
@@ -243,9 +242,9 @@ mod avx {
         }
         let mut next = whole;
         if left > 0 {
-            // SAFETY: `left` bytes from there on are the last of the elements.
+            // SAFETY: the last `left` bytes of the elements begin there.
             let last = unsafe { part(from.add(32 * whole), size, left) };
-            // SAFETY: 32 of the 64 bytes.
+            // SAFETY: 32 of the 64 bytes of `MASKS` are read.
             let mask = unsafe { _mm256_loadu_si256(MASKS.as_ptr().add(32 - left).cast()) };
             let others = _mm256_andnot_ps(_mm256_castsi256_ps(mask), _mm256_castsi256_ps(rest));
             let both = _mm256_or_ps(_mm256_castsi256_ps(last), others);
@@ -254,29 +253,28 @@ mod avx {
             next += 1;
         }
         for i in next..vectors {
-            // SAFETY: as many vectors hold `lanes` elements, which fit into the buffer.
+            // SAFETY: the buffer has space for `lanes` elements, and this vector is among those that hold them.
             unsafe { _mm256_store_si256(to.add(i), rest) };
         }
     }
 
-    /// The first `n` bytes of a vector, from 1 to 31: whole elements of `size` bytes. The others are 0.
+    /// Loads the first `n` bytes of a vector, from 1 to 31: whole elements of `size` bytes. The others are 0.
     ///
-    /// # Safety
-    /// `from` is valid for reads of `n` bytes.
+    /// # Safety `from` is valid for reads of `n` bytes.
     #[inline]
     #[target_feature(enable = "avx")]
     unsafe fn part(from: *const u8, size: usize, n: usize) -> __m256i {
         if size >= 4 {
-            // SAFETY: 32 of the 64 bytes.
+            // SAFETY: 32 of the 64 bytes of `MASKS` are read.
             let mask = unsafe { _mm256_loadu_si256(MASKS.as_ptr().add(32 - n).cast()) };
-            // SAFETY: of memory outside the mask nothing is read, and that of the mask is valid.
+            // SAFETY: a masked load reads nothing outside of the mask, and the elements within it are valid.
             return _mm256_castps_si256(unsafe { _mm256_maskload_ps(from.cast(), mask) });
         }
         if n < 16 {
-            // SAFETY: `n` bytes.
+            // SAFETY: `n` bytes are valid for reads, by this function's contract.
             return _mm256_castsi128_si256(unsafe { short(from, n) });
         }
-        // SAFETY: 16 bytes, and then the others, if there are any.
+        // SAFETY: the first 16 bytes are read, and then the others, if there are any.
         unsafe {
             let low = _mm_loadu_si128(from.cast());
             let high = if n == 16 { _mm_setzero_si128() } else { short(from.add(16), n - 16) };
@@ -284,11 +282,9 @@ mod avx {
         }
     }
 
-    /// The first `n` bytes of a vector, from 1 to 15; the others are 0. Two words that overlap have the same bytes there, so
-    /// that both may set them.
+    /// Loads the first `n` bytes of a vector, from 1 to 15; the others are 0. Where two words overlap, both have the same bytes.
     ///
-    /// # Safety
-    /// `from` is valid for reads of `n` bytes.
+    /// # Safety `from` is valid for reads of `n` bytes.
     #[inline]
     #[target_feature(enable = "avx")]
     unsafe fn short(from: *const u8, n: usize) -> __m128i {
@@ -313,7 +309,8 @@ mod avx {
 mod tests {
     use super::*;
 
-    /// Every number of elements of every size, at addresses of every remainder, is followed by the first element.
+    /// For every number of elements of every size, at addresses of every alignment, the buffer has the elements and then copies
+    /// of the first.
     #[test]
     fn a_buffer_has_the_elements_and_then_the_first() {
         #[cfg(target_arch = "x86_64")]
@@ -324,7 +321,7 @@ mod tests {
             for lanes in [2, 4, 8, 16, 32] {
                 for count in 1..=lanes {
                     for skipped in 0..3 {
-                        // Exactly as many bytes as may be read.
+                        // The allocation has exactly as many bytes as may be read.
                         let bytes: Vec<u8> = (0..skipped + count * size).map(|i| (i * 7 + 1) as u8).collect();
                         let elements = &bytes[skipped..];
                         let mut pad = Pad(MaybeUninit::new([0xee; PAD]));
@@ -337,7 +334,7 @@ mod tests {
                         (count..lanes).for_each(|_| expected.extend(&elements[..size]));
                         assert_eq!(filled[..lanes * size], expected[..], "{count} of {lanes} of {size}");
                         let mut out = vec![0u8; count * size + 1];
-                        // SAFETY: both have as many bytes.
+                        // SAFETY: both buffers have as many bytes.
                         unsafe { copy(filled.as_ptr(), out.as_mut_ptr(), count * size) };
                         assert_eq!((&out[..count * size], out[count * size]), (elements, 0));
                     }

@@ -1,7 +1,7 @@
-//! The subset of CLIF that the back end for wide vectors supports, and a test that the emitter stays in it.
+//! The subset of CLIF that the back end for wide vectors supports, and a test that the emitter stays within it.
 //!
-//! The kernels are every code beside other dtypes, at 256 and 512 bits; what they are lowered to has only the instructions,
-//! types, intrinsics and blocks that the back end is written for.
+//! The kernels have every code beside other dtypes, at 256 and 512 bits. Their CLIF must have only the instructions, types,
+//! intrinsics and blocks that the back end is written for.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ fn isa() -> OwnedTargetIsa {
     builder.finish(flags("backtracking").expect("settings")).expect("an instruction set")
 }
 
-/// The function of a kernel, the second one where it is for more than to store, verified.
+/// The verified CLIF function of a kernel: the second function if the purpose needs one, otherwise the usual one.
 pub fn optimised(
     kernel: &Kernel,
     access: &[Access],
@@ -58,7 +58,7 @@ pub fn intrinsic_of(function: &Function, inst: Inst) -> Option<Intrinsic> {
     Intrinsic::of_external(function, &function.dfg.ext_funcs[func_ref].name)
 }
 
-/// An instruction with the types of its operands and results; of a call, with the intrinsic's name.
+/// Prints an instruction with the types of its operands and results, and a call with the intrinsic's name.
 struct Shown<'f>(&'f Function, Inst);
 
 impl Shown<'_> {
@@ -101,7 +101,7 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
             VhighBits => !wide512 && args[0].lane_bits() >= 32 && args[0].bytes() >= 16,
             Load => true,
             Store => ty == types::I8,
-            // The stores of parts.
+            // Masked stores are calls.
             Call => true,
             _ => address && ty == types::I64,
         };
@@ -111,7 +111,7 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
         Iadd | Isub | Band | Bor | Bxor | Bnot | Bitselect | Bitcast | Icmp | Vconst => true,
         Imul | Ishl | Ushr | Sshr => lane.bits() >= 16,
         AvgRound => lane.bits() == 16,
-        // AVX2 has none for 64 bits.
+        // AVX2 has no minimum and maximum of 64-bit integers.
         Smin | Smax | Umin | Umax => wide512 || lane.bits() < 64,
         Fadd | Fsub | Fmul | Fdiv | Fneg | Sqrt | Fma | Ceil | Floor | Trunc | Nearest => lane.is_float(),
         Fcmp => true,
@@ -119,7 +119,7 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
         FcvtFromSint | FcvtFromUint => wide512 && from.bits() >= 32,
         FcvtToSintSat if !wide512 => (from, lane) == (types::F32, types::I32),
         FcvtToSintSat | FcvtToUintSat => wide512 && from.bits() == lane.bits(),
-        // At 512 bits elements are read and written in parts.
+        // At 512 bits elements are read and written by masked accesses.
         Load | Store => true,
         Call => intrinsic_of(function, inst).is_some(),
         _ => false,
@@ -139,7 +139,7 @@ fn each_function(mut f: impl FnMut(Width, &Function)) {
                     (Access::Reversed, Purpose::Store),
                     (Access::EverySecond, Purpose::Store),
                 ] {
-                    // Elements of 1 and 2 bytes are packed where they have a step.
+                    // Stepped inputs with elements of 1 or 2 bytes are packed.
                     let access = |dtype: &DType| if dtype.size() < 4 { all.packed() } else { all };
                     let access: Vec<Access> = kernel.inputs.iter().map(access).collect();
                     let (function, constants) =
@@ -164,7 +164,7 @@ fn only_what_the_back_end_is_written_for() {
     });
 }
 
-/// A constant is 64 bits that repeat, or fewer.
+/// Every vector constant repeats 64 bits or fewer.
 #[test]
 fn constants_repeat() {
     each_function(|_, function| {
@@ -176,8 +176,7 @@ fn constants_repeat() {
     });
 }
 
-/// A cold block is entered by the first way of a branch whose other way is where it goes on; it has no parameters and at
-/// most one call.
+/// A cold block is the target of a branch whose other target is the join. It has no parameters and at most one call.
 #[test]
 fn cold_blocks_come_back() {
     each_function(|_, function| {

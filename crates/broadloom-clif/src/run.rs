@@ -20,7 +20,7 @@ impl ExecutableKernel for Compiled {
         if !matches || run.params.len() < self.params || run.faults.len() < self.fault_sites {
             return Err(mismatch());
         }
-        // Non-temporal stores are for outputs that are neither copied on nor inputs.
+        // Non-temporal stores are used only for outputs that are not copied afterwards and are not inputs.
         let streaming =
             self.streaming().filter(|_| (0..self.outputs.len()).all(|output| block.is_apart(output)));
         let RawBlock { operands, rows, cols, level, any_alias, .. } = block.raw();
@@ -33,8 +33,8 @@ impl ExecutableKernel for Compiled {
             return Ok(());
         }
         let lanes = self.lanes();
-        // The last block of a row overlaps the one before, unless an output is an input in place: then a second
-        // pass over the overlap would read what the first has written. Where rows may have any length, there is no overlap.
+        // The last block of a row overlaps the block before it, unless an output is also an input: then the second pass over the
+        // overlap would read results of the first. Rows that may have any length have no overlap.
         let tail = if self.takes_any_row() {
             0
         } else if cols < lanes || any_alias {
@@ -65,7 +65,7 @@ impl ExecutableKernel for Compiled {
         Ok(())
     }
 
-    /// Machine code reads before it writes, element by element, and may read steps.
+    /// The policy of machine code: it reads each element before it writes it, and may read stepped inputs in place.
     fn policy(&self) -> AliasPolicy {
         if self.reads_steps { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
     }
@@ -89,12 +89,12 @@ impl ExecutableKernel for Compiled {
 }
 
 impl Compiled {
-    /// Computes `elements` elements of slices whose elements lie side by side, or of which one serves all, as the
-    /// kernel was compiled for.
+    /// Computes `elements` elements of slices. Each slice has contiguous elements, or a single one if the kernel was compiled for
+    /// a uniform input.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`]: there are not as many slices, or not as many elements in one of them, or there are
-    /// too few parameters or fault bytes, or it reads steps. Nothing is read or written then.
+    /// [`ErrorKind::Internal`]: the number of slices is wrong, a slice has too few elements, there are too few parameters or
+    /// fault bytes, or the kernel reads stepped inputs. Nothing is read or written then.
     pub fn run_slices<'a>(
         &self,
         elements: usize,
@@ -106,11 +106,12 @@ impl Compiled {
         self.run_nodes(elements, 0, inputs, outputs, params, faults)
     }
 
-    /// [`Compiled::run_slices`], whose outputs have a row of 16 elements for each node of the level, which is that of the
-    /// [plan](CodePlan::leaf_level).
+    /// Does the same as [`Compiled::run_slices`], but reduces the elements: outputs have a row of 16 elements for each node of
+    /// `level`, which is that of the [plan](CodePlan::leaf_level).
     ///
     /// # Errors
-    /// Those of [`Compiled::run_slices`]; also where the elements are no whole nodes, or the level is another.
+    /// Those of [`Compiled::run_slices`]; also if the elements are not a whole number of nodes, or the level differs from the
+    /// plan's.
     pub fn run_nodes<'a>(
         &self,
         elements: usize,

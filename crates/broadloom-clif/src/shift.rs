@@ -1,4 +1,5 @@
-//! Shifts, by a constant and by a count per lane, which 128-bit vector units have for no width that Cranelift emits.
+//! Shifts by a constant and by a count per lane. Vector units of 128 bits have no shift by a count per lane that Cranelift emits,
+//! so it is built from other instructions.
 //!
 //! Counts are taken modulo the width.
 
@@ -10,11 +11,11 @@ use cranelift_codegen::ir::{InstBuilder, types};
 use crate::value::{Lanes, VECTOR, integer, is_signed};
 use crate::vectors::Vectors;
 
-/// 2^i in byte i, and 0 in those that no power of a byte has.
+/// A table of bytes: 2^i at the index i if it fits into a byte, otherwise 0.
 const POWERS: [u8; VECTOR as usize] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl Vectors<'_> {
-    /// Shifts by a constant count below the width.
+    /// Shifts lanes by a constant count that is less than their width.
     pub fn shift_const(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
         if x.width == 1 && self.layout.is_wide() {
             return self.shift_bytes(x, count, left, signed);
@@ -27,7 +28,7 @@ impl Vectors<'_> {
         })
     }
 
-    /// x·2^count, of lanes of this dtype.
+    /// Computes x·2^count for lanes of a dtype.
     pub fn shift_left(&mut self, dtype: DType, x: Lanes, count: Lanes) -> Lanes {
         if let Some(c) = count.uniform {
             return x.map(|v| self.ins().ishl(v, c));
@@ -39,7 +40,8 @@ impl Vectors<'_> {
         self.multiply(x, power)
     }
 
-    /// ⌊x / 2^count⌋: at 128 bits, for less than 64 bits a lane, a product with 2^(width − 1 − count) in twice the width.
+    /// Computes ⌊x / 2^count⌋. At 128 bits and for lanes of less than 64 bits, it is a product with 2^(width − 1 − count) in
+    /// twice the width.
     pub fn shift_right(&mut self, dtype: DType, x: Lanes, count: Lanes) -> Lanes {
         let signed = is_signed(dtype);
         if let Some(c) = count.uniform {
@@ -54,7 +56,7 @@ impl Vectors<'_> {
                 if signed { e.ins().sshr(s[0], s[1]) } else { e.ins().ushr(s[0], s[1]) }
             }),
             DType::Int32 => {
-                // There is a product of unsigned words only: of x or of its complement.
+                // Only unsigned words can be multiplied, so x or its complement is.
                 let zero = self.zero(types::I32X4);
                 let sign = x.map(|v| self.ins().icmp(IntCC::SignedLessThan, v, zero));
                 let size = x.zip(&sign, |x, sign| self.ins().bxor(x, sign));
@@ -72,7 +74,8 @@ impl Vectors<'_> {
         }
     }
 
-    /// ⌊x / 2^count⌋ of unsigned lanes by the count in each 64-bit lane of `count`; 0 for the width or more.
+    /// Computes ⌊x / 2^count⌋ of unsigned lanes. Every 64-bit lane of `count` has the same count; the result is 0 if it is the
+    /// width or more.
     pub fn shift_right_uniform(&mut self, x: Lanes, count: Lanes) -> Lanes {
         let count = count.vectors()[0];
         if self.layout.is_wide() {
@@ -95,7 +98,7 @@ impl Vectors<'_> {
         })
     }
 
-    /// A shift in vectors of more than 128 bits, which have one instruction for lanes of 16 bits and more.
+    /// Shifts lanes in vectors of more than 128 bits, which have one instruction for lanes of 16 bits and more.
     fn shift(&mut self, dtype: DType, x: Lanes, count: Lanes, how: Intrinsic) -> Lanes {
         let below = self.constant(self.layout.vector_of(dtype), 8 * dtype.size() as u64 - 1);
         let count = count.map(|c| self.ins().band(c, below));
@@ -105,8 +108,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// Bytes shifted by a constant, in vectors of more than 128 bits: as halves of 16 bits, without what comes in from
-    /// the neighbour.
+    /// Shifts bytes by a constant in vectors of more than 128 bits: shifts words of 16 bits and clears the bits that come from
+    /// the other byte.
     fn shift_bytes(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
         let own = if left { 0xff << count & 0xff } else { 0xff >> count };
         let ty = self.layout.integer_vector(1);
@@ -120,20 +123,20 @@ impl Vectors<'_> {
             let v = self.cast_bits(ty, v);
             let v = self.ins().band(v, own);
             let Some(sign) = sign else { return v };
-            // The sign is at a lower bit now: extended from there.
+            // The sign is now at a lower bit, and is extended from there.
             let v = self.ins().bxor(v, sign);
             self.ins().isub(v, sign)
         })
     }
 
-    /// 2^(count xor turn), the counts modulo the width: each byte of a lane looks up its bit, if it has it.
+    /// Computes 2^(count xor turn) for counts modulo the width. Each byte of a lane looks up its byte of the power in a table.
     fn power_of_two(&mut self, dtype: DType, count: Lanes, turn: u32) -> Lanes {
         let (bytes, width) = (dtype.size() as u32, 8 * dtype.size() as u32);
         let ty = self.layout.vector_of(dtype);
         let low_bits = self.constant(ty, u64::from(width - 1));
         let turn = (turn != 0).then(|| self.constant(ty, u64::from(turn)));
         let table = self.constant_vector(types::I8X16, POWERS);
-        // Byte j has the bits from 8·j on.
+        // Byte j of a lane has the bits from 8·j on.
         let first = self
             .constant(self.layout.integer_vector(bytes), 0x3830_2820_1810_0800 & (u64::MAX >> (64 - width)));
         let first = self.cast_bits(types::I8X16, first);

@@ -1,8 +1,8 @@
-//! Slow paths: scalar functions for the lanes that need them, out of line.
+//! Slow paths: out-of-line calls of scalar functions for the lanes that need them.
 //!
-//! The code tests whether any lane of a mask is set; only then it enters a cold block that spills the lanes to a frame and
-//! calls a helper, which calls the scalar function for each such lane. The frame has the lanes of the mask, the arguments
-//! and the result one after the other.
+//! The code tests whether any lane of a mask is set. Only then it enters a cold block, which spills the lanes to a frame and
+//! calls a helper; the helper calls the scalar function for each lane of the mask. The frame has arrays of the lanes of the mask,
+//! of the arguments and of the result.
 
 use broadloom_math::Num;
 use broadloom_math::record::SlowFunction;
@@ -30,7 +30,7 @@ unsafe extern "C" fn slow_lanes(frame: *mut u8, bytes: usize, function: unsafe f
     unsafe { function(arrays) }
 }
 
-/// Writes 1 where a lane of the row is set.
+/// Sets a fault byte if the mask is set in a lane of the row.
 ///
 /// # Safety
 /// `frame` points to `lanes` masks, of which the row has the first `left`, and `fault` to a byte that no one else uses
@@ -45,16 +45,16 @@ unsafe extern "C" fn note_within<T: Num>(frame: *const T, lanes: usize, left: us
     }
 }
 
-/// How the functions that the code calls are named in it.
+/// How the code names the functions that it calls.
 pub enum Helpers {
-    /// By their addresses, which differ from process to process.
+    /// By their addresses, which differ from process to process. The code can be run.
     Called,
-    /// By numbers that are no addresses, for text: the functions so far.
+    /// By numbers that are not addresses, for printing. Holds the functions named so far.
     Shown(Vec<usize>),
 }
 
 impl Helpers {
-    /// The first of the numbers, as wide as an address is.
+    /// The first of these numbers. It has as many digits as an address.
     const FIRST: i64 = 0x7000_0000_0000;
 
     fn address(&mut self, function: usize) -> i64 {
@@ -71,7 +71,7 @@ impl Helpers {
     }
 }
 
-/// The frame that slow paths share, no two of which are under way at once, and the names of what they call.
+/// The frame that all slow paths share, since no two run at once, and the names of the functions that they call.
 pub struct SlowPaths {
     helpers: Helpers,
     frame: Option<StackSlot>,
@@ -82,7 +82,7 @@ impl SlowPaths {
         SlowPaths { helpers, frame: None }
     }
 
-    /// The address of a frame for four values.
+    /// The address of a frame with space for four values.
     fn frame(&mut self, v: &mut Vectors<'_>) -> Value {
         let slot = *self.frame.get_or_insert_with(|| {
             let bytes = 4 * MAX_VECTORS as u32 * v.layout.width.bytes();
@@ -96,7 +96,7 @@ impl SlowPaths {
         v.ins().iconst(types::I64, address)
     }
 
-    /// The function of `a` and `b` in lanes of the mask, `fast` in the others.
+    /// Computes the scalar function of `a` and `b` in lanes of the mask, and takes `fast` in the others.
     pub fn select(
         &mut self,
         v: &mut Vectors<'_>,
@@ -120,7 +120,7 @@ impl SlowPaths {
         for (i, lanes) in [mask, a, b, fast].iter().enumerate() {
             v.store_to_frame(frame, i as i32 * bytes as i32, lanes);
         }
-        // Whole vectors, so that the arrays of the frame lie where the function looks; lanes beyond the value's own hold
+        // Whole vectors are stored, so that the arrays are where the function expects them. Lanes above the value's own hold
         // anything, and so do their results.
         let size = v.ins().iconst(types::I64, 4 * i64::from(bytes));
         let scalar = self.address(v, function.fastest() as *const () as usize);
@@ -138,9 +138,10 @@ impl SlowPaths {
         Lanes::new(fast.width.into(), joined)
     }
 
-    /// `x` with the constant `nan` for every NaN, from the first block on that has one; and `seen`, no longer 0 if it has.
+    /// Replaces every NaN of `x` by the constant `nan`, in a branch that is taken from the first block of the row on that has a
+    /// NaN. Also returns the new `seen`, which is not 0 from that block on.
     ///
-    /// PERF: every block behind a row's first NaN takes the branch, so that it is mispredicted once a row. Where each block decided for
+    /// PERF: because all later blocks of the row take the branch, it is mispredicted once per row. When each block decided for
     /// itself, a loop of ten sums and products took 1.3 to 2.2 times as long on data of which a tenth is NaN.
     pub fn replace_nan(
         &mut self,
@@ -150,7 +151,7 @@ impl SlowPaths {
         seen: Value,
     ) -> (Lanes, Value) {
         let ty = v.type_of(x.vectors()[0]);
-        // Two vectors at a time: where a lane of either is NaN.
+        // Two vectors are tested at a time for lanes in which either is NaN.
         let mut nans = None;
         for pair in x.vectors().chunks(2) {
             let more = v.ins().fcmp(FloatCC::Unordered, pair[0], pair[pair.len() - 1]);
@@ -185,7 +186,7 @@ impl SlowPaths {
         (Lanes::new(x.width.into(), joined), seen)
     }
 
-    /// Notes in a byte whether a lane of the mask is set; where the row has `left` elements only, one of these.
+    /// Sets a fault byte if a lane of the mask is set. If the row has only `left` elements, only the lanes of these count.
     pub fn note(&mut self, v: &mut Vectors<'_>, mask: Lanes, left: Option<Value>, faults: Value, site: i32) {
         let any = v.any(mask);
         let (cold, join) = (v.builder.create_block(), v.builder.create_block());

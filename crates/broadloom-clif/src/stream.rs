@@ -1,8 +1,8 @@
-//! Rows whose outputs are written with non-temporal stores.
+//! Writes rows with non-temporal stores.
 //!
-//! Rows that all begin a cache line, and long ones, are written by code with such stores, which is entered only with whole blocks, at a
-//! column where every output begins a line; all other columns are computed by the usual code, and so are short rows of which
-//! few begin a line. The stores are ordered with all that follows before a call returns.
+//! Code with such stores is given only whole blocks at columns where every output begins a cache line. It computes most columns
+//! of long rows, and rows of any length that all begin at a cache line. All other columns, and short rows that rarely begin at a
+//! line, are computed by the usual code. Before a call returns, a fence orders the stores before everything that follows.
 
 use broadloom_ir::tuning::code::{LONG_ROW, MIN_BLOCKS, TOGETHER};
 use broadloom_mem::{RawOperand, order_streamed};
@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 use crate::call::Call;
 use crate::code::Linked;
 
-/// Bytes of a line, and of the widest store.
+/// The size in bytes of a cache line, and of the widest store.
 const LINE: usize = 64;
 
 impl Call<'_> {
-    /// Computes rows, with non-temporal stores as far as may be. False, and nothing is done, where rows are too short for that
-    /// or no column of them begins a line of each output.
+    /// Computes rows, with non-temporal stores where possible. Returns false, without having done anything, if rows are too short
+    /// or have no column at which every output begins a cache line.
     ///
     /// # Safety
     /// As [`Call::enter`], but for any number of columns; no output is an input.
@@ -65,32 +65,33 @@ impl Call<'_> {
         true
     }
 
-    /// Whether rows of so many columns are too short to be streamed: those that don't all begin lines, each by itself.
+    /// Whether rows of this many columns are too short to be streamed one by one. Rows that all begin at a cache line are
+    /// streamed together.
     pub fn has_short_rows(&self, operands: &[RawOperand], rows: usize, cols: usize) -> bool {
         let widest = self.inner.outputs.iter().map(|dtype| dtype.size()).max().unwrap_or(1);
         rows > 1 && cols.saturating_mul(widest) < LONG_ROW && !self.begins_lines(operands)
     }
 
-    /// Whether every row of every output begins a line.
+    /// Whether every row of every output begins at a cache line.
     fn begins_lines(&self, operands: &[RawOperand]) -> bool {
         let begins = |o: &RawOperand| (o.ptr.addr() | o.row_stride as usize).is_multiple_of(LINE);
         operands[self.inner.inputs.len()..].iter().all(begins)
     }
 
-    /// The operands from an element on.
+    /// The operands from a row and a column on.
     fn from(&self, operands: &[RawOperand], row: usize, column: usize) -> SmallVec<[RawOperand; 12]> {
         let inputs = self.inner.inputs.iter().zip(&self.inner.access);
         let inputs = inputs.map(|(dtype, access)| access.step() * dtype.size() as isize);
         let steps = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size() as isize));
         let start = |(operand, step): (&RawOperand, isize)| {
             let offset = operand.row_stride * row as isize + step * column as isize;
-            // At the end of the operand the pointer is not used, and may lie beyond its memory by a step.
+            // At the end of an operand the pointer may be beyond its memory by a step, but is not used then.
             RawOperand { ptr: operand.ptr.wrapping_offset(offset), ..*operand }
         };
         operands.iter().zip(steps).map(start).collect()
     }
 
-    /// Computes columns of rows with the usual stores.
+    /// Computes `count` columns of the rows, from `start` on, with the usual code.
     ///
     /// # Safety
     /// The operands have the rows and the columns.
@@ -107,10 +108,11 @@ impl Call<'_> {
         }
     }
 
-    /// The first column at which each of these outputs begins a line, if there is one.
+    /// The first column at which each of these outputs begins a cache line, if there is one.
     fn to_lines(&self, outputs: &[RawOperand]) -> Option<usize> {
         let sized = || outputs.iter().zip(&self.inner.outputs).map(|(o, dtype)| (o.ptr.addr(), dtype.size()));
-        // Lines begin farthest from each other in columns where elements are the smallest.
+        // Cache lines have the most columns for the output with the smallest elements, so candidates are the columns where that
+        // output begins a line.
         let (address, size) = sized().min_by_key(|&(_, size)| size)?;
         let column = (address.next_multiple_of(LINE) - address) / size;
         let begins = |(address, size): (usize, usize)| (address + column * size).is_multiple_of(LINE);
@@ -133,7 +135,7 @@ mod tests {
     use crate::compile::Compiler;
     use crate::width::Width;
 
-    /// x + x and x as int8.
+    /// A kernel with two outputs: x + x, and x as int8.
     fn kernel() -> Kernel {
         let x = [ValueId(0); 3];
         let add = Inst { code: Code::Apply(Op::Add, DType::Int32), args: x };
@@ -148,8 +150,8 @@ mod tests {
 
     thread_local!(static STREAMED: Cell<usize> = const { Cell::new(0) });
 
-    /// A kernel that represents code with such stores: the kernel's outputs but for one more in the first, so that they can be
-    /// told from the usual code's.
+    /// Stands in for code with non-temporal stores. It computes the kernel's outputs, but adds one to the first, so that its
+    /// results can be told from those of the usual code.
     unsafe extern "C" fn one_more(
         operands: *const RawOperand,
         _: *const u64,
@@ -158,7 +160,7 @@ mod tests {
         cols: usize,
         _: *const Constant,
     ) {
-        // SAFETY: the kernel that this represents has one input and two outputs.
+        // SAFETY: the kernel has one input and two outputs.
         let operands = unsafe { std::slice::from_raw_parts(operands, 3) };
         for (row, column) in (0..rows).flat_map(|row| (0..cols).map(move |column| (row, column))) {
             // SAFETY: `row` is below `rows` and `column` below `cols`, for which all three operands are valid.
@@ -190,7 +192,8 @@ mod tests {
     #[repr(align(64))]
     struct Lines<T>([T; 2048]);
 
-    /// Whole blocks from the first line of both outputs on, wherever they begin; the rest by the usual code.
+    /// The stand-in computes whole blocks from the first column on where both outputs begin a line, wherever they are in memory;
+    /// the usual code computes the rest.
     #[test]
     fn every_place_and_length() {
         let compiled = compiled();
@@ -212,7 +215,7 @@ mod tests {
                 compiled
                     .run_slices(n, [input].into_iter(), outputs.into_iter(), &[], &mut [])
                     .expect("the kernel's slices");
-                // The bytes decide where both begin a line.
+                // The output of bytes decides at which column both outputs begin a line.
                 let head = b.next_multiple_of(64) - b;
                 let both = (a + head).is_multiple_of(16) && n / lanes >= MIN_BLOCKS && head + lanes <= n;
                 let end = if both { head + (n - head) / lanes * lanes } else { head };
@@ -228,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Rows of a block, wherever they begin: short ones by the usual code, long ones by code with non-temporal stores.
+    /// A block of several rows at any address: long rows are streamed one by one, short rows are computed by the usual code.
     #[test]
     fn rows_of_every_length() {
         let compiled = compiled();
@@ -238,7 +241,7 @@ mod tests {
                 let x: Vec<i32> = (0..cols as i32).map(|i| i * 3 - 500).collect();
                 let (mut sums, mut bytes) = (vec![-7i32; rows * cols + 40], vec![-7i8; rows * cols + 80]);
                 let shape = [rows, cols];
-                // One row for all, so that there are rows.
+                // All rows read the same row of the input.
                 let input = View::new(broadloom_mem::bytes_of(&x), 4, 0, &shape, &[0, 4]).expect("inside");
                 let first = ViewMut::new(
                     broadloom_mem::bytes_of_mut(&mut sums),
@@ -257,7 +260,8 @@ mod tests {
                     ControlFlow::Continue(())
                 });
                 let by_the_row = STREAMED.with(Cell::get) > before;
-                // Rows that all begin a line are streamed together, and where the vectors lie is by chance.
+                // Rows that all begin at a cache line are streamed together. Whether these do depends on where the vectors were
+                // allocated.
                 let begin_lines = |start: usize, row: usize| (start | row).is_multiple_of(64);
                 let are_lines = begin_lines(sums.as_ptr().addr() + 4 * a, 4 * cols)
                     && begin_lines(bytes.as_ptr().addr() + b, cols);

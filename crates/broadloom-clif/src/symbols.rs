@@ -1,6 +1,7 @@
 //! Names of compiled kernels for profilers and debuggers: lines of perf's map, and object files for GDB.
 //!
-//! They are written on request only. What can't be written or registered is left out, since no evaluation fails for it.
+//! Both are written on request only. A name that can't be written or registered is left out, because an evaluation must not fail
+//! for it.
 
 use broadloom_ir::kernel::Code;
 use broadloom_ir::{Kernel, Op};
@@ -8,26 +9,26 @@ use broadloom_ir::{Kernel, Op};
 #[cfg(feature = "gdb")]
 use crate::gdb;
 
-/// Who is told of compiled code.
+/// The tools to which compiled code is announced.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announce {
     pub perf_map: bool,
     pub gdb: bool,
 }
 
-/// The entry of a kernel in GDB's list, which lasts as long as its code does.
+/// The registration of a kernel with GDB, which lasts as long as its code.
 #[cfg(feature = "gdb")]
 pub(crate) type Registration = Option<gdb::Registration>;
 #[cfg(not(feature = "gdb"))]
 pub(crate) struct Registration;
 
 impl Announce {
-    /// Whether anyone is told.
+    /// Whether code is announced to any tool.
     pub fn is_on(self) -> bool {
         self.perf_map || self.gdb
     }
 
-    /// Tells of code that has been written and stays where it is.
+    /// Announces code that has been written and stays at its address.
     pub fn code(self, name: &str, code: *const u8, len: usize) -> Registration {
         if self.perf_map {
             perf::append(code.addr(), len, name);
@@ -39,15 +40,15 @@ impl Announce {
     }
 }
 
-/// How many ops a name has.
+/// The number of ops in a kernel's symbol.
 const OPS: usize = 3;
 
-/// A symbol: the first digits of the content hash, as everywhere, and what the kernel begins with.
+/// The symbol of a kernel: the first digits of its content hash, and the names of its first ops.
 pub(crate) fn name(kernel: &Kernel) -> String {
     let mut ops: Vec<&str> = Vec::new();
     for inst in &kernel.body {
         let op = match inst.code {
-            // No op of the user's.
+            // The user has not written this op.
             Code::Apply(Op::CanonicalNan, _) => continue,
             Code::Apply(op, _) => op.name(),
             Code::Cast(..) => "astype",
@@ -73,33 +74,35 @@ pub(crate) mod perf {
     use std::os::unix::fs::OpenOptionsExt;
     use std::path::PathBuf;
 
-    /// Where perf looks: always in `/tmp`, whatever the environment says.
+    /// The folder where perf looks for its maps: always `/tmp`, whatever the environment says.
     pub fn path() -> PathBuf {
         PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()))
     }
 
-    /// Opened again each time: a forked child has a map of its own, and others may write to this one.
+    /// Opens the map. It is opened again for each line, because a forked child has a map of its own, and other writers may append
+    /// to this one.
     fn open() -> Result<File> {
-        // The name can be guessed, the directory is everyone's: no link is followed, and no pipe waited for.
+        // The file's name can be guessed and everyone can write to the directory, so links are not followed and a pipe is not
+        // waited for.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path())?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
     }
 
-    /// Appends a line.
+    /// Appends a line to perf's map.
     pub fn append(start: usize, len: usize, name: &str) {
         if let Ok(mut file) = open() {
-            // One write, so that lines of several threads stay whole.
+            // Each line is one write, so that lines of several threads are not mixed.
             let _ = file.write_all(format!("{start:x} {len:x} {name}\n").as_bytes());
         }
     }
 
-    /// Whether `perf record` has started the process: Cranelift writes to the map then.
+    /// Whether `perf record` started the process, in which case Cranelift writes to the map.
     pub fn is_recording() -> bool {
         std::env::var_os("PERF_BUILDID_DIR").is_some()
     }
 
-    /// Why Cranelift could not write to the map, which it would panic for.
+    /// The reason why Cranelift could not write to the map, for which it would panic.
     pub fn refused() -> Option<Error> {
         if is_recording() { open().err() } else { None }
     }
@@ -107,15 +110,15 @@ pub(crate) mod perf {
 
 #[cfg(not(unix))]
 pub(crate) mod perf {
-    /// There is no perf.
+    /// Does nothing, as there is no perf on this platform.
     pub fn append(_: usize, _: usize, _: &str) {}
 
-    /// There is no perf.
+    /// Always false, as there is no perf on this platform.
     pub fn is_recording() -> bool {
         false
     }
 
-    /// No one writes.
+    /// Never a reason, as nothing is written on this platform.
     pub fn refused() -> Option<std::io::Error> {
         None
     }
@@ -129,7 +132,7 @@ pub(crate) mod tests {
     use broadloom_ir::{DType, Op};
     use broadloom_mem::{Access, ExecutableKernel};
 
-    /// `(x + k) * (x + k)`, with a hash of its own for each k.
+    /// The kernel `(x + k) * (x + k)`, which has a different hash for each k.
     pub fn kernel(adds: usize) -> Kernel {
         let inst = |op, a, b| Inst {
             code: Code::Apply(op, DType::Float32),
@@ -153,7 +156,7 @@ pub(crate) mod tests {
         assert!(name(&Kernel::default()).ends_with("_copy"));
     }
 
-    /// A line per kernel, whose range is that of the code.
+    /// The map has a line for each kernel, with the range of its code.
     #[cfg(unix)]
     #[test]
     fn the_map_has_the_code_of_each_kernel() {

@@ -1,59 +1,59 @@
 //! Values of machine code: a fixed number of lanes, held in vectors.
 //!
-//! Lanes fill vectors from the lowest. Where they fill less than a vector of 128 bits, its upper lanes hold anything; where
-//! they fill less than a wider one, the type has as many lanes as there are.
+//! Lanes fill vectors from the lowest. If they don't fill a vector of 128 bits, its upper lanes hold anything; if they don't fill
+//! a wider vector, its type has fewer lanes.
 
 use broadloom_ir::{DType, Kind};
 use cranelift_codegen::ir::{Type, Value, types};
 
 use crate::width::Width;
 
-/// Bytes of a 128-bit vector, and of a place in the table of constants.
+/// The size in bytes of a 128-bit vector, and of an entry in the table of constants.
 pub const VECTOR: u32 = Width::W128.bytes();
-/// The most vectors that a value takes: as many lanes as a vector has bytes, of 8 bytes.
+/// The most vectors that a value takes: a block has at most as many lanes as a vector has bytes, and a lane has 8 bytes.
 pub const MAX_VECTORS: usize = 8;
 
-/// How the lanes of a function's values lie in vectors.
+/// How the lanes of a function's values are arranged in vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub width: Width,
-    /// Elements per block, a power of two.
+    /// The number of elements of a block, a power of two.
     pub lanes: u32,
-    /// Whether lanes of the wider of two widths are even and odd elements in a vector each
-    /// ([`crate::interleave`]), instead of lying in the order of the elements.
+    /// Whether the wider of two lane widths is held as one vector of even elements and one of odd elements
+    /// ([`crate::interleave`]), instead of in the order of the elements.
     pub interleaved: bool,
-    /// Whether vectors of 128 bits are converted to 64-bit integers by an instruction: NEON has one, SSE and AVX none.
+    /// Whether 128-bit vectors have an instruction that converts to 64-bit integers: NEON has, SSE and AVX have not.
     pub converts_to_long: bool,
 }
 
 impl Layout {
-    /// Whether vectors have more than 128 bits: they hold the lanes of a value exactly, and there are intrinsics.
+    /// Whether vectors have more than 128 bits. Such vectors hold exactly the lanes of a value, and have intrinsics.
     pub fn is_wide(self) -> bool {
         self.width > Width::W128
     }
 
-    /// Bytes of a vector of lanes of so many bytes.
+    /// The size in bytes of a vector whose lanes have this many bytes.
     pub fn vector_bytes(self, lane: u32) -> u32 {
         if self.is_wide() { self.width.bytes().min(self.lanes * lane) } else { VECTOR }
     }
 
-    /// How many vectors hold the lanes of so many bytes.
+    /// The number of vectors that hold lanes of this many bytes.
     pub fn vectors_of(self, lane: u32) -> usize {
         (self.lanes * lane / self.width.bytes()).max(1) as usize
     }
 
     /// The vector type of a scalar type.
     pub fn vector(self, lane: Type) -> Type {
-        // A vector has 2 to 64 lanes, of which there are types of every scalar.
+        // A vector has 2 to 64 lanes, and CLIF has such types for every scalar type.
         lane.by(self.vector_bytes(lane.bytes()) / lane.bytes()).unwrap_or(lane)
     }
 
-    /// The vector type of a dtype; of bool, that of its bytes.
+    /// The vector type of a dtype; bools are bytes.
     pub fn vector_of(self, dtype: DType) -> Type {
         self.vector(scalar_of(dtype))
     }
 
-    /// The integer vector type with lanes of so many bytes.
+    /// The integer vector type whose lanes have this many bytes.
     pub fn integer_vector(self, lane: u32) -> Type {
         self.vector(integer(lane))
     }
@@ -64,9 +64,9 @@ impl Layout {
 pub struct Lanes {
     vectors: [Value; MAX_VECTORS],
     len: u8,
-    /// Bytes per lane; for a bool value, those of the mask that it is held as.
+    /// The size of a lane in bytes; for a bool, the size of a lane of the mask that holds it.
     pub width: u8,
-    /// The scalar that every lane holds, where that is known.
+    /// The scalar that every lane holds, if that is known.
     pub uniform: Option<Value>,
 }
 
@@ -85,27 +85,27 @@ impl Lanes {
         &self.vectors[..self.len as usize]
     }
 
-    /// These vectors, with lanes that are now this wide.
+    /// The same vectors, with lanes of another width.
     pub fn with_width(self, width: u32) -> Lanes {
         Lanes { width: width as u8, uniform: None, ..self }
     }
 
-    /// These lanes, known to hold one scalar, or not known to.
+    /// The same lanes, with the scalar that they are known to hold, if any.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
     }
 
-    /// The vectors that `f` makes of the vectors; of equal ones, made once.
+    /// Applies `f` to each vector; once for a sequence of equal vectors.
     pub fn map(&self, f: impl FnMut(Value) -> Value) -> Lanes {
         self.with_each([], f, |v, []| v)
     }
 
-    /// The vectors that `f` makes of the vectors of both; of equal ones, made once.
+    /// Applies `f` to pairs of vectors of two values; once for a sequence of equal pairs.
     pub fn zip(&self, other: &Lanes, mut f: impl FnMut(Value, Value) -> Value) -> Lanes {
         self.with_each([other], |(a, b)| f(a, b), |a, [b]| (a, b))
     }
 
-    /// The vectors that `f` makes of the vectors of all three; of equal ones, made once.
+    /// Applies `f` to triples of vectors of three values; once for a sequence of equal triples.
     pub fn zip3(&self, b: &Lanes, c: &Lanes, mut f: impl FnMut(Value, Value, Value) -> Value) -> Lanes {
         self.with_each([b, c], |(a, b, c)| f(a, b, c), |a, [b, c]| (a, b, c))
     }
@@ -141,7 +141,7 @@ pub fn scalar_of(dtype: DType) -> Type {
     }
 }
 
-/// The integer type of so many bytes.
+/// The integer type of this many bytes.
 pub fn integer(bytes: u32) -> Type {
     match bytes {
         1 => types::I8,
@@ -151,7 +151,7 @@ pub fn integer(bytes: u32) -> Type {
     }
 }
 
-/// Whether comparisons of the dtype are of signed integers.
+/// Whether comparisons of the dtype compare signed integers.
 pub fn is_signed(dtype: DType) -> bool {
     dtype.kind() == Kind::Signed
 }

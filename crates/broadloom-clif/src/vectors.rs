@@ -1,7 +1,7 @@
 //! The builder of instructions on the lanes of a value, and how lanes move between vectors.
 //!
-//! [`Vectors`] owns the function that is being built with its constants and intrinsics. Lane order is kept by everything
-//! here, and a value takes exactly the vectors that its lanes need. Without another word a vector has 128 bits.
+//! [`Vectors`] owns the function that is being built with its constants and intrinsics. All functions here keep the order of
+//! lanes, and a value takes exactly the vectors that its lanes need. Unless a comment says otherwise, a vector has 128 bits.
 
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::{
@@ -22,18 +22,19 @@ pub struct Vectors<'a> {
     pub builder: FunctionBuilder<'a>,
     pub constants: Constants,
     pub layout: Layout,
-    /// Whether what is computed at present has the same in each lane, as the values before the loop over a row have.
+    /// Whether all lanes of the values being computed are equal, as for values that are computed before the loop over a row.
     pub uniform: bool,
     intrinsics: Intrinsics,
     call_conv: CallConv,
 }
 
-/// Elements are aligned as NumPy aligns them, not to vectors; every address is one that the caller of the code gave.
+/// Flags for accesses of elements. They are aligned to their size, as in NumPy, not to vectors, and every address comes from the
+/// caller of the code.
 pub fn element_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// A vector type, of 4 to 64 lanes.
+/// A vector type with 4 to 64 lanes.
 fn vector(lane: Type, lanes: u32) -> Type {
     lane.by(lanes).unwrap_or(lane)
 }
@@ -63,7 +64,7 @@ impl<'a> Vectors<'a> {
         self.constants.constant(&mut self.builder, ty, bits)
     }
 
-    /// A 128-bit constant of any bytes.
+    /// A 128-bit constant with these bytes.
     pub fn constant_vector(&mut self, ty: Type, bytes: [u8; VECTOR as usize]) -> Value {
         self.constants.vector(&mut self.builder, ty, bytes)
     }
@@ -72,16 +73,16 @@ impl<'a> Vectors<'a> {
         self.constant(ty, 0)
     }
 
-    /// The constant lanes with these bits, of a scalar type.
+    /// A constant as lanes of a scalar type, with these bits in each lane.
     pub fn constant_lanes(&mut self, lane: Type, bits: u64) -> Lanes {
         let v = self.constant(self.layout.vector(lane), bits);
         Lanes::new(lane.bytes(), std::iter::repeat_n(v, self.layout.vectors_of(lane.bytes())))
     }
 
-    /// What an intrinsic with a result gives.
+    /// The result of an intrinsic.
     pub fn call(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Value {
         let result = self.intrinsics.call(&mut self.builder, intrinsic, args, Some(ty));
-        // A function whose signature has a result gives one.
+        // The signature has a result, so the call returns one.
         result.unwrap_or_else(|| self.zero(ty))
     }
 
@@ -90,7 +91,7 @@ impl<'a> Vectors<'a> {
         self.intrinsics.call(&mut self.builder, intrinsic, args, None);
     }
 
-    /// Calls a function at an address, whose arguments are words.
+    /// Calls the function at an address with integer arguments.
     pub fn call_address(&mut self, callee: Value, args: &[Value]) {
         let mut signature = Signature::new(self.call_conv);
         signature.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
@@ -98,18 +99,18 @@ impl<'a> Vectors<'a> {
         self.ins().call_indirect(signature, callee, args);
     }
 
-    /// A frame of so many bytes, aligned to vectors of 128 bits.
+    /// A stack slot of this many bytes, aligned to vectors of 128 bits.
     pub fn frame(&mut self, bytes: u32) -> StackSlot {
         let align = VECTOR.trailing_zeros() as u8;
         self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, align))
     }
 
-    /// How vectors lie in frames, which are aligned to 16 bytes.
+    /// Flags for accesses of vectors in stack frames, which are aligned to 16 bytes.
     pub fn frame_flags(&self) -> MemFlagsData {
         if self.layout.is_wide() { element_flags() } else { MemFlagsData::trusted() }
     }
 
-    /// Writes lanes one after the other to a frame.
+    /// Writes lanes contiguously to a frame.
     pub fn store_to_frame(&mut self, frame: Value, at: i32, lanes: &Lanes) {
         let flags = self.frame_flags();
         for (j, &v) in lanes.vectors().iter().enumerate() {
@@ -118,7 +119,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// A value's bits under another vector type.
+    /// The bits of a value as another vector type.
     pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
         if self.type_of(v) == ty {
             return v;
@@ -126,7 +127,7 @@ impl<'a> Vectors<'a> {
         self.ins().bitcast(ty, MemFlagsData::new().with_endianness(Endianness::Little), v)
     }
 
-    /// One value for every lane.
+    /// Broadcasts a scalar to every lane.
     pub fn splat_scalar(&mut self, lane: Type, scalar: Value) -> Lanes {
         let ty = self.layout.vector(lane);
         let v = match self.layout.is_wide() {
@@ -137,7 +138,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(lane.bytes(), vectors).with_uniform(Some(scalar))
     }
 
-    /// Whether any of the value's own lanes is set.
+    /// Whether any of the value's own lanes of a mask is set.
     pub fn any(&mut self, m: Lanes) -> Value {
         let own = self.layout.lanes * u32::from(m.width);
         let mut all = m.vectors()[0];
@@ -153,7 +154,7 @@ impl<'a> Vectors<'a> {
         self.ins().vany_true(all)
     }
 
-    /// Calls `f` on each lane's scalars and puts the results in the lanes of `ty`.
+    /// Calls `f` with the scalars of each lane, and collects the results as lanes of `ty`.
     pub fn by_lane(
         &mut self,
         args: &[Lanes],
@@ -176,15 +177,15 @@ impl<'a> Vectors<'a> {
         Lanes::new(ty.lane_bits() / 8, vectors.into_iter().take(count as usize))
     }
 
-    /// Lane `at` of a value as a scalar.
+    /// Lane `at` of a value, extracted as a scalar.
     fn lane(&mut self, x: &Lanes, at: u32) -> Value {
         let per_vector = 16 / u32::from(x.width);
         let v = x.vectors()[(at / per_vector) as usize];
         self.ins().extractlane(v, (at % per_vector) as u8)
     }
 
-    /// Lanes of another type, by `convert`: each vector on its own, in pieces where the result takes more vectors, put
-    /// together where it takes fewer. For vectors of more than 128 bits.
+    /// Converts lanes to another type by `convert`, vector by vector. If the result takes more vectors, subvectors are converted;
+    /// if it takes fewer, the results are concatenated. For vectors of more than 128 bits.
     pub fn converted(
         &mut self,
         x: Lanes,
@@ -197,7 +198,7 @@ impl<'a> Vectors<'a> {
         for (at, &v) in x.vectors().iter().enumerate() {
             let ty = self.type_of(v);
             let part = vector(ty.lane_type(), ty.lane_count() / count as u32);
-            // Equal vectors are converted once, and so are equal parts of one.
+            // Equal vectors are converted once, and so are equal subvectors.
             let again = at > 0 && x.vectors()[at - 1] == v;
             let same = count > 1 && (self.uniform || self.is_broadcast(v));
             for i in 0..count {
@@ -225,7 +226,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(lane.bytes(), out)
     }
 
-    /// Whether a vector is known to have the same in each lane: a scalar's broadcast, or a conversion or two of one.
+    /// Whether all lanes of a vector are known to be equal: it is a scalar's broadcast, possibly with a few conversions.
     fn is_broadcast(&self, mut v: Value) -> bool {
         let dfg = &self.builder.func.dfg;
         for _ in 0..6 {
@@ -240,12 +241,12 @@ impl<'a> Vectors<'a> {
         false
     }
 
-    /// Lanes of another type, by an intrinsic of one argument.
+    /// Converts lanes to another type by an intrinsic with one argument.
     pub fn converted_by(&mut self, x: Lanes, lane: Type, intrinsic: Intrinsic) -> Lanes {
         self.converted(x, lane, |e, v, ty| e.call(intrinsic, &[v], ty))
     }
 
-    /// Integers of so many bytes: sign- or zero-extended, or their low bits; for vectors of any width.
+    /// Integers with this many bytes per lane: sign-extended, zero-extended, or truncated. For vectors of any width.
     pub fn resize_integers(&mut self, x: Lanes, to: u32, signed: bool) -> Lanes {
         let from = u32::from(x.width);
         if self.layout.is_wide() {
@@ -284,7 +285,7 @@ impl<'a> Vectors<'a> {
         x
     }
 
-    /// The low half of each lane's bits, of two vectors of 256 bits at a time.
+    /// The low half of each lane's bits, computed from two vectors of 256 bits at a time.
     fn narrow_pairs(&mut self, x: Lanes) -> Lanes {
         let width = u32::from(x.width) / 2;
         let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
@@ -297,7 +298,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(width, out)
     }
 
-    /// A mask whose lanes have another width; for vectors of any width.
+    /// The same mask with lanes of another width. For vectors of any width.
     pub fn resize_mask(&mut self, m: Lanes, width: u32) -> Lanes {
         if self.layout.is_wide() {
             let from = u32::from(m.width);
@@ -323,7 +324,7 @@ impl<'a> Vectors<'a> {
         m
     }
 
-    /// Each lane in twice the bytes.
+    /// Each lane extended to twice its size.
     pub fn widen(&mut self, x: Lanes, signed: bool) -> Lanes {
         let width = u32::from(x.width) * 2;
         let count = self.layout.vectors_of(width);
@@ -344,12 +345,12 @@ impl<'a> Vectors<'a> {
         self.pairs(x, |e, a, b| e.narrow_pair(a, b, width))
     }
 
-    /// Two vectors of lanes to one with the low halves; `width` in bytes before.
+    /// Narrows the lanes of two vectors to their low halves, in one vector. `width` is the lane size in bytes before.
     pub fn narrow_pair(&mut self, a: Value, b: Value, width: u32) -> Value {
         if width == 8 {
             return self.even_words(a, b);
         }
-        // The packing instructions saturate: with the high half cleared there is nothing to saturate.
+        // The packing instructions saturate, which has no effect if the high halves are cleared.
         let ty = self.layout.integer_vector(width);
         let mask = self.constant(ty, if width == 2 { 0xff } else { 0xffff });
         let (a, b) = (self.ins().band(a, mask), self.ins().band(b, mask));
@@ -374,14 +375,14 @@ impl<'a> Vectors<'a> {
         self.cast_bits(types::I32X4, v)
     }
 
-    /// Picks bytes of two vectors.
+    /// Selects bytes of two vectors; the mask has the index of each byte.
     pub fn shuffle(&mut self, a: Value, b: Value, mask: [u8; 16]) -> Value {
         let (a, b) = (self.cast_bits(types::I8X16, a), self.cast_bits(types::I8X16, b));
         let mask = self.constants.shuffle_mask(&mut self.builder, mask);
         self.ins().shuffle(a, b, mask)
     }
 
-    /// Vectors of four 32-bit lanes as vectors with two of them each, in the low half.
+    /// Splits each vector of four 32-bit lanes into two vectors, with two of the lanes in the low half of each.
     pub fn split_halves(&mut self, x: Lanes) -> Lanes {
         let count = self.layout.vectors_of(8);
         let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();

@@ -1,6 +1,6 @@
-//! Kernels on vectors of 256 and 512 bits: the emitter's CLIF, optimised, through `broadloom-wide`'s back end.
+//! Compiles kernels on vectors of 256 and 512 bits: the emitter's CLIF is optimised and given to `broadloom-wide`.
 //!
-//! A kernel that the back end does not take is no error: it is compiled for narrower vectors, and the reason is kept.
+//! A kernel that this back end does not support is not an error: it is compiled for narrower vectors, and the reason is kept.
 
 use broadloom_ir::{CodePlan, Kernel, Purpose};
 use broadloom_mem::Access;
@@ -15,24 +15,25 @@ use crate::width::Width;
 /// The alignment of functions.
 pub const CODE_ALIGN: u64 = 64;
 
-/// Bytes of memory that compiling takes at least, and for each CLIF instruction.
+/// Estimated bytes of memory that compiling takes: a minimum, and an addition for each CLIF instruction.
 const ROOM: usize = 64 << 10;
 const ROOM_PER_INSTRUCTION: usize = 1 << 10;
 
 /// A kernel's machine code on vectors of more than 128 bits.
 pub struct Wide {
-    /// Position-independent.
+    /// The position-independent machine code.
     pub code: Vec<u8>,
     /// The constants that the code is called with.
     pub constants: Vec<TableEntry>,
-    /// Bytes of stack that a call takes.
+    /// The stack space of a call in bytes.
     pub frame: u32,
-    /// The optimised CLIF and the disassembly, where helpers are shown, else empty.
+    /// The optimised CLIF and the disassembly. Both are empty unless the code is made for printing.
     pub clif: String,
     pub assembly: String,
 }
 
-/// The usual code on the widest vectors up to `width`, unless these have 128 bits, with its plan; and why it is not on vectors of `width`.
+/// The usual function of a kernel on the widest supported vectors up to `width`, with its plan; `None` if these have 128 bits.
+/// Also the reason if the vectors are narrower than `width`.
 pub fn widest(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
@@ -41,7 +42,7 @@ pub fn widest(
     purpose: Purpose,
     helpers: impl Fn() -> Helpers,
 ) -> (Option<(CodePlan, Wide)>, Option<String>) {
-    // A caller that asks for more than the target has must not get code that it can't run.
+    // A caller that asks for a wider vector than the target has must not get code that the target can't run.
     let target = Width::target();
     let (width, mut narrowed) = (width.min(target), width.missing_on(target));
     for width in Width::ALL.into_iter().rev().filter(|&w| w > Width::W128 && w <= width) {
@@ -54,7 +55,8 @@ pub fn widest(
     (None, narrowed)
 }
 
-/// The code on vectors of the plan's width, which the target has; or why there is none.
+/// Compiles a function of a kernel on vectors of the plan's width, which the target has. The error is the reason why it is not
+/// supported.
 pub fn wide(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
@@ -76,7 +78,7 @@ pub fn wide(
     let (function, constants) =
         emit::function(kernel, access, plan, variant, isa, &mut FunctionBuilderContext::new(), helpers)
             .map_err(|e| e.to_string())?;
-    // Allocations below abort on failure, so the memory is requested here, where a refusal can be returned.
+    // The back end aborts if an allocation fails, so its memory is requested here first, where a refusal can be returned.
     let needed = ROOM + ROOM_PER_INSTRUCTION * function.dfg.num_insts();
     Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| format!("no memory to compile it in: {e}"))?;
     if cfg!(debug_assertions) {

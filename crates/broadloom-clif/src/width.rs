@@ -1,3 +1,3 @@
-//! The width of vectors, by the name that it has in this crate.
+//! Re-exports the width of vectors under the name that this crate uses.
 
 pub use broadloom_ir::VectorWidth as Width;

@@ -45,7 +45,7 @@ pub enum Accuracy {
 pub struct Semantics {
     /// The result of an integer division by zero.
     pub int_division: IntDivision,
-    /// The accuracy of functions of float32.
+    /// The accuracy of float32 functions that are approximated.
     pub accuracy: Accuracy,
     /// Whether a product that is added is rounded only once, together with the sum.
     pub contract: bool,
@@ -54,7 +54,7 @@ pub struct Semantics {
 /// A node without operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
-    /// The caller's array number `slot`.
+    /// The caller's array with a slot number.
     Input {
         /// The slot of the array.
         slot: u32,
@@ -108,7 +108,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// The dtype of its elements.
     pub dtype: DType,
-    /// Its shape.
+    /// The node's shape.
     pub shape: Shape,
     /// Whether evaluating the node itself may fail because of a division by zero.
     pub faults: bool,
@@ -200,8 +200,7 @@ impl Graph {
 
     /// Adds the caller's array number `slot`.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes.
     pub fn input(&mut self, slot: u32, dtype: DType, layout: Layout) -> Result<NodeId> {
         self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout: Arc::new(layout) }))
     }
@@ -217,8 +216,7 @@ impl Graph {
 
     /// Adds a constant. With a slot, its value is given at each run.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes.
     pub fn constant(&mut self, value: Scalar, slot: Option<u32>) -> Result<NodeId> {
         self.push(NodeKind::Leaf(Leaf::Const { value, slot }))
     }
@@ -229,16 +227,14 @@ impl Graph {
 
     /// Converts a node to a dtype; returns the node itself if it has that dtype.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors [`ErrorKind::Limit`] for too many nodes.
     pub fn cast(&mut self, arg: NodeId, to: DType) -> Result<NodeId> {
         self.push(NodeKind::Cast { arg, to })
     }
 
     /// Adds a view of a node's elements.
     ///
-    /// # Errors
-    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn view(&mut self, arg: NodeId, view: View) -> Result<NodeId> {
         self.push(NodeKind::View { arg, view: Arc::new(view) })
     }

@@ -28,7 +28,7 @@ pub struct Layout {
 /// Indices along one axis: `start`, `start + step`, and so on, `len` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// The first index taken.
+    /// The first index.
     pub start: usize,
     /// The difference between successive indices; not 0 unless `len` is at most 1.
     pub step: isize,
@@ -39,9 +39,9 @@ pub struct Slice {
 /// A change of shape that leaves all elements in place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
-    /// Repeats along new leading axes and along axes of extent 1.
+    /// Elements are repeated along new leading axes and along axes of extent 1.
     BroadcastTo(Shape),
-    /// Axis `i` of the result is axis `axes[i]` of the original.
+    /// Axes are permuted: axis `i` of the result is axis `axes[i]` of the original.
     Permute(SmallVec<[u8; 4]>),
     /// Takes a slice along each axis.
     Slice(SmallVec<[Slice; 4]>),
@@ -184,8 +184,7 @@ impl View {
 
     /// Checks that the view applies to an array of the shape `of`.
     ///
-    /// # Errors
-    /// [`ErrorKind::Shape`], naming the view, the shape and the axis.
+    /// # Errors [`ErrorKind::Shape`], naming the view, the shape and the axis.
     pub fn check(&self, of: &Shape) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, why));
         match self {
@@ -247,7 +246,7 @@ impl View {
         }
     }
 
-    /// Whether a reshape joins axes of extents above 1, so that strides may fail to express it.
+    /// Whether a reshape joins axes with extents above 1, in which case strides may not be able to express it.
     pub fn merges_axes(&self, of: &Shape) -> bool {
         let View::Reshape(shape) = self else { return false };
         // These strides never merge, so that the layout can be reshaped if and only if no axes are joined.

@@ -103,7 +103,7 @@ impl<A> FromIterator<A> for Args<A> {
     }
 }
 
-/// The operation of a node, over operands `A`, leaves `L` and host functions `F`.
+/// The operation of a node, with operands `A`, leaves `L` and host functions `F`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeKind<A, L, F = HostDeclaration> {
     /// A node without operands: an input, or a constant.
@@ -125,7 +125,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     },
     /// A conversion to another dtype.
     Cast {
-        /// The node that is converted.
+        /// The node to convert.
         arg: A,
         /// The dtype of the result.
         to: DType,
@@ -139,7 +139,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     },
     /// A reduction: the elements along axes combined into one.
     Reduce {
-        /// The node whose elements are combined. It has the dtype that the reduction takes.
+        /// The node whose elements are reduced. It has a dtype that the reduction takes.
         arg: A,
         /// The operation that combines the elements.
         reduction: Reduction,
@@ -150,7 +150,7 @@ pub enum NodeKind<A, L, F = HostDeclaration> {
     },
     /// A scan: along an axis, each element combined with all elements before it.
     Scan {
-        /// The node whose elements are combined. It has the dtype that the scan takes.
+        /// The node whose elements are scanned. It has a dtype that the scan takes.
         arg: A,
         /// The operation that combines the elements.
         scan: Scan,

@@ -99,7 +99,7 @@ pub enum BroadcastError {
         axis: isize,
         /// The extent of the earlier shapes.
         left: usize,
-        /// The extent that differs from it.
+        /// The extent of the shape that differs.
         right: usize,
     },
     /// The result would be too large.

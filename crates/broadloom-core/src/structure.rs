@@ -55,7 +55,7 @@ impl Eq for KeyLayout<'_> {}
 /// A leaf of a structure. Its slot is the number of an array of the application, or of a literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyLeaf<'s> {
-    /// Elements in memory.
+    /// An array in memory.
     Memory {
         /// The number of the array; equal slots share memory.
         slot: u32,

@@ -104,7 +104,7 @@ pub struct Mismatch {
     pub axis: isize,
     /// The dim of the earlier operands.
     pub left: Dim,
-    /// The dim of this operand.
+    /// The dim of the operand that does not match.
     pub right: Dim,
 }
 
@@ -248,8 +248,7 @@ impl Binding {
 
     /// Matches dims with the extents of an array: unbound symbols are bound, and bound ones must agree.
     ///
-    /// # Errors
-    /// [`ErrorKind::Shape`], with the axis and both extents.
+    /// # Errors [`ErrorKind::Shape`], with the axis and both extents.
     pub fn meet(&mut self, dims: &Dims, extents: &[usize]) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, why));
         let named = if dims.has_rest() { &dims[1..] } else { &dims[..] };

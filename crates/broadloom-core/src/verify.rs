@@ -17,7 +17,7 @@ use crate::op::Arity;
 use crate::shape::Shape;
 use broadloom_math::DType;
 
-/// Checks a graph.
+/// Verifies a graph.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] for the first property that does not hold, with the graph's text.

@@ -1,7 +1,7 @@
 //! Compiles a kernel to a [`Program`]: selects loops, allocates tiles, and orders the steps of each loop level.
 //!
-//! A value that is uniform over a row or over the whole block is computed once there. A result that is only stored to one output,
-//! and not read by other steps, is written there directly.
+//! A value that is uniform over a row or over the whole block is computed once per row or block. A result that is stored to one
+//! output and not read by other steps is written directly to the output.
 
 use broadloom_ir::kernel::{Depth, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Result, VectorWidth, verify};
@@ -29,8 +29,9 @@ impl Program {
         Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
     }
 
-    /// The program on vectors of at most this width, if there are loops of several widths: those for AVX2 are the narrowest on
-    /// x86-64. Conversions of float16 always use the target's widest vectors. The bits are the same.
+    /// The same program, run on vectors of at most this width if its loops exist for several widths (on x86-64 the narrowest are
+    /// those for AVX2). Conversions of float16 always use the target's widest vectors. The width does not change the bits of
+    /// results.
     #[must_use]
     pub fn up_to(self, width: VectorWidth) -> Program {
         Program { width, arch: arch_of(width), ..self }
@@ -39,7 +40,7 @@ impl Program {
 
 /// The last instruction that reads each value.
 struct Lifetimes {
-    /// Outputs count as reads after the last instruction.
+    /// The last instruction that reads each value. Outputs count as reads after the last instruction.
     last_use: Vec<usize>,
     /// The last instruction that reads each value, not counting outputs.
     last_read: Vec<usize>,
@@ -112,19 +113,19 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the step of an instruction, with the fault site that it checks.
+    /// Adds the step of an instruction, with the fault site that the step checks.
     fn step(&mut self, i: usize, selected: Selected, check: Option<(usize, usize)>) {
         let kernel = self.kernel;
         let id = kernel.value(i);
         let depth = self.depths[id.index()];
         let mut args = [(Location::Uniform(0), 0); OPERANDS];
         for (to, &(arg, as_element)) in args.iter_mut().zip(selected.operands()) {
-            // At outer loop levels a step computes one element.
+            // At outer loop levels a step computes one element, so it reads single elements.
             let as_element = as_element || depth != Depth::Element;
             *to = (self.operand(arg, as_element), kernel.dtype(arg).size());
         }
         let out = self.destination(i, id, depth);
-        // Operands are released after the result has its tile: a loop never writes what it reads.
+        // Operands are released only after the result has its tile, because a loop must not write to a tile that it reads.
         let operands = selected.operands();
         for (j, (arg, _)) in operands.iter().enumerate() {
             let is_first = !operands[..j].iter().any(|(other, _)| other == arg);
@@ -138,7 +139,7 @@ impl Builder<'_> {
         self.levels[depth as usize].steps.push(step);
     }
 
-    /// Where a result goes: directly to an output if it has no other reader and is not uniform, else to working memory.
+    /// The destination of a result: an output if no step reads the result and it is not uniform, otherwise working memory.
     fn destination(&mut self, i: usize, id: ValueId, depth: Depth) -> Destination {
         if depth != Depth::Element {
             return Destination::Scratch(self.scratch.slot(id));
@@ -151,7 +152,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Where a loop reads a value: as one element if the value is uniform and `as_element` is set, else per column.
+    /// The location from which a loop reads a value: a single element if the value is uniform and `as_element` is set, otherwise
+    /// an element per column.
     fn operand(&mut self, id: ValueId, as_element: bool) -> Location {
         if as_element {
             return self.scratch.location(id);

@@ -19,7 +19,7 @@ use crate::loops::{
     Closed, Each, LoopBody, NanBits, OPERANDS, Open, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
 };
 
-/// A loop with the order of its operands.
+/// A loop with the order in which it takes its operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Ordered {
     pub(crate) run: TileLoop,
@@ -32,7 +32,7 @@ impl Ordered {
     }
 }
 
-/// Calls `$then!` with the Rust type of a dtype that has such loops, else evaluates to `None`.
+/// Calls `$then!` with the Rust type of a dtype that has such loops, and evaluates to `None` for other dtypes.
 macro_rules! by_float {
     ($dtype:expr, $then:ident $args:tt) => {
         match $dtype {
@@ -54,8 +54,8 @@ fn mirrored(op: Op) -> Op {
     }
 }
 
-/// The loop of a body of three operands, the second and third of which may be uniform. It makes NaN results canonical if their bits
-/// are read.
+/// The loop of a body with three operands, of which the second and the third may be uniform. The loop makes NaN results canonical
+/// if their bits are read.
 macro_rules! loop_of_three {
     ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr) => {
         match ($b_uniform, $c_uniform) {
@@ -122,7 +122,8 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
     by_float!(dtype, pick())
 }
 
-/// The loop of a division of integers by a uniform divisor. The compiler moves the computation of the reciprocal out of the loop.
+/// The loop of a division of integers by a uniform divisor. The compiler moves the computation of the divisor's reciprocal out of
+/// the loop.
 fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     macro_rules! by_int {
         ($($dtype:ident $t:ty),*) => {
@@ -137,8 +138,8 @@ fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     Some(by_int!(Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64))
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` is for a, b
-/// and c.
+/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` says which
+/// of a, b and c are uniform.
 pub(crate) fn pair(
     outer: Op,
     inner: Op,
@@ -195,7 +196,7 @@ pub(crate) fn pair(
     by_float!(dtype, pick())
 }
 
-/// The loop of `fma(a, b, c)`, or of one with the product or c negated.
+/// The loop of `fma(a, b, c)`, possibly with the product or c negated.
 pub(crate) fn fused_sum(
     dtype: DType,
     uniform: [bool; 3],
@@ -229,7 +230,7 @@ pub(crate) fn fused_sum(
     by_float!(dtype, pick())
 }
 
-/// The loop of `where(compare(a, b), x, y)`; `uniform` is for a and b, while x and y are tiles.
+/// The loop of `where(compare(a, b), x, y)`; `uniform` says which of a and b are uniform, while x and y are tiles.
 pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
     let (compare, b_uniform, order) = match uniform {
         [false, b_uniform] => (compare, b_uniform, [0, 1, 2, 3]),
@@ -263,7 +264,7 @@ pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Or
     by_float!(dtype, pick())
 }
 
-/// A division of integers by a uniform divisor.
+/// The loop body of a division of integers by a uniform divisor.
 struct ByUniform<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for ByUniform<F> {
@@ -279,7 +280,7 @@ impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for ByUniform<F> {
     }
 }
 
-/// `outer(inner(a, b), c)`, rounded twice.
+/// The loop body of `outer(inner(a, b), c)`, which rounds twice.
 struct Composed<Outer, Inner>(PhantomData<(Outer, Inner)>);
 
 impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> LoopBody<(T, T, T)> for Composed<Outer, Inner> {
@@ -297,7 +298,7 @@ impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> LoopBody<(T, T, T)> f
     }
 }
 
-/// `fma(a, b, c)`, with the product or c negated.
+/// The loop body of `fma(a, b, c)`, with the product negated if `PRODUCT` and c negated if `ADDEND`.
 struct FusedSum<const PRODUCT: bool, const ADDEND: bool>;
 
 impl<const PRODUCT: bool, const ADDEND: bool> FusedSum<PRODUCT, ADDEND> {
@@ -322,7 +323,7 @@ impl<const PRODUCT: bool, const ADDEND: bool, T: Float> LoopBody<(T, T, T)> for 
     }
 }
 
-/// `where(compare(a, b), x, y)`.
+/// The loop body of `where(compare(a, b), x, y)`.
 struct Chosen<Compare>(PhantomData<Compare>);
 
 impl<Compare: Binary<T, Out = bool>, T: Elem> LoopBody<(T, T, T, T)> for Chosen<Compare>

@@ -1,9 +1,9 @@
-//! Loops over float16 by the target's conversions of several elements at a time.
+//! Loops over float16 that use the target's conversions of several elements at a time.
 //!
-//! The functions between the conversions are those of the definitions ([`HalfUnary`]), and each result is rounded to float16, so
-//! that the bits are the same. If the bits of a NaN are read, it is made the canonical one of float32, which conversions narrow to
-//! that of float16. Short functions are computed a vector at a time, widened and narrowed in registers; long ones over chunks of a
-//! tile, which are float32 in the L1 cache.
+//! Between the conversions the functions are computed by their definitions ([`HalfUnary`]), and each result is rounded to
+//! float16, so that the bits are those of the definition. If the bits of a NaN are read, it is made the canonical NaN of float32,
+//! which conversions narrow to that of float16. Short functions are computed a vector at a time, widened and narrowed in
+//! registers; long functions over chunks of a tile, which are float32 in the L1 cache.
 
 use std::marker::PhantomData;
 
@@ -22,10 +22,10 @@ use crate::loops::{
     TileLoop, Two, Uniform, Unread, closed, elements, elements_mut, flags, tile1, tile2,
 };
 
-/// Elements of a chunk: as float32, the chunk and the other operands stay in the L1 cache.
+/// The number of elements of a chunk. As float32, the chunk and the other operands stay in the L1 cache.
 const PART: usize = 256;
 
-/// The loop of an op, if it is among the named functions.
+/// The loop of an op that is among the listed functions.
 macro_rules! table {
     ($op:expr, $kind:ident[$nan:ident; $a:ty, $b:ty]: $($name:ident)*) => {
         match $op {
@@ -35,7 +35,7 @@ macro_rules! table {
     };
 }
 
-/// The loop of an instruction, all operands of which are tiles.
+/// The loop of an instruction whose operands are all tiles.
 pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     match code {
         _ if !converts_halves() => None,
@@ -59,8 +59,8 @@ pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     }
 }
 
-/// The loop of a function of two operands, the second of which is uniform; `in_order` is false if they are swapped, which matters
-/// for some functions.
+/// The loop of a function of two operands, the second of which is uniform. `in_order` is false if the operands are swapped, which
+/// matters for some functions.
 pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> {
     match op {
         _ if !converts_halves() => None,
@@ -68,8 +68,8 @@ pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileL
     }
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` is for b and
-/// c.
+/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` says which
+/// of b and c are uniform.
 pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: NanBits) -> Option<TileLoop> {
     macro_rules! bits {
         ($body:ty) => {
@@ -100,14 +100,14 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: N
     })
 }
 
-/// The loop over tiles of a function that declares this path ([`HalfPath`]); `None` if the function runs as it is defined.
+/// The tile loop of a function that declares this path ([`HalfPath`]); `None` if the function runs by its generic definition.
 ///
 /// PERF: functions of float16 that run as they are defined convert by integer arithmetic, lane by lane.
 trait PathLoop<Path> {
     const TILES: Option<TileLoop>;
 }
 
-/// Functions by number of operands, which keeps the implementations of the traits below distinct.
+/// Types that mark functions by their number of operands, so that the implementations of the traits below don't overlap.
 struct OfOne<F>(PhantomData<F>);
 struct OfTwo<F>(PhantomData<F>);
 struct OfThree<F>(PhantomData<F>);
@@ -145,8 +145,8 @@ macro_rules! run_as_defined {
 }
 run_as_defined!(OfOne OfTwo OfThree);
 
-/// A row of the op table: the loop of the path that the function declares, if it takes float16. A function without a declared path
-/// does not compile.
+/// Defines, for a row of the op table that takes float16, the loop of the path that the function declares. A function without a
+/// declared path does not compile.
 macro_rules! define_by_path {
     ($(($op:ident, $name:literal, $arity:ident, $class:ident, $($rest:tt)*))*) => {
         fn by_path(op: Op) -> Option<TileLoop> {
@@ -185,21 +185,21 @@ fn comparison<B: Operand>(op: Op) -> Option<TileLoop> {
     table!(op, Compared[Unread; Each, B]: Equal NotEqual Less LessEqual Greater GreaterEqual)
 }
 
-/// A vector's worth of widened elements.
+/// A vector of elements that were widened to float32.
 type Wide = [f32; HALVES];
 
-/// An operand of a loop over vectors.
+/// An operand of a loop over vectors of float16.
 trait Operand {
     type Vectors<'a>: Copy;
-    /// The elements in these bytes.
+    /// The bytes of the operand as float16.
     #[inline(always)]
     fn halves(operand: &[u8]) -> &[f16] {
         elements::<f16>(operand)
     }
-    /// The first `n` vectors: in a loop over them no index is checked.
+    /// The first `n` vectors of the operand. Indices below `n` are not checked in the loop.
     fn vectors<C: Convert>(convert: C, operand: &[f16], n: usize) -> Self::Vectors<'_>;
     fn at<C: Convert>(convert: C, vectors: Self::Vectors<'_>, i: usize) -> Wide;
-    /// The elements after these vectors, padded to a vector.
+    /// The elements after these vectors, padded to a whole vector.
     fn rest<C: Convert>(convert: C, operand: &[f16], vectors: usize) -> Wide;
 }
 
@@ -240,7 +240,7 @@ impl Operand for Uniform {
     }
 }
 
-/// An operand that a function does not have.
+/// Stands for an operand that a function does not have.
 struct Nothing;
 
 impl Operand for Nothing {
@@ -262,7 +262,7 @@ impl Operand for Nothing {
     }
 }
 
-/// A function of a vector of each operand, without slow-path lanes.
+/// A function of a vector of each operand, without a slow path.
 trait Vector {
     type Out: Elem;
     fn call<C: Convert>(convert: C, x: [Wide; 3]) -> [<Self::Out as Elem>::Store; HALVES];
@@ -343,7 +343,7 @@ impl Vector for Widened {
     }
 }
 
-/// Returns x unchanged.
+/// The identity function.
 struct Same;
 
 impl HalfUnary for Same {
@@ -377,7 +377,7 @@ impl Vector for FloorOfQuotient {
     }
 }
 
-/// minimum(maximum(x, lo), hi), which are exact.
+/// `minimum(maximum(x, lo), hi)`, whose steps are both exact.
 struct Clipped;
 
 impl Vector for Clipped {
@@ -389,7 +389,7 @@ impl Vector for Clipped {
     }
 }
 
-/// `outer(inner(a, b), c)`, rounded twice.
+/// The composition `outer(inner(a, b), c)`, which rounds twice.
 struct Composed<Outer, Inner, N>(PhantomData<(Outer, Inner, N)>);
 
 impl<Outer: HalfBinary<Wide = f32>, Inner: HalfBinary<Wide = f32>, N: Nan> Vector
@@ -444,7 +444,7 @@ fn vectors<F: Vector, A: Operand, B: Operand, K: Operand>(_: Arch, args: &[&[u8]
     with_conversions(Loop::<F, A, B, K>(operands, elements_mut::<F::Out>(out), PhantomData));
 }
 
-/// The loops of conversions from float16 via float32, which is exact.
+/// The loops of conversions from float16 to other dtypes. They go through float32, which is exact.
 fn from_half(to: DType) -> Option<TileLoop> {
     Some(match to {
         DType::Int8 => out_of_half::<i8>,
@@ -456,7 +456,7 @@ fn from_half(to: DType) -> Option<TileLoop> {
         DType::UInt32 => out_of_half::<u32>,
         DType::UInt64 => out_of_half::<u64>,
         DType::Float32 => vectors::<Widened, Each, Nothing, Nothing>,
-        // Chunks would be no faster.
+        // A loop over chunks would be no faster than the generic one.
         DType::Float64 | DType::Bool | DType::Float16 => return None,
     })
 }
@@ -477,12 +477,12 @@ fn into_half(from: DType) -> Option<TileLoop> {
     })
 }
 
-/// The chunks of `n` elements: the start and the length of each.
+/// Divides `n` elements into chunks. Yields the start and the length of each.
 fn parts(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).step_by(PART).map(move |start| (start, PART.min(n - start)))
 }
 
-/// A function between the conversions. The slow path reads its operands as float16.
+/// Computes a function between the conversions. The slow path reads its operands as float16.
 struct Between<F>(PhantomData<F>);
 
 impl<F: HalfUnary> LoopBody<f32> for Between<F> {
@@ -558,7 +558,7 @@ fn part2<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>>(
     }
 }
 
-/// Converts float16 through float32, which has the same value.
+/// Converts float16 to another dtype through float32, which has the same value.
 fn out_of_half<T: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8])
 where
     f32: CastTo<T>,

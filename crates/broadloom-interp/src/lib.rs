@@ -28,7 +28,7 @@ use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor};
 pub struct Interpreter;
 
 impl KernelExecutor for Interpreter {
-    /// One program serves all purposes: the kind of stores is an argument of each run.
+    /// One program serves all purposes, because the kind of stores is an argument of each run.
     fn prepare(
         &self,
         kernel: &Kernel,
@@ -41,7 +41,8 @@ impl KernelExecutor for Interpreter {
     }
 }
 
-/// Two loops of one function, exported for the test that compares them; a unit test would compile all loops a second time.
+/// Two implementations of the loops of each function, exported for the test that compares them: a unit test would compile all
+/// loops a second time.
 #[doc(hidden)]
 pub mod compared {
     pub use crate::halves::tile_loop as halves_loop;

@@ -1,10 +1,10 @@
 //! Tile loops: one precompiled loop per function and dtype, for each level of CPU features.
 //!
 //! A loop reads tiles as bytes and writes a tile. All code from the loop down to the primitives is inlined into the one function
-//! that is compiled for the features. A missed inline costs 50× without any other symptom; the interpreter's rows of the benchmarks
-//! `figures` and `functions` would show it. A lane that needs the slow path of its function is flagged, and computed again by
-//! [`Scalar`]. A loop replaces every NaN that it computes by the canonical one, which takes two instructions; cheap functions have
-//! a second loop without them, for results whose NaN bits are never read.
+//! that is compiled for the features. A function that is not inlined makes the loop 50 times slower without any other symptom;
+//! the interpreter's rows of the benchmarks `figures` and `functions` would show it. A lane that needs the slow path of its
+//! function is flagged, and computed again by [`Scalar`]. A loop replaces every NaN that it computes by the canonical one, which
+//! takes two instructions; cheap functions have a second loop without them, for results whose NaN bits are never read.
 
 use std::marker::PhantomData;
 
@@ -16,28 +16,27 @@ use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-/// The maximum number of elements in a tile; programs of many tiles have shorter ones.
+/// The maximum number of elements in a tile. Programs with many tiles use shorter ones.
 pub const TILE: usize = 1024;
 /// The maximum number of operands of a loop.
 pub const OPERANDS: usize = 4;
 
-/// A loop over tiles: operands, as many as it has, then the result. If the loop is compiled for a uniform operand, it reads one
-/// element of it.
+/// A loop over tiles. Its arguments are the CPU features, the operands (as many as the function has), and the result. If the loop
+/// is compiled for a uniform operand, it reads one element of that operand.
 pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
-/// Whether the bits of a NaN that a loop computes can be read.
+/// Whether the bits of a NaN that a loop computes may be read afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NanBits {
-    /// They can be read.
+    /// The bits may be read.
     Read,
-    /// They can't be read.
+    /// The bits are never read.
     Unread,
 }
 
-/// The loop over the definition of an instruction's function.
+/// The loop that an instruction's function has by its generic definition.
 ///
-/// # Errors
-/// [`ErrorKind::Internal`]: the op does not take the dtype, or the instruction calls a host function.
+/// # Errors [`ErrorKind::Internal`]: the op does not take the dtype, or the instruction calls a host function.
 pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     if nan == NanBits::Unread
         && let Some(short) = short_loop(code)
@@ -52,7 +51,7 @@ pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop of a function that is little more than one instruction, without the two for the canonical NaN.
+/// The loop of a function that takes little more than one instruction, without the two instructions that make NaN canonical.
 fn short_loop(code: Code) -> Option<TileLoop> {
     macro_rules! short {
         ($t:ty, $op:expr) => {
@@ -74,7 +73,7 @@ fn short_loop(code: Code) -> Option<TileLoop> {
     })
 }
 
-/// The features that loops on vectors of at most this width are compiled for: on x86-64, below 512 bits, those of AVX2.
+/// The CPU features for loops on vectors of at most this width. On x86-64, below 512 bits, they are those of AVX2.
 pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if width < VectorWidth::W512
@@ -82,13 +81,13 @@ pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     {
         return Arch::V3(avx2);
     }
-    // Other architectures have one level of features.
+    // Other architectures have a single level of features.
     let _ = width;
     Arch::new()
 }
 
-/// The number of float32 lanes in a vector of these loops on this machine, where vectors have at most this width (the loops
-/// for AVX2 are the narrowest that use vectors); 1 without fused multiply-add.
+/// The number of float32 lanes in a vector of the interpreter's loops on this machine, for vectors of at most this width (but at
+/// least that of AVX2); 1 without fused multiply-add.
 pub fn lanes(width: VectorWidth) -> usize {
     struct Width;
     impl WithSimd for Width {
@@ -107,7 +106,7 @@ pub(crate) fn any_zero(elements: &[u8], size: usize) -> bool {
     elements.chunks_exact(size).any(|x| x.iter().all(|&b| b == 0))
 }
 
-/// A tile as elements. This can't fail: tiles are allocated for the dtypes of their values.
+/// A tile as elements. This can't fail, because tiles are allocated for the dtypes of their values.
 pub(crate) fn elements<T: Elem>(tile: &[u8]) -> &[T::Store] {
     typed::<T>(tile).expect("a tile of this dtype")
 }
@@ -142,19 +141,19 @@ impl Visitor for Pick {
     }
 }
 
-/// A property of a function: the bits of the NaN that it computes.
+/// Whether the bits of a NaN that a function computes are left unspecified, as a property of types.
 pub(crate) trait Nan {
-    /// Whether the bits are unspecified; see [`Code::leaves_nan_open`].
+    /// Whether the bits of a computed NaN are unspecified; see [`Code::leaves_nan_open`].
     const IS_OPEN: bool;
 }
 
-/// The bits are unspecified.
+/// For functions whose NaN bits are unspecified, so that a loop makes them canonical.
 pub(crate) struct Open;
-/// The bits are specified, or not read.
+/// For functions whose NaN bits are specified, or never read.
 pub(crate) struct Unread;
-/// The property of a function, as in the op table.
+/// For a function of the op table, with the property that the table gives.
 pub(crate) struct OfOp<F>(PhantomData<F>);
-/// The property of a conversion.
+/// For a conversion between two dtypes.
 pub(crate) struct OfCast<T, U>(PhantomData<(T, U)>);
 
 impl Nan for Open {
@@ -173,7 +172,7 @@ impl<T: Elem, U: Elem> Nan for OfCast<T, U> {
     const IS_OPEN: bool = T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
 }
 
-/// The element, or the canonical NaN if it is a NaN of unspecified bits.
+/// Replaces a NaN of unspecified bits by the canonical NaN; other elements are unchanged.
 #[inline(always)]
 pub(crate) fn closed<N: Nan, T: Elem>(x: T) -> T {
     if N::IS_OPEN { x.canonical() } else { x }
@@ -202,7 +201,7 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// The computation of a loop on one element of each operand.
+/// What a loop computes from one element of each operand.
 pub(crate) trait LoopBody<Args> {
     type Out: Elem;
     /// Computes one lane of a vectorised loop.
@@ -211,7 +210,7 @@ pub(crate) trait LoopBody<Args> {
     fn slow(args: Args) -> Self::Out;
 }
 
-/// Another body, with the canonical NaN in place of one of unspecified bits.
+/// The body `F`, with the canonical NaN in place of a NaN of unspecified bits.
 pub(crate) struct Closed<F, N>(PhantomData<(F, N)>);
 
 impl<F: LoopBody<A>, N: Nan, A> LoopBody<A> for Closed<F, N> {
@@ -227,7 +226,7 @@ impl<F: LoopBody<A>, N: Nan, A> LoopBody<A> for Closed<F, N> {
     }
 }
 
-/// A function of one operand.
+/// The body of a function of one operand.
 pub(crate) struct One<F, U>(PhantomData<(F, U)>);
 
 impl<F: Map<T, U>, T: Elem, U: Elem> LoopBody<T> for One<F, U> {
@@ -243,7 +242,7 @@ impl<F: Map<T, U>, T: Elem, U: Elem> LoopBody<T> for One<F, U> {
     }
 }
 
-/// A function of two operands.
+/// The body of a function of two operands.
 pub(crate) struct Two<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for Two<F> {
@@ -259,7 +258,7 @@ impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for Two<F> {
     }
 }
 
-/// A function with its operands swapped.
+/// A body with its two operands swapped.
 pub(crate) struct Swapped<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
@@ -271,7 +270,7 @@ impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
     }
 }
 
-/// A function of three operands.
+/// The body of a function of three operands.
 struct Three<F>(PhantomData<F>);
 
 impl<F: Ternary<T>, T: Elem> LoopBody<(F::First, T, T)> for Three<F> {
@@ -287,15 +286,15 @@ impl<F: Ternary<T>, T: Elem> LoopBody<(F::First, T, T)> for Three<F> {
     }
 }
 
-/// How a loop reads an operand.
+/// The way in which a loop reads an operand.
 pub(crate) trait Read {
     type Source<'a, T: Elem>: Source<T>;
     fn read<T: Elem>(operand: &[u8]) -> Self::Source<'_, T>;
 }
 
-/// The elements of a tile.
+/// Reads an element of a tile for each lane.
 pub(crate) struct Each;
-/// One element, used for all lanes.
+/// Reads one element for all lanes.
 pub(crate) struct Uniform;
 
 impl Read for Each {
@@ -316,13 +315,13 @@ impl Read for Uniform {
     }
 }
 
-/// A uniform operand, loaded before the loop.
+/// A uniform operand, loaded into a register before the loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Register<T>(T);
 
-/// Elements by index.
+/// The operands of a loop body, read by index.
 pub(crate) trait Source<Args>: Copy {
-    /// The first `n` of them: in a loop over them no index is checked.
+    /// The source limited to the first `n` elements. Indices below `n` are not checked in the loop.
     fn first(self, n: usize) -> Self;
     fn at(self, i: usize) -> Args;
 }
@@ -383,8 +382,8 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
         let mut lanes = Lanes::default();
         let (n, out) = (self.1.len(), self.1);
         let sources = self.0.first(n);
-        // PERF: indices below one common `n`. With an iterator over `out` the bounds checks of the operands stay, and with them up
-        // to a vector's worth of elements that are computed one by one.
+        // PERF: indices are below one common `n`. With an iterator over `out` the bounds checks of the operands would remain, and
+        // with them up to a vector of elements that are computed one by one.
         #[allow(clippy::needless_range_loop)]
         for i in 0..n {
             out[i] = F::lane(&mut lanes, sources.at(i)).store();
@@ -428,7 +427,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
     }
 }
 
-/// The loop for a machine whose vectors have no fused multiply-add: each element takes the fast or the slow path individually.
+/// The loop for machines whose vectors have no fused multiply-add: each element takes the fast or the slow path by itself.
 struct EachLane<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {

@@ -1,7 +1,7 @@
 //! A kernel as the interpreter runs it: a list of loops for each loop level, with the locations of their operands.
 //!
-//! A value that is uniform over a row or over the whole block is computed once there, as one element. Every other value
-//! has an element per column, in a tile of working memory or in an input's own memory. [`compile`](crate::compile) makes
+//! A value that is uniform over a row or over the whole block is computed once per row or block, as a single element. Every other
+//! value has an element per column, in a tile of working memory or in an input's own memory. [`compile`](crate::compile) makes
 //! programs, [`run`](crate::run) executes them.
 
 use broadloom_ir::{DType, VectorWidth};
@@ -13,20 +13,20 @@ use crate::loops::{OPERANDS, TileLoop};
 /// The location of a value's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// In an input's memory.
+    /// In the memory of the input with this number.
     Input(usize),
-    /// An element for each column, from this byte of the working memory on.
+    /// In the working memory, one element for each column, beginning at this byte.
     Tile(usize),
-    /// One element for all columns, at this byte of the working memory.
+    /// In the working memory, a single element at this byte, used for all columns.
     Uniform(usize),
 }
 
 /// The destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
-    /// To the working memory, from this byte on.
+    /// The working memory, beginning at this byte.
     Scratch(usize),
-    /// Directly to an output's memory.
+    /// The memory of the output with this number.
     Output(usize),
 }
 
@@ -34,30 +34,30 @@ pub(crate) enum Destination {
 #[derive(Clone)]
 pub(crate) enum Work {
     Loop(TileLoop),
-    /// A host function, over as many elements as the result has.
+    /// A host function, called over as many elements as the result has.
     Host(HostFunction),
 }
 
-/// One loop over a tile, or over one element at the outer loop levels.
+/// A step of a program: one loop over a tile, or over a single element at the outer loop levels.
 pub(crate) struct TileStep {
     pub work: Work,
-    /// Operands, with the size of an element in bytes; entries after the first `operands` are not read.
+    /// The operands, each with the size of an element in bytes. Entries after the first `operands` are not read.
     pub args: [(Location, usize); OPERANDS],
     pub operands: usize,
     pub out: Destination,
-    /// Bytes of an element of the result.
+    /// The size in bytes of an element of the result.
     pub size: usize,
-    /// The fault site, and bytes of an element of the divisor.
+    /// The fault site that the step checks, and the size in bytes of an element of the divisor.
     pub check: Option<(usize, usize)>,
 }
 
 /// Fills a tile with a uniform value, for loops that read an element per column.
 pub(crate) struct Fill {
-    /// The byte of the working memory at which the value is.
+    /// The byte of the working memory where the value is.
     pub from: usize,
-    /// The byte at which the tile begins.
+    /// The byte of the working memory where the tile begins.
     pub to: usize,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub size: usize,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Level {
 /// A kernel compiled to a list of precompiled loops.
 pub struct Program {
     pub(crate) width: VectorWidth,
-    /// The features that its loops are run with: those of the requested width, as far as the target has them.
+    /// The CPU features that the loops are run with: those of the requested width, as far as the target has them.
     pub(crate) arch: Arch,
     pub(crate) inputs: Vec<(DType, Access)>,
     pub(crate) outputs: Vec<DType>,
@@ -81,13 +81,13 @@ pub struct Program {
     pub(crate) param_slots: Vec<usize>,
     /// The inputs that are uniform over a row, and the bytes at which their elements are stored.
     pub(crate) uniform_slots: Vec<(usize, usize)>,
-    /// Outputs that no step writes directly, and the locations that they are copied from.
+    /// The outputs that no step writes directly, and the locations that they are copied from.
     pub(crate) copies: Vec<(usize, Location)>,
     /// The tile that results pass through before a non-temporal store.
     pub(crate) stage: usize,
-    /// Elements of a tile.
+    /// The number of elements of a tile.
     pub(crate) tile: usize,
-    /// Bytes of working memory.
+    /// The size of the working memory in bytes.
     pub(crate) bytes: usize,
     pub(crate) fault_sites: usize,
 }

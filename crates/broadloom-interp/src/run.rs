@@ -15,12 +15,12 @@ use pulp::Arch;
 use crate::loops::{OPERANDS, any_zero};
 use crate::program::{Destination, Fill, Level, Location, Program, TileStep, Work};
 
-/// Elements of a tile with non-temporal stores: 512 and 1024 took up to a third longer at 1e7 float64, on a processor with
-/// 48 KiB of L1.
+/// The number of elements of a tile with non-temporal stores. 512 and 1024 took up to a third longer at 1e7 float64, on a
+/// processor with 48 KiB of L1.
 const STREAMED: usize = 256;
-/// Bytes of a cache line.
+/// The size of a cache line in bytes.
 const LINE: usize = 64;
-/// The prefetch distance of inputs with non-temporal stores, in elements: 256 to 1024 were equally good.
+/// The prefetch distance for inputs, in elements, with non-temporal stores. 256 to 1024 were equally good.
 const AHEAD: usize = 512;
 
 /// The run of a program on a block.
@@ -56,7 +56,7 @@ impl ExecutableKernel for Program {
         Ok(())
     }
 
-    /// Inputs and outputs are slices, which must not alias.
+    /// The policy of the interpreter, whose inputs and outputs are slices that must not alias.
     fn policy(&self) -> AliasPolicy {
         AliasPolicy::Copy
     }
@@ -66,13 +66,13 @@ impl ExecutableKernel for Program {
     }
 }
 
-/// The destination of a row's outputs.
+/// Where the results of a row go.
 enum RowTarget<'o, 's, 'b> {
-    /// None: results stay in working memory.
+    /// Results stay in working memory.
     Scratch,
-    /// To the outputs' memory.
+    /// Results go to the outputs' memory by regular stores.
     Rows(Outputs<'o>),
-    /// To the outputs' memory by non-temporal stores: the writer and the row.
+    /// Results go to the outputs' memory by non-temporal stores, given the writer and the number of the row.
     Stream(&'o Stream<'s, 'b>, usize),
 }
 
@@ -145,7 +145,8 @@ impl BlockRun<'_> {
         }
     }
 
-    /// Elements of a row's first tile: it ends at a cache line of the first output, so that the other tiles begin at one.
+    /// The number of elements in a row's first tile. This tile ends at a cache line of the first output, so that the other tiles
+    /// begin at one.
     fn first(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
         match stream.to_line(0, row) {
@@ -209,7 +210,7 @@ impl TileStep {
     }
 }
 
-/// A range of the columns of a row; at outer loop levels, which read no inputs, one element.
+/// A range of the columns of a row. At outer loop levels, which read no inputs, it is one element.
 #[derive(Clone, Copy)]
 struct ColumnRange<'r> {
     inputs: Option<Inputs<'r>>,
@@ -218,7 +219,8 @@ struct ColumnRange<'r> {
 }
 
 impl<'r> ColumnRange<'r> {
-    /// An operand's bytes. The working memory is given in two parts, `before` and `after`; the latter begins at the byte `skipped`.
+    /// The bytes of an operand. The working memory is given in two parts, `before` and `after`; `after` begins at the byte
+    /// `skipped`.
     #[inline(always)]
     fn operand<'t>(
         &self,
@@ -233,7 +235,7 @@ impl<'r> ColumnRange<'r> {
         let (at, bytes) = match location {
             Location::Tile(at) => (at, self.n * size),
             Location::Uniform(at) => (at, size),
-            // Steps at outer loop levels read slots only, never inputs.
+            // Steps at outer loop levels read slots of the working memory, never inputs.
             Location::Input(input) => {
                 let row = self.inputs.map_or(&[][..], |inputs| inputs.bytes(input));
                 return &row[self.start * size..(self.start + self.n) * size];

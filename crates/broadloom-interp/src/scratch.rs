@@ -11,19 +11,19 @@ use broadloom_mem::ALIGN;
 use crate::loops::TILE;
 use crate::program::{Destination, Fill, Location, TileStep};
 
-/// Bytes of a slot.
+/// The size of a slot in bytes.
 const SLOT: usize = 8;
-/// The distance between tiles, five cache lines, so that tiles that a loop reads and writes do not begin at the same offset in a
-/// page (stores to one would delay loads from the other).
+/// The distance between tiles: five cache lines. Tiles that a loop reads and writes should not begin at the same offset in a
+/// page, because stores to one would delay loads from the other.
 const STAGGER: usize = 5 * ALIGN;
 
-/// The location of each value of a kernel, and the free tiles.
+/// Allocates the location of each value of a kernel, and keeps track of free tiles.
 pub(crate) struct Scratch<'k> {
     kernel: &'k Kernel,
     locations: Vec<Option<Location>>,
     /// For a uniform value, the tile that it fills.
     filled: Vec<Option<usize>>,
-    /// Bytes of an element of each tile.
+    /// The size in bytes of an element of each tile.
     tiles: Vec<usize>,
     slots: usize,
     free: Vec<usize>,
@@ -41,19 +41,19 @@ impl<'k> Scratch<'k> {
         }
     }
 
-    /// Reads an input in place.
+    /// Leaves an input where it is: it is read in place.
     pub(crate) fn leave(&mut self, input: usize) {
         self.locations[input] = Some(Location::Input(input));
     }
 
-    /// A slot for a uniform value.
+    /// Allocates a slot for a uniform value.
     pub(crate) fn slot(&mut self, id: ValueId) -> usize {
         self.slots += 1;
         self.locations[id.index()] = Some(Location::Uniform(self.slots - 1));
         self.slots - 1
     }
 
-    /// A tile for a value with an element per column.
+    /// Allocates a tile for a value with an element per column.
     pub(crate) fn tile(&mut self, id: ValueId) -> usize {
         let size = self.kernel.dtype(id).size();
         let tile = match self.free.iter().rposition(|&t| self.tiles[t] == size) {
@@ -83,8 +83,8 @@ impl<'k> Scratch<'k> {
         self.locations[id.index()].unwrap_or(Location::Uniform(0))
     }
 
-    /// The location of a value with an element per column. For a uniform value it is a tile, with the fill that it needs the first
-    /// time; the tile is never freed, since it holds the value for all tiles of the row.
+    /// The location of a value as one element per column. For a uniform value this is a tile, returned together with the fill
+    /// that it needs the first time. This tile is never freed, because it holds the value for all tiles of the row.
     pub(crate) fn elements(&mut self, id: ValueId) -> (Location, Option<Fill>) {
         let Location::Uniform(slot) = self.location(id) else { return (self.location(id), None) };
         if let Some(tile) = self.filled[id.index()] {
@@ -112,19 +112,19 @@ impl<'k> Scratch<'k> {
     }
 }
 
-/// Elements of a tile, if one element of every tile and operand together has `bytes` bytes.
+/// The number of elements of a tile, if one element of every tile and operand together has `bytes` bytes.
 fn tile_length(bytes: usize) -> usize {
     (WORKING_SET / bytes.max(1)).clamp(SHORTEST, TILE) / ALIGN * ALIGN
 }
 
-/// Byte offsets of slots and tiles in the working memory.
+/// The byte offsets of slots and tiles in the working memory.
 pub(crate) struct ScratchLayout {
     tiles: Vec<usize>,
     /// The tile that results pass through before a non-temporal store.
     pub(crate) stage: usize,
-    /// Elements of a tile.
+    /// The number of elements of a tile.
     pub(crate) tile: usize,
-    /// Bytes of the working memory.
+    /// The size of the working memory in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -133,7 +133,7 @@ impl ScratchLayout {
         slot * SLOT
     }
 
-    /// Replaces the number of a tile or slot by its offset.
+    /// Replaces the number of a tile or slot by its byte offset.
     pub(crate) fn resolve(&self, location: &mut Location) {
         match location {
             Location::Input(_) => {}
@@ -142,7 +142,7 @@ impl ScratchLayout {
         }
     }
 
-    /// Replaces the numbers in a step of a loop level.
+    /// Replaces the numbers of tiles and slots in a step of a loop level by byte offsets.
     pub(crate) fn resolve_step(&self, step: &mut TileStep, depth: Depth) {
         step.args[..step.operands].iter_mut().for_each(|(location, _)| self.resolve(location));
         if let Destination::Scratch(to) = &mut step.out {
@@ -150,7 +150,7 @@ impl ScratchLayout {
         }
     }
 
-    /// Replaces the numbers in a fill.
+    /// Replaces the numbers of the slot and the tile in a fill by byte offsets.
     pub(crate) fn resolve_fill(&self, fill: &mut Fill) {
         (fill.from, fill.to) = (self.slot(fill.from), self.tiles[fill.to]);
     }

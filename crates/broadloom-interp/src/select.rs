@@ -1,8 +1,8 @@
 //! Loop selection: which precompiled loop computes which instructions of a kernel.
 //!
-//! An instruction takes the loop of its function, a loop that reads a uniform operand as a register, or, together with the only
-//! instruction that reads it, a fused loop. If that reader makes the NaN canonical, the instruction's own loop does so instead.
-//! Selection does not depend on memory.
+//! An instruction is computed by the loop of its function, by a loop that reads a uniform operand as a register, or, together
+//! with the only instruction that reads it, by a fused loop. If this reader only makes the NaN canonical, the instruction's own
+//! loop does so instead. Selection does not depend on memory.
 
 use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Op, Result};
@@ -13,10 +13,9 @@ use crate::halves;
 use crate::loops::{NanBits, OPERANDS, TileLoop, defined_loop};
 use crate::program::Work;
 
-/// The loop of an instruction all of whose operands have an element per column.
+/// The loop of an instruction whose operands all have an element per column.
 ///
-/// # Errors
-/// [`ErrorKind::Internal`] if the op does not take the dtype, which can't happen for a verified kernel.
+/// # Errors [`ErrorKind::Internal`] if the op does not take the dtype, which can't happen for a verified kernel.
 fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     match halves::tile_loop(code, nan) {
         Some(converting) => Ok(converting),
@@ -27,15 +26,15 @@ fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
 /// The loop of one instruction, or of two, if the second is the only reader of the first.
 pub(crate) struct Selected {
     pub(crate) work: Work,
-    /// Operands in the loop's order, and whether a uniform one is read as one element.
+    /// The operands in the loop's order, each with whether a uniform value is read as a single element.
     args: [(ValueId, bool); OPERANDS],
     operands: usize,
-    /// The first instruction of a pair.
+    /// The first instruction of a pair that is computed by a fused loop.
     inner: Option<usize>,
 }
 
 impl Selected {
-    /// Operands in the loop's order, and whether a uniform one is read as one element.
+    /// The operands in the loop's order, each with whether a uniform value is read as a single element.
     pub(crate) fn operands(&self) -> &[(ValueId, bool)] {
         &self.args[..self.operands]
     }
@@ -47,8 +46,8 @@ impl Selected {
     }
 }
 
-/// Selects the loops of a kernel, one entry per instruction; `None` for one that is computed together with its reader. `depths` is
-/// the loop level of each value.
+/// Selects the loops of a kernel, one entry per instruction, which is `None` if the instruction is computed together with its
+/// reader. `depths` is the loop level of each value.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] if a host function of the kernel is not among `functions`, or the kernel is not verified.
@@ -87,7 +86,8 @@ pub(crate) fn loops(
     Ok(selection.selected)
 }
 
-/// The instruction whose NaN this one makes canonical, if it has no other reader and its own loop can do that.
+/// If an instruction only makes the NaN of another one canonical: that other instruction, provided that it has no other reader
+/// and its own loop can do it.
 fn closed(kernel: &Kernel, uses: &[u32], inst: &Inst) -> Option<usize> {
     let Code::Apply(Op::CanonicalNan, _) = inst.code else { return None };
     let Definition::Inst(inner) = kernel.definition(inst.args[0]) else { return None };
@@ -144,7 +144,7 @@ impl Selection<'_> {
         Ok(selected(Work::Loop(tile_loop(inst.code, self.nan[i])?), false))
     }
 
-    /// The loop of an instruction together with one operand that has no other reader, if there is one.
+    /// The fused loop of an instruction and an operand of it that has no other reader, if there is one.
     fn pair(&self, i: usize) -> Option<Selected> {
         let outer = &self.kernel.body[i];
         let Code::Apply(op, dtype) = outer.code else { return None };

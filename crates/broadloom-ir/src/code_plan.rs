@@ -30,7 +30,7 @@ pub enum Purpose {
 pub struct CodePlan {
     /// The vector width.
     pub width: VectorWidth,
-    /// Elements per block.
+    /// The number of elements of a block.
     pub lanes: u32,
     /// The code for the end of a row.
     pub tail: Tail,
@@ -62,7 +62,7 @@ pub enum Bulk {
     None,
     /// The function writes by non-temporal stores, `lanes` elements per block.
     Stream {
-        /// Elements per block.
+        /// The number of elements of a block.
         lanes: u32,
     },
     /// The function reduces 2^`level` rows to a node of the [canonical](crate::canonical) order before it stores it, and computes
@@ -70,7 +70,7 @@ pub enum Bulk {
     Leaf {
         /// The level of the nodes.
         level: u8,
-        /// Lanes computed at a time: a whole row or half of one.
+        /// The number of lanes that are computed at a time: a whole row or half of one.
         group: u32,
     },
 }
@@ -84,8 +84,8 @@ pub enum Allocator {
     SinglePass,
 }
 
-/// Bytes of a cache line, and of the lanes of a row that a leaf computes at a time (two vectors of 256 bits or one of 512). A leaf
-/// keeps one more such group live than it has levels.
+/// The size in bytes of a cache line, and of the lanes of a row that a leaf computes at a time (two vectors of 256 bits or one of
+/// 512). A leaf keeps one more such group of lanes live than it has levels.
 const LINE: u32 = 64;
 
 impl CodePlan {
@@ -123,8 +123,8 @@ impl CodePlan {
         }
     }
 
-    /// The compile time of wide code relative to code of one vector at a time: measured on functions and chains of functions, whose
-    /// blocks have two or four vectors.
+    /// The compile time of wide code relative to code with one vector per block. Measured on functions and chains of functions,
+    /// whose blocks have two or four vectors.
     pub fn copies(kernel: &Kernel, width: VectorWidth) -> f64 {
         match (kernel.cost(), vectors(kernel, width)) {
             (..=SHORT_BODY, _) | (_, 1) => 1.0,
@@ -151,15 +151,16 @@ impl Sizes {
         Sizes { widest: computed.max().unwrap_or(1), narrowest: all.min().unwrap_or(1) }
     }
 
-    /// Elements per block: whole vectors of the widest dtype, at least four bytes of the narrowest dtype in memory, and several
-    /// vectors where that is faster.
+    /// The number of elements of a block: whole vectors of the widest dtype, at least four bytes of the narrowest dtype in
+    /// memory, and several vectors where that is faster.
     fn lanes(&self, width: VectorWidth, vectors: u32) -> u32 {
         let base = (width.bytes() / self.widest).max(4 / self.narrowest).max(2);
         (base * vectors).min(width.bytes())
     }
 
-    /// Elements per block of code with non-temporal stores. For a short body it is a cache line of the narrowest output, if that is
-    /// no more than the usual block, so that rows of whole lines are whole blocks. Such a loop waits for memory, unrolled or not.
+    /// The number of elements of a block of code with non-temporal stores. For a short body it is a cache line of the narrowest
+    /// output, if that is no more than the usual block, so that rows of whole lines are whole blocks. Such a loop waits for
+    /// memory, unrolled or not.
     fn streaming_lanes(&self, kernel: &Kernel, width: VectorWidth, usual: u32) -> u32 {
         if kernel.cost() > SHORT_BODY {
             return usual;
@@ -169,13 +170,13 @@ impl Sizes {
     }
 }
 
-/// Number of vectors of the widest dtype in a block.
+/// The number of vectors of the widest dtype in a block.
 ///
-/// A short body is unrolled to save loop overhead. In a long one, each instruction waits for others: a CPU that looks some two
-/// hundred instructions ahead sees few elements at once. Interleaving the chains of several vectors, each instruction followed by
-/// the same one for the next vector, lets it compute more of them at a time. The thresholds were measured on the functions with
-/// AVX2 and AVX-512: four vectors are faster than two where the chain is longer than [`LONG_CHAIN`]; shorter chains lose registers.
-/// Cranelift's own back end takes too long to compile several vectors.
+/// A short body is unrolled to save loop overhead. In a long body each instruction waits for others, and a CPU that looks some
+/// two hundred instructions ahead sees few elements at once. If the chains of several vectors are interleaved, each instruction
+/// followed by that for the next vector, the CPU computes more elements at a time. The thresholds were measured on the functions
+/// with AVX2 and AVX-512: four vectors are faster than two where the chain is longer than [`LONG_CHAIN`]; shorter chains lose
+/// registers. Cranelift's own back end takes too long to compile several vectors.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     match kernel.cost() {
         0..=4 => 4,
@@ -191,8 +192,8 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     }
 }
 
-/// The second function that reduces rows in registers, if all outputs are reductions. The cheaper the body, the more rows it
-/// reduces, since each saves a pass over memory.
+/// The work of a second function that reduces rows in registers, if all outputs are reductions. A cheap body reduces more rows
+/// per leaf, since each saves a pass over memory.
 fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     let combines = |(output, dtype): (&KernelOutput, DType)| match output.sink {
         Sink::Reduce(reduction) => reduction.op().is_some() && dtype != DType::Bool && dtype.size() >= 4,
@@ -206,7 +207,7 @@ fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
         25..=64 => 1,
         _ => 0,
     };
-    // At 128 bits the nodes of a group would occupy all registers.
+    // At 128 bits the nodes of a leaf would occupy all registers.
     match takes && level > 0 && width > VectorWidth::W128 {
         true => Bulk::Leaf { level, group: (LINE / sizes.widest).min(LANES as u32) },
         false => Bulk::None,
@@ -248,8 +249,8 @@ mod tests {
         }
     }
 
-    /// A function with a long dependency chain gets more vectors than one of the same cost without, and a body that fills the
-    /// first-level instruction cache gets one.
+    /// A function with a long dependency chain gets more vectors per block than one of the same cost with a short chain. A body
+    /// that fills the first-level instruction cache gets one vector.
     #[test]
     fn a_block_has_as_many_vectors_as_its_chain_asks_for() {
         let plan = |op, length, width| {
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(plan(Op::Pow, 1, VectorWidth::W128).lanes, 2);
     }
 
-    /// Machine code reduces rows in registers where every output is a reduction and no input is stepped.
+    /// Machine code reduces rows in registers only if every output is a reduction and no input is stepped.
     #[test]
     fn leaves_are_of_reductions_alone() {
         let plan = |sink, dtype, access| {

@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Limit,
     /// Memory that is too short, misaligned, or overlapping.
     Memory,
-    /// A host function failed; [`source`](std::error::Error::source) is its own error.
+    /// A host function failed; [`source`](std::error::Error::source) is the error that it returned.
     Host,
     /// The caller stopped the run.
     Cancelled,
@@ -185,7 +185,7 @@ impl Error {
         self.kind() == ErrorKind::ZeroDivision
     }
 
-    /// Whether a host function failed; [`source`](std::error::Error::source) is its own error.
+    /// Whether a host function failed; [`source`](std::error::Error::source) is the error that it returned.
     pub fn is_host_failure(&self) -> bool {
         self.kind() == ErrorKind::Host
     }
@@ -196,7 +196,7 @@ impl Error {
     }
 }
 
-/// A message with everything escaped that a terminal would obey.
+/// Escapes the characters of a message that a terminal would obey.
 fn fit(message: String) -> String {
     match printable_lines(&message) {
         Cow::Borrowed(_) => message,

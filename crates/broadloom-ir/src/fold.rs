@@ -1,13 +1,13 @@
 //! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`, which is the definition that
 //! the executors instantiate. The tests compare every executor with it. A NaN that an op computes (and does not propagate) is the
-//! positive quiet one without payload: its bits may be read later, and CPUs differ in them.
+//! positive quiet NaN without payload, because its bits may be read later and CPUs differ in them.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
 
 use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
 
-/// The op applied to the operands; `None` if it does not take their dtypes.
+/// Applies an op to constant operands; `None` if it does not take their dtypes.
 pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
     let dtype = operands.last()?.dtype;
     if operands.len() != op.operands() {
@@ -22,7 +22,7 @@ pub fn cast(x: Scalar, to: DType) -> Scalar {
     if x.dtype == to {
         return x;
     }
-    // The visitor gets a value of the dtype that it is dispatched on.
+    // A conversion is defined for every pair of dtypes and its visitor gets the value's own dtype, so there is always a result.
     canonical(op::dispatch_cast(x.dtype, to, Fold(&[x])).unwrap_or(x))
 }
 

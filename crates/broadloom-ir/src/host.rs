@@ -1,8 +1,8 @@
 //! Declarations of host functions: what expressions and kernels know of a function that the application provides.
 //!
-//! A [`HostDeclaration`] has an identity, a name and a [`HostSignature`]. The pointer that calls the function is kept in
-//! `broadloom_mem::HostFunction` instead, so that graphs and kernels hold no code; executors are given the functions when a kernel
-//! is prepared. Two declarations are equal if they come from the same registration.
+//! A [`HostDeclaration`] has an identity, a name and a [`HostSignature`]. The function pointer is kept in
+//! `broadloom_mem::HostFunction` instead, so that graphs and kernels hold no code; executors are given the functions when a
+//! kernel is prepared. Two declarations are equal if they come from the same registration.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use broadloom_math::DType;
 
 use crate::error::{Error, ErrorKind};
 
-/// The most operands of a host function.
+/// The maximum number of operands of a host function.
 pub const MAX_HOST_OPERANDS: usize = 3;
 
 /// The reason why a function can't be declared.
@@ -69,7 +69,7 @@ impl HostSignature {
     }
 }
 
-/// `float32, float32 -> bool`
+/// Prints a signature as in `float32, float32 -> bool`.
 impl fmt::Display for HostSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operands: Vec<&str> = self.operands().iter().map(|d| d.name()).collect();
@@ -133,7 +133,7 @@ impl HostDeclaration {
         HostDeclaration(Arc::new(Inner { id: next_id(), name: self.0.name.clone(), signature }))
     }
 
-    /// The identity: a number that no other declaration of this process ever has.
+    /// The identity: a number that no other declaration in this process ever has.
     pub fn id(&self) -> u64 {
         self.0.id
     }
@@ -168,7 +168,7 @@ impl Hash for HostDeclaration {
     }
 }
 
-/// `hypot(float32, float32 -> float32)`
+/// Prints a declaration as in `hypot(float32, float32 -> float32)`.
 impl fmt::Display for HostDeclaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({})", self.0.name, self.0.signature)

@@ -12,12 +12,12 @@ use crate::op::Op;
 use crate::recording::{self, Recording};
 use crate::reduction::{Reduction, Scan};
 
-/// A value of a kernel: inputs first, then parameters, then one per instruction.
+/// The number of a kernel's value: inputs come first, then parameters, then one value per instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
 impl ValueId {
-    /// The position in the order of values: inputs, parameters, instructions.
+    /// The value's position in the order of inputs, parameters and instructions.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -50,7 +50,7 @@ pub struct Callee {
 }
 
 impl Code {
-    /// Number of operands.
+    /// The number of operands.
     pub fn operands(self) -> usize {
         match self {
             Code::Apply(op, _) => op.operands(),
@@ -80,12 +80,13 @@ impl Code {
         }
     }
 
-    /// Whether it can fail by a division by zero.
+    /// Whether the operation can fail by a division by zero.
     pub fn faults(self) -> bool {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
 
-    /// Whether it can compute a NaN of unspecified bits, which [`Op::CanonicalNan`] has to replace before they are read.
+    /// Whether the operation can compute a NaN of unspecified bits, which [`Op::CanonicalNan`] has to replace before they are
+    /// read.
     pub fn leaves_nan_open(self) -> bool {
         match self {
             Code::Apply(op, dtype) => op.leaves_nan_open() && op.result(dtype).is_some_and(DType::is_float),
@@ -103,7 +104,8 @@ impl Code {
         }
     }
 
-    /// The approximate latency in machine code, in cycles: counted from the [recording]. That of host functions is unknown.
+    /// The approximate latency in machine code, in cycles, counted from the [recording]; 0 for host functions, whose latency is
+    /// unknown.
     pub fn latency(self) -> u32 {
         match self {
             Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::latency),
@@ -115,7 +117,7 @@ impl Code {
     /// The approximate number of vector instructions per element in machine code.
     pub fn instructions(self) -> u32 {
         match self {
-            // Storing the operands where the function reads them, and the call, for a block of elements.
+            // The operands of a block of elements are stored for the function, and the function is called.
             Code::Host(_) => CALL,
             code => code.cost(),
         }
@@ -135,49 +137,49 @@ pub struct Inst {
 }
 
 impl Inst {
-    /// The operands that are read.
+    /// The operands that the instruction reads.
     pub fn args(&self) -> &[ValueId] {
         &self.args[..self.code.operands()]
     }
 }
 
-/// The use of an output's elements.
+/// What is done with an output's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sink {
-    /// They are stored.
+    /// The elements are stored.
     #[default]
     Store,
-    /// They are reduced; the loops around the kernel define the axes.
+    /// The elements are reduced; the loops around the kernel define the axes.
     Reduce(Reduction),
-    /// They are scanned: each is accumulated with the previous ones.
+    /// The elements are scanned: each is accumulated with the previous ones.
     Scan(Scan),
 }
 
-/// An output of a kernel: a value and its use.
+/// An output of a kernel: a value, and what is done with its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelOutput {
     /// The value.
     pub value: ValueId,
-    /// The use of its elements.
+    /// What is done with the value's elements.
     pub sink: Sink,
 }
 
-/// An output that is stored.
+/// Makes an output that is stored.
 impl From<ValueId> for KernelOutput {
     fn from(value: ValueId) -> KernelOutput {
         KernelOutput { value, sink: Sink::Store }
     }
 }
 
-/// A fused loop body.
+/// A fused loop body: the instructions that compute one element of each output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Kernel {
     /// The dtypes of the input arrays.
     pub inputs: Vec<DType>,
     /// The dtypes of the run-time scalars.
     pub params: Vec<DType>,
-    /// For each parameter, whether it is a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal); false for those
-    /// beyond the end.
+    /// For each parameter, whether it is a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal). Parameters
+    /// beyond the end of the list are not.
     pub short_reciprocals: Vec<bool>,
     /// The host functions called by the body.
     pub functions: Vec<HostDeclaration>,
@@ -215,7 +217,7 @@ impl Kernel {
         ValueId((self.inputs.len() + self.params.len() + inst) as u32)
     }
 
-    /// Number of values.
+    /// The number of values.
     pub fn values(&self) -> usize {
         self.inputs.len() + self.params.len() + self.body.len()
     }
@@ -259,7 +261,7 @@ impl Kernel {
         depths
     }
 
-    /// The dtypes of the results in memory: for reduced elements, that of the reduction's result.
+    /// The dtypes of the results in memory. For an output that is reduced, this is the dtype of the reduction's result.
     pub fn result_dtypes(&self) -> impl ExactSizeIterator<Item = DType> {
         self.outputs.iter().map(|output| match output.sink {
             Sink::Reduce(reduction) => reduction.result(self.dtype(output.value)),
@@ -299,7 +301,7 @@ impl Kernel {
         known_after.into_iter().max().unwrap_or(0)
     }
 
-    /// The code that calls a function, which is added to [`Kernel::functions`] once.
+    /// The instruction code for a call of a host function, which is added to [`Kernel::functions`] if it is not there yet.
     pub fn callee(&mut self, function: &HostDeclaration) -> Code {
         let place = self.functions.iter().position(|f| f == function).unwrap_or_else(|| {
             self.functions.push(function.clone());
@@ -310,8 +312,8 @@ impl Kernel {
 
     /// A hash of the content (the first half of its SHA-256), the same in every process and on every target for one version of this crate.
     ///
-    /// It covers the body and the dtypes, but neither parameter values nor anything about the target; of a host function it covers
-    /// the name and the dtypes.
+    /// The hash covers the body and the dtypes, but neither parameter values nor anything about the target. Host functions are
+    /// hashed by name and dtypes.
     pub fn content_hash(&self) -> u128 {
         let mut bytes = Vec::with_capacity(32 * self.body.len() + 64);
         let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
@@ -320,21 +322,21 @@ impl Kernel {
             dtypes.iter().for_each(|&d| word(d as usize));
         }
         for param in (0..self.params.len()).filter(|&i| self.has_short_reciprocal(i)) {
-            // A separator: no body has this length.
+            // The first word separates parameters from the rest, since no body has this length.
             [u32::MAX as usize, param].into_iter().for_each(&mut word);
         }
         word(self.body.len());
         for inst in &self.body {
             match inst.code {
                 Code::Apply(op, dtype) => {
-                    // Hashed by name, which stays the same when the table's order changes.
+                    // Ops are hashed by name, which does not change with the order of the op table.
                     word(op.name().len());
                     op.name().bytes().for_each(|b| word(b.into()));
                     word(dtype as usize);
                 }
                 Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
                 Code::Host(callee) => {
-                    // A separator: no op's name has this length.
+                    // The word tells host calls from ops, since no op's name has this length.
                     word(u32::MAX as usize);
                     let name = self.functions.get(callee.function as usize).map_or("", HostDeclaration::name);
                     word(name.len());
@@ -362,7 +364,7 @@ impl Kernel {
     }
 }
 
-/// The value with its reduction, if any: `v3`, `sum(v3)`.
+/// Prints the value with its reduction, if any: `v3`, `sum(v3)`.
 impl fmt::Display for KernelOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sink {
@@ -376,15 +378,15 @@ impl fmt::Display for KernelOutput {
 /// The loop level at which a value has to be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// Once: it depends on parameters only.
+    /// Once per call: the value depends on parameters only.
     Call,
-    /// Once per row of elements.
+    /// Once per row.
     Row,
-    /// For each element.
+    /// Once per element.
     Element,
 }
 
-/// The definition of a value of a kernel.
+/// How a value of a kernel is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// An element of an input array.
@@ -395,7 +397,7 @@ pub enum Definition {
     Inst(usize),
 }
 
-/// The body as text, one line per value that is computed.
+/// Prints the body, one line for each computed value.
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {:032x} (", self.content_hash())?;
@@ -442,7 +444,7 @@ mod tests {
         k.callee(&HostDeclaration::new(name, &operands, result, 1).expect("a name"))
     }
 
-    /// In (a·b + p)·(a + b) the last product waits for a product and a sum on one side, and for a sum on the other.
+    /// The last product of (a·b + p)·(a + b) waits for a product and a sum on one side, and for a single sum on the other.
     #[test]
     fn the_latency_is_that_of_the_longest_chain() {
         let mut k = triad();
@@ -458,7 +460,8 @@ mod tests {
         assert_eq!(k.latency(), u64::from(2 * k.body[0].code.latency() + sum));
     }
 
-    /// The hash must not depend on the process-wide id of a host function. Caches compare the kernels themselves.
+    /// The hash must not depend on the id of a host function, which differs between processes. Caches compare the kernels
+    /// themselves in addition.
     #[test]
     fn two_functions_of_one_name_are_one_in_the_hash_and_two_in_a_comparison() {
         let mut kernels = [triad(), triad()];

@@ -1,4 +1,4 @@
-//! The ops that give the correctly rounded float32, and the approximate ops that they can replace.
+//! The ops whose float32 results are correctly rounded, and the approximate ops that they can replace.
 
 use broadloom_math::DType;
 
@@ -8,8 +8,8 @@ use crate::scalar::Class;
 macro_rules! nearest {
     ($($op:ident $nearest:ident;)*) => {
         impl Op {
-            /// The op of float32 that gives the correctly rounded result of this approximate op; `None` if this op is exact or has
-            /// no such op.
+            /// The op that gives the correctly rounded float32 result of this op; `None` if this op is exact or there is no such
+            /// op.
             pub const fn nearest(self) -> Option<Op> {
                 match self {
                     $(Op::$op => Some(Op::$nearest),)*

@@ -277,7 +277,7 @@ for_each_op!(define_ops);
 
 /// The type of a function of the table.
 pub trait Row {
-    /// The function's op.
+    /// The op that the function implements.
     const OP: Op;
 }
 
@@ -315,7 +315,7 @@ macro_rules! cast_to {
 broadloom_math::for_each_dtype!(define_dispatch_cast);
 
 impl Op {
-    /// Number of operands.
+    /// The number of operands.
     pub const fn operands(self) -> usize {
         match self.arity() {
             Arity::Unary => 1,
@@ -329,7 +329,7 @@ impl Op {
         self.has(Law::Approximate)
     }
 
-    /// Whether it has the property.
+    /// Whether the op has a property.
     pub const fn has(self, law: Law) -> bool {
         let (laws, mut i) = (self.laws(), 0);
         while i < laws.len() {
@@ -376,7 +376,7 @@ impl Op {
     }
 }
 
-/// A visitor that reads the result's dtype off the function's own definition.
+/// A visitor that returns the dtype of the result of a function's own definition.
 struct ResultOf;
 
 impl Visitor for ResultOf {
@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(Op::from_name("canonical_nan"), None);
     }
 
-    /// Zeros, ones, minimum and maximum, infinities, NaNs of both signs, and ordinary numbers.
+    /// Edge-case values of a dtype: zeros, ones, minimum and maximum, infinities, NaNs of both signs, and ordinary numbers.
     fn edge_cases(dtype: DType) -> Vec<Scalar> {
         let width = 8 * dtype.size() as u32;
         let (ones, top) = (u64::MAX >> (64 - width), 1u64 << (width - 1));
@@ -445,7 +445,7 @@ mod tests {
         both.map(|bits| Scalar { dtype, bits }).collect()
     }
 
-    /// The ops of two operands with the law `commutative` are those that commute on all edge cases.
+    /// The ops of two operands that commute on all edge cases are those with the law `commutative`.
     #[test]
     fn what_commutes_is_commutative() {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
@@ -467,8 +467,8 @@ mod tests {
         }
     }
 
-    /// For quiet and signalling NaNs of both signs, canonical ops give one NaN by definition, and those that propagate NaN give the
-    /// operand's bits, apart from the sign.
+    /// For quiet and signalling NaNs of both signs, ops with the law `canonical` give one NaN by definition, and ops that
+    /// propagate NaN give the operand's bits, apart from the sign.
     #[test]
     fn what_is_canonical_names_its_nan_and_what_moves_keeps_an_operands() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Canonical) || op.has(Law::Moves)) {

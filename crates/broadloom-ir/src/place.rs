@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use crate::printable::is_printable;
 
-/// Maximum number of characters of a line that are shown.
+/// The maximum number of characters of a line that are shown.
 const WIDTH: usize = 100;
-/// Characters shown before the place in a longer line.
+/// The number of characters shown before the place in a longer line.
 const BEFORE: usize = 40;
 
 /// The place of an error in a text.
@@ -128,11 +128,11 @@ mod tests {
                 10..17,
                 "\n --> line 2, column 5\n  |\n2 | b = sqrt(a)\n  |     ^^^^^^^",
             ),
-            // The end of the text, the end of a line, and an empty text.
+            // Places at the end of the text, at the end of a line, and in an empty text.
             ("x +", 3..3, "\n --> line 1, column 4\n  |\n1 | x +\n  |    ^"),
             ("x +\ny", 3..4, "\n --> line 1, column 4\n  |\n1 | x +\n  |    ^"),
             ("", 0..0, "\n --> line 1, column 1\n  |\n1 | \n  | ^"),
-            // A range of more than one line: the first is shown.
+            // Of a range of several lines only the first is shown.
             ("f(a,\r\n  b)", 0..10, "\n --> line 1, column 1\n  |\n1 | f(a,\n  | ^^^^"),
             ("é\t+ ÿz", 5..8, "\n --> line 1, column 5\n  |\n1 | é\t+ ÿz\n  |  \t  ^^"),
             (

@@ -25,7 +25,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_printable)
 }
 
-/// [`printable`] applied to each line of a text, with its line breaks and tabs unchanged.
+/// Applies [`printable`] to each line of a text, but keeps line breaks and tabs.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_printable(c) || matches!(c, '\n' | '\t'))
 }

@@ -1,8 +1,8 @@
 //! Recordings: the bodies of the op table's functions and of the conversions, as SSA over the primitives.
 //!
 //! A body is recorded once per process, op and dtype, on first use, by running the generic definition in `broadloom-math` on its
-//! recording instance. Compilers lower the primitives, and an op's cost is counted from them, so that neither has code for
-//! individual functions.
+//! recording instance. Compilers lower the primitives, and an op's cost is counted from them, so that neither compilers nor the
+//! cost model have code for individual functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,17 +24,17 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Number of operands.
+    /// The number of operands.
     pub fn operands(&self) -> usize {
         self.operands as usize
     }
 
-    /// The instructions in order of definition. Each value is used.
+    /// The instructions in order of definition. Each value is used by a later one, or is the result.
     pub fn insts(&self) -> &[Inst] {
         &self.insts
     }
 
-    /// The value of the function, which may be an operand.
+    /// The value that the function returns, which may be an operand.
     pub fn result(&self) -> Var {
         self.result
     }
@@ -88,7 +88,7 @@ pub fn of_cast(from: DType, to: DType) -> &'static Recording {
     })
 }
 
-/// The instructions so far, without duplicates.
+/// The instructions recorded so far, without duplicates.
 struct List {
     operands: u32,
     insts: Vec<Inst>,
@@ -100,7 +100,7 @@ impl List {
         List { operands: operands as u32, insts: Vec::new(), known: HashMap::new() }
     }
 
-    /// The recording after DCE.
+    /// The finished recording, after DCE.
     fn finish(self, result: Var) -> Recording {
         let operands = self.operands as usize;
         let mut needed = vec![false; operands + self.insts.len()];
@@ -184,7 +184,7 @@ mod tests {
         assert!(of(Op::Sin, DType::Int32).is_none());
     }
 
-    /// Each value is defined before it is used, and is used.
+    /// Each value is defined before it is used, and each is used.
     #[test]
     fn recordings_are_in_order_and_have_no_dead_values() {
         let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().filter_map(move |&d| of(op, d)));

@@ -60,7 +60,7 @@ impl Reduction {
         }
     }
 
-    /// The binary op that it repeats; `None` for argmax and argmin, which need indices as well.
+    /// The binary op that the reduction repeats; `None` for argmax and argmin, which also need indices.
     pub fn op(self) -> Option<Op> {
         Some(match self {
             Reduction::Sum => Op::Add,
@@ -166,7 +166,7 @@ fn is_accumulator(dtype: DType) -> bool {
 pub struct Axes(u64);
 
 impl Axes {
-    /// No axes.
+    /// The empty set.
     pub const NONE: Axes = Axes(0);
 
     /// All axes of an array of this rank, which is 64 at most.
@@ -179,7 +179,7 @@ impl Axes {
         self.0
     }
 
-    /// Whether the axis is one of them.
+    /// Whether the set contains the axis.
     pub fn contains(self, axis: usize) -> bool {
         axis < 64 && self.0 >> axis & 1 == 1
     }
@@ -199,12 +199,12 @@ impl Axes {
         self.0 == 0
     }
 
-    /// Whether all of them are axes of an array of this rank.
+    /// Whether all axes of the set are axes of an array of this rank.
     pub fn fit(self, rank: usize) -> bool {
         self.0 & !Axes::all(rank).0 == 0
     }
 
-    /// The extents without these axes, or with 1 in their place if `keep_dims`.
+    /// The extents without the set's axes, or with 1 in their place if `keep_dims`.
     pub fn reduced<T: Clone>(self, extents: &[T], keep_dims: bool, one: T) -> impl Iterator<Item = T> {
         extents.iter().enumerate().filter_map(move |(axis, extent)| match (self.contains(axis), keep_dims) {
             (false, _) => Some(extent.clone()),
@@ -224,14 +224,14 @@ impl Axes {
     }
 }
 
-/// Axes from 64 on are ignored.
+/// Collects axes into a set. Axes from 64 on are ignored.
 impl FromIterator<usize> for Axes {
     fn from_iter<I: IntoIterator<Item = usize>>(axes: I) -> Axes {
         Axes(axes.into_iter().filter(|&axis| axis < 64).fold(0, |mask, axis| mask | 1 << axis))
     }
 }
 
-/// A tuple as in the text language: `(0, 2)`, `(1,)`, `()`.
+/// Prints the axes as a tuple of the text language: `(0, 2)`, `(1,)`, `()`.
 impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axes: Vec<String> = self.iter().map(|axis| axis.to_string()).collect();

@@ -18,7 +18,7 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// The scalar of a Rust value.
+    /// The scalar for a Rust value.
     pub fn of<T: Elem>(x: T) -> Scalar {
         Scalar { dtype: T::DTYPE, bits: x.to_bits64() }
     }
@@ -38,8 +38,7 @@ impl Scalar {
         }
     }
 
-    /// Whether it is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short), as the class of the scalar
-    /// records.
+    /// Whether the scalar is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short), as its class records.
     pub fn has_short_reciprocal(self) -> bool {
         match self.dtype {
             DType::Int8 => is_short(self.bits as i8),
@@ -215,7 +214,7 @@ impl DTypeVisitor for ToDType {
     }
 }
 
-/// Number of stored significand bits of a float64.
+/// The number of stored significand bits of a float64.
 const FRACTION64: u32 = 52;
 
 fn fraction_bits(dtype: DType) -> u32 {
@@ -274,7 +273,7 @@ macro_rules! literal_from_short_float {
     ($($t:ty)*) => {$(
         impl From<$t> for Literal {
             fn from(x: $t) -> Literal {
-                // A NaN is not converted by the CPU, which would make a signalling NaN quiet.
+                // A NaN is converted bit by bit, because the CPU's conversion would make a signalling NaN quiet.
                 Literal::Float(if x.is_nan() { widened_nan(Scalar::of(x)) } else { x.into() })
             }
         }

@@ -10,10 +10,9 @@ use broadloom_math::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::{Code, Kernel, Sink};
 
-/// Checks a kernel.
+/// Verifies a kernel.
 ///
-/// # Errors
-/// [`ErrorKind::Internal`] with the first violation.
+/// # Errors [`ErrorKind::Internal`] with the first violation.
 pub fn kernel(kernel: &Kernel) -> Result<()> {
     let mut dtypes: Vec<DType> = kernel.inputs.iter().chain(&kernel.params).copied().collect();
     for (i, inst) in kernel.body.iter().enumerate() {

@@ -20,7 +20,7 @@ pub enum VectorWidth {
     W128,
     /// 256 bits: AVX2, FMA, F16C and BMI2.
     W256,
-    /// 512 bits: AVX-512 F, BW, DQ and VL, with all that 256 bits take.
+    /// 512 bits: AVX-512 F, BW, DQ and VL, and all that 256 bits need.
     W512,
 }
 
@@ -78,7 +78,7 @@ impl VectorWidth {
         VectorWidth::W128
     }
 
-    /// The reason why vectors of this width are narrower on a CPU whose widest are `target`; `None` if the CPU supports them.
+    /// The reason why this width can't be used on a CPU whose widest vectors are `target`; `None` if the CPU supports it.
     pub fn missing_on(self, target: VectorWidth) -> Option<String> {
         (self > target).then(|| format!("this CPU has vectors of {target} bits"))
     }

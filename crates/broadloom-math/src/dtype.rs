@@ -51,7 +51,7 @@ macro_rules! define_dtype {
         }
 
         impl DType {
-            /// Every dtype.
+            /// All dtypes.
             pub const ALL: &'static [DType] = &[$(DType::$variant),*];
 
             /// The standard's name, such as `float32`.
@@ -128,7 +128,7 @@ mod sealed {
 
 /// An element type.
 pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send + Sync + 'static {
-    /// The dtype of this type.
+    /// The dtype that this Rust type represents.
     const DTYPE: DType;
     /// The type of an element in memory: `u8` for `bool`, so that every byte is valid, otherwise the type itself.
     type Store: Copy + fmt::Debug + Default + PartialEq + Send + Sync + 'static;
@@ -148,7 +148,7 @@ pub trait Elem: sealed::Sealed + Copy + PartialEq + fmt::Debug + Default + Send 
     }
 }
 
-/// An element type with arithmetic of its own: the integers (which wrap), float32 and float64.
+/// An element type with arithmetic in its own type: the integers (which wrap), float32 and float64.
 pub trait Num: Elem + PartialOrd {
     /// 0
     const ZERO: Self;
@@ -209,7 +209,7 @@ pub trait Real: Elem {
     const MAGNITUDE: Self::Bits;
     /// The bits of +infinity. The magnitude of a NaN, read as an integer, is greater.
     const INFINITY: Self::Bits;
-    /// The canonical NaN: positive, quiet, without payload.
+    /// The bits of the canonical NaN: positive, quiet, without payload.
     const NAN: Self::Bits;
     /// The bits of the value.
     fn bits(self) -> Self::Bits;
@@ -237,13 +237,13 @@ pub trait Float: Num + Real {
     fn root(self) -> Self;
     /// `self * b + c`, rounded once.
     fn fused(self, b: Self, c: Self) -> Self;
-    /// Round up.
+    /// The value rounded up to an integer.
     fn up(self) -> Self;
-    /// Round down.
+    /// The value rounded down to an integer.
     fn down(self) -> Self;
-    /// Round toward zero.
+    /// The value rounded toward zero to an integer.
     fn toward_zero(self) -> Self;
-    /// Round to nearest, ties to even.
+    /// The value rounded to the nearest integer, ties to even.
     fn nearest(self) -> Self;
     /// The exact IEEE remainder of truncated division; it has the sign of `self`.
     fn fmod(self, other: Self) -> Self;

@@ -8,7 +8,7 @@
 
 use crate::dtype::{Elem, Float, Int, Num, Real, f16};
 
-/// A comparison. All but `Ne` are false where an operand is NaN.
+/// A comparison. All except `Ne` are false if an operand is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// `a == b`
@@ -25,7 +25,7 @@ pub enum Cmp {
     Ge,
 }
 
-/// IEEE-exact primitives over an abstract value: one element, or IR that computes several.
+/// IEEE-exact primitives over an abstract value, which is a single element, or IR that computes several.
 ///
 /// Methods take `&mut self` because an instance may be a builder. A mask has one bool per lane, and the same width as
 /// the values from which it was computed.
@@ -120,7 +120,7 @@ pub trait Ops: Sized {
     /// Converts a mask to a bool value.
     fn boolean<T: Elem>(&mut self, m: Self::M<T>) -> Self::V<bool>;
 
-    /// The bits of a float.
+    /// The bits of a float as an integer.
     fn bits<T: Real>(&mut self, x: Self::V<T>) -> Self::V<T::Bits>;
     /// The float with these bits.
     fn of_bits<T: Real>(&mut self, x: Self::V<T::Bits>) -> Self::V<T>;
@@ -159,7 +159,7 @@ pub trait Ops: Sized {
 
 /// A function of one argument, over every instance of [`Ops`].
 pub trait Unary<T: Elem> {
-    /// Element type of the result.
+    /// The element type of the result.
     type Out: Elem;
     /// Computes the function.
     fn call<O: Ops>(o: &mut O, x: O::V<T>) -> O::V<Self::Out>;
@@ -167,7 +167,7 @@ pub trait Unary<T: Elem> {
 
 /// A function of two arguments of one element type, over every instance of [`Ops`].
 pub trait Binary<T: Elem> {
-    /// Element type of the result.
+    /// The element type of the result.
     type Out: Elem;
     /// Computes the function.
     fn call<O: Ops>(o: &mut O, x1: O::V<T>, x2: O::V<T>) -> O::V<Self::Out>;
@@ -175,7 +175,7 @@ pub trait Binary<T: Elem> {
 
 /// A function of three arguments, the last two of one element type, over every instance of [`Ops`].
 pub trait Ternary<T: Elem> {
-    /// Element type of the first argument: `T`, or `bool` for a condition.
+    /// The element type of the first argument: `T`, or `bool` for a condition.
     type First: Elem;
     /// Computes the function.
     fn call<O: Ops>(o: &mut O, x1: O::V<Self::First>, x2: O::V<T>, x3: O::V<T>) -> O::V<T>;

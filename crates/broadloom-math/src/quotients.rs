@@ -5,7 +5,7 @@ use crate::dtype::Int;
 use crate::ops::Ops;
 use crate::{reciprocal, through};
 
-/// [`Ops::quotient`] through floats, or through the reciprocal of a divisor that is the same for all elements.
+/// Computes [`Ops::quotient`] through floats, or by the reciprocal of a divisor that is the same for all elements.
 #[inline(always)]
 pub fn quotient<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>) -> O::V<T> {
     if o.is_invariant::<T>(&b) {

@@ -86,7 +86,7 @@ fn of_bytes<O: Ops, T: Int>(o: &mut O, a: O::V<T>, b: O::V<T>, floor: bool, shor
     let size = o.sub::<i16>(size, sign);
     let (size, sign) = (o.int_resize::<i16, u16>(size), o.int_resize::<i16, u16>(sign));
     let m = multiplier_of_bytes(o, size);
-    // ⌈128/D⌉ = ⌊(127 + D)/D⌋
+    // Uses ⌈128/D⌉ = ⌊(127 + D)/D⌋.
     let up = o.splat(128u16);
     let up = o.add::<u16>(size, up);
     let k = o.mul_high::<u16>(up, m);
@@ -173,7 +173,7 @@ fn of_words<O: Ops, T: Int, S: Int, U: Int>(
 /// For d ≠ 0 let s = ⌊log2 d⌋ and h = d·2^(w−1−s), the normalised divisor, whose highest bit is set, and let v = ⌊(2^2w
 /// − 1)/h⌋ − 2^w be the reciprocal of h. Then M = 2^w + v is ⌊(2^(w+1+s) − 1)/d⌋.
 struct Reciprocal<O: Ops, U: Int> {
-    /// v
+    /// The reciprocal v of the divisor shifted up.
     multiplier: O::V<U>,
     /// s; for d = 0, a number that acts like a shift count of the width or more.
     shift: O::V<u64>,

@@ -1,9 +1,9 @@
 //! The recording instance of [`Ops`]: a function as SSA over the primitives.
 //!
-//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`], which decides what to do with it: a
-//! `broadloom_ir::recording::Recording` keeps them as a list, a compiler appends them to the body that it is building. The instance has one
-//! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has
-//! a name, and code generators read the list instead of being instantiated once for each function and dtype.
+//! A [`Recorder`] passes every primitive that a function calls to a [`Sink`]: the sink of a `broadloom_ir::recording::Recording`
+//! keeps the primitives as a list, and that of a compiler appends them to the body that it is building. The instance has one
+//! method for each method of the trait and no other behaviour, so a new primitive is a compile error here until it has a name,
+//! and code generators read the list instead of being instantiated once for each function and dtype.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -367,12 +367,12 @@ pub trait Sink {
     /// Returns the value of a primitive, either from a new instruction or from an equal one that exists already.
     fn push(&mut self, inst: Inst) -> Var;
 
-    /// [`Ops::is_invariant`] of a value.
+    /// Answers [`Ops::is_invariant`] for a value.
     fn is_invariant(&self, _x: Var) -> bool {
         false
     }
 
-    /// [`Ops::has_short_reciprocal`] of a value as a number of this dtype.
+    /// Answers [`Ops::has_short_reciprocal`] for a value as a number of this dtype.
     fn has_short_reciprocal(&self, _x: Var, _dtype: DType) -> bool {
         false
     }

@@ -1,6 +1,6 @@
-//! Integer quotients and conversions by way of floats, for instances of [`Ops`] that compute vectors: vector units
-//! divide only floats, and few of them convert 64-bit integers. The results are exact for every operand, division
-//! by zero included. A divisor that many dividends share has a [reciprocal](crate::reciprocal) instead.
+//! Integer quotients and conversions through floats, for instances of [`Ops`] that compute vectors: vector units divide only
+//! floats, and few of them convert 64-bit integers. The results are exact for every operand, division by zero included. A divisor
+//! that many dividends share has a [reciprocal](crate::reciprocal) instead.
 
 use crate::dtype::{Float, Int};
 use crate::ops::{Cmp, Ops};
@@ -77,7 +77,7 @@ pub fn by_magnitudes<O: Ops, T: Int>(
     nonzero_divisor::<O, T>(o, b, q)
 }
 
-/// All ones where x is negative, else 0.
+/// All ones where x is negative, and 0 elsewhere.
 #[inline(always)]
 fn negative<O: Ops, T: Int>(o: &mut O, x: O::V<T>) -> O::V<T> {
     let (zero, ones) = (o.splat(T::ZERO), o.splat(T::MINUS_ONE));
@@ -85,7 +85,7 @@ fn negative<O: Ops, T: Int>(o: &mut O, x: O::V<T>) -> O::V<T> {
     o.select::<T>(m, ones, zero)
 }
 
-/// −x where `ones` is all ones, x where it is 0.
+/// −x where `ones` is all ones, and x where it is 0.
 #[inline(always)]
 fn negated_if<O: Ops, T: Int>(o: &mut O, x: O::V<T>, ones: O::V<T>) -> O::V<T> {
     let x = o.xor::<T>(x, ones);
@@ -200,7 +200,7 @@ fn natural<O: Ops>(o: &mut O, x: O::V<f64>) -> O::V<u64> {
     o.or::<u64>(high, low)
 }
 
-/// [`Ops::float_to_int`] to 64 bits, through float64.
+/// Computes [`Ops::float_to_int`] to 64 bits, through float64.
 #[inline(always)]
 pub fn float_to_int64<O: Ops, F: Float, U: Int>(o: &mut O, x: O::V<F>) -> O::V<U> {
     let x = o.float_resize::<F, f64>(x);

@@ -12,14 +12,14 @@ pub const PAGE: usize = 4096;
 /// none. With pages of 2 MiB it makes no difference.
 pub const AHEAD: usize = 256 << 10;
 
-/// Prefetches one line of each page that lies [`AHEAD`] bytes ahead of the given elements; it is a hint, and pages beyond the end
-/// of the slice are skipped.
+/// Prefetches one line of each page that is [`AHEAD`] bytes after the given elements. This is a hint; pages beyond the end of the
+/// slice are skipped.
 #[inline(always)]
 pub fn ask_ahead<T>(run: &[T], at: usize, count: usize) {
     ask_so_far_ahead(run, at, count, AHEAD);
 }
 
-/// Prefetches one line of each page that lies the given number of bytes ahead of the given elements.
+/// Prefetches one line of each page that is `ahead` bytes after the given elements.
 #[inline(always)]
 pub fn ask_so_far_ahead<T>(run: &[T], at: usize, count: usize, ahead: usize) {
     let in_elements = |bytes: usize| (bytes / size_of::<T>().max(1)).max(1);
@@ -28,8 +28,8 @@ pub fn ask_so_far_ahead<T>(run: &[T], at: usize, count: usize, ahead: usize) {
     }
 }
 
-/// Prefetches the line in which a value begins, so that it is in the first-level cache when it is read; it is a hint, and does
-/// nothing on targets other than x86-64.
+/// Prefetches the cache line in which a value begins, so that it is in the first-level cache when it is read. This is a hint, and
+/// does nothing on targets other than x86-64.
 #[inline(always)]
 pub(crate) fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -51,8 +51,8 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
     }
     let ptr = memory.start.wrapping_offset(start);
     let (low, high) = planned.reach();
-    // The first and the last element are checked, and so all others are inside and aligned: the plan's reach covers them, and their
-    // distances are multiples of an element. Without elements, the first may be anywhere.
+    // The first and the last element are checked, which is enough for all: the plan's reach covers them, and their distances are
+    // multiples of an element. If there are no elements, the address of the first doesn't matter.
     let fits = low.checked_add(from).is_some_and(|low| low >= 0)
         && high.checked_add(from).is_some_and(|high| high as usize <= memory.len)
         && ptr.addr() & (planned.item() - 1) == 0;
@@ -110,8 +110,8 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
             }
         }
     }
-    // Where an output is an input, blocks can't overlap, so the rest of each row goes through buffers, which is slow. Steps are
-    // therefore not read in place.
+    // If an output is also an input, blocks can't overlap, so the end of each row goes through buffers, which is slow for stepped
+    // inputs. They are packed instead.
     if bound[..inputs].iter().any(|input| input.aliased) {
         bound[..inputs].iter_mut().for_each(BoundOperand::read_no_steps);
     }

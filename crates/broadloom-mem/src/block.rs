@@ -1,6 +1,6 @@
 //! A block: the same rows and columns of every operand, as the body of a walk receives it.
 //!
-//! Safe bodies read slices, machine code reads the pointers. For each row, an input's pointer is valid for reads of `cols` elements
+//! Safe bodies access slices, machine code the pointers. For each row, an input's pointer is valid for reads of `cols` elements
 //! (of one if it is uniform), an output's for writes of `cols`. Outputs do not overlap each other, and overlap inputs only if
 //! `any_alias` is set.
 
@@ -21,25 +21,25 @@ use crate::operand::BoundOperand;
 pub struct RawOperand {
     /// The address of the first row. Inputs are only read.
     pub ptr: *mut u8,
-    /// Bytes from row to row: any value, including 0.
+    /// The distance of rows in bytes: any number, including 0.
     pub row_stride: isize,
 }
 
 /// The pointers of a block, for machine code.
 ///
-/// For each row `r < rows`, `ptr + r * row_stride` of an input is aligned and valid for reads of `cols` elements, or of one if its
-/// [access](crate::Nest::accesses) is [`Access::Splat`]. That of an output is valid for reads and writes of `cols` elements, or of
-/// as many as remain at the block's [level](Block::level). Nothing outside of these may be accessed, and nothing after the call
-/// that received the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located by its
-/// [stepped access](crate::Nest::stepped_accesses). An element between two of every second one is in the page of one of them, so it
-/// can be loaded; its value must not be used, since another thread may be writing it.
+/// For each row `r < rows`, `ptr + r * row_stride` of an input is aligned and valid for reads of `cols` elements, or of one if
+/// its [access](crate::Nest::accesses) is [`Access::Splat`]. That of an output is valid for reads and writes of `cols` elements,
+/// or of as many as remain at the block's [level](Block::level). Nothing outside of these may be accessed, and nothing after the
+/// call that received the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located
+/// by its [stepped access](crate::Nest::stepped_accesses). Where every second element is read, the element between two of them is
+/// in the page of one of them, so it can be loaded; its value must not be used, since another thread may be writing it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
-    /// One per operand: inputs, then outputs.
+    /// The location of each operand: inputs, then outputs.
     pub operands: &'b [RawOperand],
-    /// Rows, at least 1.
+    /// The number of rows, at least 1.
     pub rows: usize,
-    /// Columns, at least 1.
+    /// The number of columns, at least 1.
     pub cols: usize,
     /// The number of operands that are inputs.
     pub inputs: usize,
@@ -47,7 +47,7 @@ pub struct RawBlock<'b> {
     pub first: usize,
     /// The distance of rows in the linear index.
     pub row_step: usize,
-    /// The level of the nodes of which each output has a row; 0 for elements.
+    /// The level of the nodes, if each output has a row for each node; 0 if outputs have elements.
     pub level: u8,
     /// Whether some input is used in place and is also an output: an element must then be read before it is written, and never
     /// afterwards.
@@ -56,10 +56,10 @@ pub struct RawBlock<'b> {
     pub reads_steps: bool,
 }
 
-/// A row of an input, as a safe body reads it.
+/// A row of an input, as a safe body reads it: elements or a single one.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'b, T: Elem> {
-    /// One element per column.
+    /// The elements of the row, one per column.
     Slice(&'b [T::Store]),
     /// A single element, used for all columns.
     Splat(T::Store),
@@ -98,23 +98,24 @@ impl<'b> Block<'b> {
         Block { bound, raw }
     }
 
-    /// The inputs, and the outputs.
+    /// The bound inputs, and the bound outputs.
     #[inline]
     fn bound(&self) -> (&'b [BoundOperand], &'b [BoundOperand]) {
         self.bound.split_at(self.raw.inputs)
     }
 
-    /// Rows, at least 1.
+    /// The number of rows, at least 1.
     pub fn rows(&self) -> usize {
         self.raw.rows
     }
 
-    /// Columns, at least 1.
+    /// The number of columns, at least 1.
     pub fn cols(&self) -> usize {
         self.raw.cols
     }
 
-    /// The linear index of a row's first element, of a nest whose plan is [in order](broadloom_ir::loop_plan::LoopPlan::in_order).
+    /// The linear index of a row's first element, in a nest whose plan is [in
+    /// order](broadloom_ir::loop_plan::LoopPlan::in_order).
     #[inline]
     pub fn first_of(&self, row: usize) -> usize {
         self.raw.first + row * self.raw.row_step
@@ -184,8 +185,8 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The level of the [nodes](broadloom_ir::canonical) of which each output has a row of 16 elements in place of 16 · 2^level
-    /// columns: such a block has one row, whose columns are whole nodes. 0 if outputs have an element for each column.
+    /// The level of [nodes](broadloom_ir::canonical), if each output has a row of 16 elements for each node of 16 · 2^level
+    /// columns; such a block has one row, whose columns are whole nodes. 0 if outputs have an element for each column.
     #[inline]
     pub fn level(&self) -> u8 {
         self.raw.level
@@ -203,20 +204,18 @@ impl<'b> Block<'b> {
         unsafe { read_row(self.bound().0, self.raw, input, row) }
     }
 
-    /// A row of an output. All of it must be written.
+    /// A row of an output, all of whose elements must be written.
     ///
-    /// # Panics
-    /// If there is no such output or row, or the type's size is not the output's.
+    /// # Panics If there is no such output or row, or the type's size is not the output's.
     #[inline]
     pub fn output<T: Elem>(&mut self, output: usize, row: usize) -> &mut [T::Store] {
         // SAFETY: `self` is borrowed exclusively as long as the row, so that no other row of the block is accessible.
         unsafe { write_row::<T>(self.bound().1, self.raw, output, row) }
     }
 
-    /// A row of all inputs and all outputs.
+    /// The given row of all inputs and all outputs.
     ///
-    /// # Panics
-    /// If there is no such row.
+    /// # Panics If there is no such row.
     #[inline]
     pub fn row(&mut self, row: usize) -> (Inputs<'_>, Outputs<'_>) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
@@ -229,10 +228,9 @@ impl<'b> Block<'b> {
         self.bound.len() - self.raw.inputs
     }
 
-    /// A row of all inputs, which keeps the outputs from being written while it is in use.
+    /// The given row of all inputs. The outputs can't be written while it is in use.
     ///
-    /// # Panics
-    /// If there is no such row.
+    /// # Panics If there is no such row.
     #[inline]
     pub fn inputs(&self, row: usize) -> Inputs<'_> {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
@@ -275,7 +273,7 @@ impl<'b> Block<'b> {
         outputs[output].class == AccessClass::Contiguous && !inputs.iter().any(|input| input.aliased)
     }
 
-    /// The pointers, for machine code.
+    /// The block's pointers, for machine code.
     #[inline]
     pub fn raw(&mut self) -> RawBlock<'_> {
         self.raw
@@ -293,7 +291,7 @@ impl<'b> RawBlock<'b> {
         &self.operands[self.inputs..][output]
     }
 
-    /// The elements of a row of an output.
+    /// The number of elements in a row of an output.
     #[inline]
     fn written(&self) -> usize {
         self.cols >> self.level
@@ -326,10 +324,9 @@ impl<'r> Inputs<'r> {
         unsafe { read_row(self.operands, self.raw, input, self.row) }
     }
 
-    /// The row of an input as bytes, whatever its type; the bytes of one element if that is used for all columns.
+    /// The row of an input as bytes, whatever its type; the bytes of a single element for a uniform input.
     ///
-    /// # Panics
-    /// If there is no such input, or it is used in place and is an output or stepped.
+    /// # Panics If there is no such input, or it is used in place and is an output or stepped.
     #[inline]
     pub fn bytes(&self, input: usize) -> &'r [u8] {
         let operand = check_input(self.operands, self.raw, input);
@@ -351,10 +348,9 @@ pub struct Outputs<'r> {
 }
 
 impl Outputs<'_> {
-    /// The row of an output. All of it must be written.
+    /// The row of an output, all of whose elements must be written.
     ///
-    /// # Panics
-    /// As [`Block::output`].
+    /// # Panics As [`Block::output`].
     #[inline]
     pub fn get<T: Elem>(&mut self, output: usize) -> &mut [T::Store] {
         // SAFETY: `Block::row` made it, once, and borrows the block exclusively for `'r`; `self` is borrowed exclusively as long as
@@ -362,10 +358,9 @@ impl Outputs<'_> {
         unsafe { write_row::<T>(self.operands, self.raw, output, self.row) }
     }
 
-    /// The row of an output as bytes, whatever its type. All of it must be written.
+    /// The row of an output as bytes, whatever its type. All of them must be written.
     ///
-    /// # Panics
-    /// If there is no such output.
+    /// # Panics If there is no such output.
     #[inline]
     pub fn bytes(&mut self, output: usize) -> &mut [u8] {
         let (operand, place) = (&self.operands[output], self.raw.output(output));
@@ -403,7 +398,7 @@ unsafe fn read_row<'r, T: Elem>(
     }
 }
 
-/// An input that overlaps no output, and that is contiguous or uniform.
+/// The input with this number. Panics unless it is contiguous or uniform and overlaps no output.
 #[inline]
 fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize) -> &'o BoundOperand {
     let operand = &operands[input];

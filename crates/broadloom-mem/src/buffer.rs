@@ -21,11 +21,11 @@ use crate::bytes;
 pub const ALIGN: usize = 64;
 /// The size of a huge page on x86-64, and on aarch64 with 4 KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
-/// Buffers of at least this size are mapped from the operating system, with huge pages where it supports them: a page and a half,
-/// as less than half a page gains nothing over small ones (measured at 2.4, 4 and 8 MB).
+/// Buffers of at least this size are mapped from the operating system, with huge pages where it supports them. It is a page and a
+/// half, because a huge page that is less than half used gains nothing over small ones (measured at 2.4, 4 and 8 MB).
 const LARGE: usize = 3 << 20;
 
-/// An allocation failed.
+/// The error of an allocation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes")]
 pub struct AllocError {
@@ -51,7 +51,7 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
-    /// Number of writable, initialised bytes from `ptr` on; `len` for memory that this module did not allocate.
+    /// The number of writable, initialised bytes from `ptr` on. For memory that this module did not allocate it is `len`.
     capacity: usize,
     owner: Owner,
 }
@@ -87,8 +87,8 @@ impl Buffer {
         if bytes >= LARGE {
             return Buffer::pages(bytes).ok_or(error);
         }
-        // The allocator provides lazily zeroed memory for alignments up to 16 only, and writes zeros for larger ones: so the
-        // alignment is done here.
+        // The allocator provides lazily zeroed memory for alignments up to 16 only, and writes zeros for larger ones. So more
+        // bytes are allocated, and the address is aligned here.
         let layout = Layout::from_size_align(bytes + ALIGN, 16).map_err(|_| error)?;
         // SAFETY: the layout's size is not 0.
         let base = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(error)?;
@@ -112,14 +112,15 @@ impl Buffer {
         Buffer { ptr: NonNull::<Line>::dangling().cast(), len: 0, capacity: 0, owner: Owner::None }
     }
 
-    /// Maps anonymous pages: whole huge pages where the system has them, so that the last bytes are in one as well.
+    /// Maps anonymous pages. Where the system has huge pages, the mapping consists of whole ones, so that the last bytes are in
+    /// one as well.
     ///
     /// Nothing is written here: a page is allocated when the computing thread first writes to it.
     fn pages(bytes: usize) -> Option<Buffer> {
         let capacity = bytes.checked_next_multiple_of(HUGE_PAGE)?;
         let mut map = MmapMut::map_anon(capacity.checked_add(HUGE_PAGE)?).ok()?;
-        // A failure costs speed only (fresh 4 KiB pages make a memory-bound kernel take three times as long, huge ones half as long
-        // again, pages used before nothing).
+        // If the advice fails, only speed is lost. A memory-bound kernel takes three times as long on fresh 4 KiB pages, and half
+        // as long again on fresh huge pages, as on pages that were used before.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         let base = NonNull::new(map.as_mut_ptr())?;
@@ -312,7 +313,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A value with the alignment [`ALIGN`], for empty buffers to point to.
+/// A value with the alignment [`ALIGN`], to which empty buffers point.
 #[repr(align(64))]
 struct Line;
 

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 pub struct Caches {
     /// The size of the second-level cache, which nearly always belongs to one core.
     pub second: usize,
-    /// The size of the last-level cache, which several cores share.
+    /// The size of the last-level cache, which several cores usually share.
     pub last: usize,
 }
 
@@ -24,8 +24,9 @@ impl Caches {
         *CACHES.get_or_init(|| Caches::of(reported()))
     }
 
-    /// Picks the sizes from pairs of a level and its bytes: the second level, and the highest level above it, or the second one if
-    /// there is no higher one. If the second level is missing or sizes decrease, all are treated as unknown.
+    /// Chooses the sizes from pairs of a level and its size in bytes. The last level is the highest one, which is the second if
+    /// there is no higher one. If the second level is missing, or a higher level is smaller than a lower one, typical sizes are
+    /// used.
     fn of(levels: impl IntoIterator<Item = (u8, usize)>) -> Caches {
         let (mut second, mut last) = (0, (0, 0));
         for (level, bytes) in levels {
@@ -41,7 +42,7 @@ impl Caches {
     }
 }
 
-/// Pairs of level and bytes for the data caches.
+/// The levels of the data caches with their sizes in bytes, as the CPU reports them.
 #[cfg(target_arch = "x86_64")]
 fn reported() -> Vec<(u8, usize)> {
     use raw_cpuid::{CacheType, CpuId};
@@ -75,7 +76,7 @@ mod tests {
         assert_eq!(of(&[]), Caches::USUAL);
     }
 
-    /// Compares the sizes with those that the operating system reports, if it reports any.
+    /// Compares the sizes with those that the operating system reports, if it reports them.
     #[test]
     #[cfg(target_os = "linux")]
     fn as_the_system_has_them() {

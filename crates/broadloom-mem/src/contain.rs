@@ -1,7 +1,7 @@
 //! Decides whether each element of a layout is an element of another.
 //!
-//! "Yes" is a proof. "No" is a proof as well if the strides of the whole are nested, each larger than the span of the smaller ones;
-//! otherwise it means that containment was not proven.
+//! The answer "yes" is proven. The answer "no" is proven if the strides of the containing layout are nested, each larger than the
+//! span of the smaller ones; otherwise it means that containment could not be proven.
 
 use broadloom_ir::loop_plan::reach;
 
@@ -14,7 +14,7 @@ struct Axis {
     extent: usize,
 }
 
-/// A layout of at least one element, described from its lowest element on.
+/// A layout of at least one element with positive strides, described from its lowest element on.
 struct Upward {
     lowest: usize,
     axes: Dims<Axis>,
@@ -27,14 +27,14 @@ fn upward(p: Place<'_>) -> Option<Upward> {
     (low < high).then(|| Upward { lowest: p.address.wrapping_add_signed(low), axes })
 }
 
-/// Whether each element of `part` is one of `whole`. Both must fit in the address space.
+/// Whether each element of `part` is an element of `whole`. Both must fit in the address space.
 pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     let Some(part) = upward(part).filter(|_| whole.item == part.item) else {
         return whole.item == part.item && part.shape.contains(&0);
     };
     let Some(mut whole) = upward(whole) else { return false };
     whole.axes.sort_unstable_by_key(|axis| axis.stride);
-    // Two dimensions are one where the larger stride continues the smaller dimension.
+    // Two dimensions are joined if the larger stride continues the smaller dimension.
     let mut axes: Dims<Axis> = Dims::new();
     for &axis in &whole.axes {
         match axes.last_mut() {
@@ -46,7 +46,7 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     steps_fit(&axes, offset, &part.axes) || each_is_element(&axes, offset, &part.axes)
 }
 
-/// Whether the offset and the strides are whole steps along the axes, and their sum never leaves them.
+/// Whether the offset and the strides of `part` are whole steps along the axes, and their sum never leaves the axes.
 fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
     let mut take = |mut distance: usize, times: usize| {
@@ -63,8 +63,8 @@ fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     take(offset, 1) && part.iter().all(|axis| take(axis.stride, axis.extent - 1))
 }
 
-/// Decides containment by checking every element. This is needed for slices of dimensions that were joined over a gap: of rows of
-/// 10, 12 apart, every fourth element is 4 from the one before, across rows as well.
+/// Decides containment by checking every element. Slices of dimensions that were joined over a gap need it. For example, in rows
+/// of 10 elements that begin 12 apart, every fourth element is 4 after the one before, also across rows.
 #[cold]
 fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let is_element = |mut distance: usize| {
@@ -82,7 +82,7 @@ fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
             return false;
         }
         let mut next = index.iter_mut().zip(part);
-        // Advances to the next index; ends after the last.
+        // Advance to the next index, and end after the last one.
         let moved = next.any(|(i, axis)| {
             *i += 1;
             if *i < axis.extent {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn parts_by_slicing_joining_and_cutting_again() {
-        // Rows of 10 elements of 4 bytes, 12 apart.
+        // The whole is rows of 10 elements of 4 bytes that begin 12 elements apart.
         let whole = Place { address: 400, item: 4, shape: &[5, 10], strides: &[48, 4] };
         for (address, shape, strides, inside) in [
             (400, &[5, 10][..], &[48, 4][..], true),

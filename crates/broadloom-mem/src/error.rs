@@ -33,7 +33,7 @@ pub enum NestError {
         /// The higher number.
         second: usize,
     },
-    /// The index space has more elements than `isize::MAX`.
+    /// The index space has more than `isize::MAX` elements.
     #[error("the index space has more elements than can be counted")]
     TooLarge,
 }

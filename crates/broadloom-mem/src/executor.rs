@@ -1,7 +1,7 @@
 //! The traits of executors: a [`KernelExecutor`] prepares kernels, and an [`ExecutableKernel`] computes blocks.
 //!
-//! The interpreter and the machine-code compiler implement them, engines and tests use them. A new executor implements both and
-//! passes the suite of the test kit.
+//! The interpreter and the machine-code compiler implement both traits; engines and tests use them. A new executor implements
+//! both and passes the suite of the test kit.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::walk::AliasPolicy;
 /// Prepares kernels for execution.
 pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Prepares a kernel, whose host functions are among `functions`, for the given accesses of its inputs, on vectors of this
-    /// width or, if that is impossible, narrower ones. The bits of its results are the same for each width.
+    /// width or, if that is impossible, on narrower ones. The bits of its results are the same for each width.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if the kernel is too large for the executor, or
@@ -40,10 +40,9 @@ pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
         Ok(())
     }
 
-    /// A listing of the code that a kernel would be prepared as: the same text in every process on this target.
+    /// A listing of the code that would be prepared for a kernel. The text is the same in every process on this target.
     ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] from an executor without listings; [`ErrorKind::Internal`] for a defect.
+    /// # Errors [`ErrorKind::Limit`] from an executor without listings; [`ErrorKind::Internal`] for a defect.
     fn listing(
         &self,
         _kernel: &Kernel,
@@ -74,41 +73,41 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
         self.run(block, &mut KernelRun { params, faults, stores: Stores::Cached, memory: &mut memory })
     }
 
-    /// The treatment of inputs that are outputs as well, or are stepped, in the blocks that it computes.
+    /// The treatment of inputs that are also outputs, or are stepped, in the blocks that the kernel computes.
     fn policy(&self) -> AliasPolicy;
 
-    /// The width of its widest vectors.
+    /// The width of the widest vectors in the kernel's code.
     fn width(&self) -> VectorWidth;
 
-    /// The shape of its code, if it is machine code.
+    /// The shape of the kernel's code, if it is machine code.
     fn plan(&self) -> Option<&CodePlan> {
         None
     }
 
-    /// Bytes of machine code and of the constants that it reads.
+    /// The size in bytes of machine code and of the constants that it reads.
     fn code_size(&self) -> usize {
         0
     }
 
-    /// The reason why its vectors are narrower than requested; `None` if they are not.
+    /// The reason why the code's vectors are narrower than requested; `None` if they are not.
     fn narrowed(&self) -> Option<&str> {
         None
     }
 }
 
-/// The state that a thread's calls of a kernel share in one run.
+/// The state that all calls of a kernel on one thread share in one run.
 pub struct KernelRun<'r> {
     /// The bits of the run-time scalars.
     pub params: &'r [u64],
-    /// One byte per fault site of the kernel, in order, which the site sets at a division by zero.
+    /// A byte for each fault site of the kernel, in order, which is set at a division by zero.
     pub faults: &'r mut [u8],
-    /// The kind of stores for outputs, for an executor that does not know it when it prepares a kernel.
+    /// The kind of stores for outputs, for an executor that only learns it at the call.
     pub stores: Stores,
-    /// Memory for intermediate values.
+    /// The memory for intermediate values.
     pub memory: &'r mut WorkingMemory,
 }
 
-/// Memory for the values of a kernel that is run op by op, reused from run to run.
+/// Memory for the values of a kernel that is run op by op. It is reused from run to run.
 #[derive(Debug, Default)]
 pub struct WorkingMemory(Option<Buffer>);
 
@@ -141,12 +140,12 @@ pub struct Listing {
     pub clif: String,
     /// The machine code. At 128 bits it is shown before branches are laid out; at wider vectors each line has its offset.
     pub assembly: String,
-    /// Bytes of machine code and of the constants that it reads.
+    /// The size in bytes of machine code and of the constants that it reads.
     pub bytes: usize,
-    /// Elements per block.
+    /// The number of elements of a block.
     pub lanes: usize,
-    /// The width of its vectors.
+    /// The width of the code's vectors.
     pub width: VectorWidth,
-    /// The reason why its vectors are narrower than requested.
+    /// The reason why the code's vectors are narrower than requested.
     pub narrowed: Option<String>,
 }

@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 #[must_use = "the environment is restored when the guard is dropped"]
 pub struct FloatEnv {
     saved: Control,
-    /// The register belongs to a thread, so the guard is not `Send`.
+    /// Makes the guard not `Send`, because the register belongs to a thread.
     _thread: PhantomData<*const ()>,
 }
 
@@ -54,9 +54,9 @@ mod x86_64 {
     use std::arch::asm;
 
     pub(super) type Control = u32;
-    /// All exceptions masked, nearest even, FTZ and DAZ off, no flag raised.
+    /// The IEEE default: all exceptions masked, round to nearest even, FTZ and DAZ off, no flag raised.
     pub(super) const IEEE: u32 = 0x1f80;
-    /// All bits but the status flags (bits 0 to 5).
+    /// The control bits: all bits except the status flags (bits 0 to 5).
     pub(super) const CONTROL: u32 = !0x3f;
 
     #[inline]
@@ -83,9 +83,9 @@ mod aarch64 {
     use std::arch::asm;
 
     pub(super) type Control = u64;
-    /// No trap enabled, nearest even, no flush to zero, no default NaN.
+    /// The IEEE default: no trap enabled, round to nearest even, no flush to zero, no default NaN.
     pub(super) const IEEE: u64 = 0;
-    /// The status flags are in another register.
+    /// The control bits: all bits, since the status flags are in another register.
     pub(super) const CONTROL: u64 = !0;
 
     #[inline]
@@ -126,10 +126,10 @@ mod tests {
 
     use super::*;
 
-    /// FTZ, DAZ, round down, exceptions masked, the inexact flag raised.
+    /// An environment that changes results: FTZ, DAZ, round down, exceptions masked, the inexact flag raised.
     #[cfg(target_arch = "x86_64")]
     const HOSTILE: Control = 0x8040 | 0x2000 | 0x1f80 | 0x20;
-    /// FZ, round down, default NaN.
+    /// An environment that changes results: FZ, round down, default NaN.
     #[cfg(target_arch = "aarch64")]
     const HOSTILE: Control = 1 << 24 | 0b10 << 22 | 1 << 25;
 

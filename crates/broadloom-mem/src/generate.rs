@@ -1,18 +1,18 @@
-//! Fills tiles with generated elements: each is an eighth of its address, at which there is no memory.
+//! Fills tiles with generated elements, whose values are an eighth of their addresses; there is no memory at these.
 //!
-//! A generated operand has addresses like any other, so that dimensions are ordered, flipped and collapsed, and blocks are formed,
-//! as for memory; only where its tile would be packed from memory is it filled here instead.
+//! A generated operand has addresses like any other operand, so that dimensions are ordered, flipped and collapsed, and blocks
+//! are formed, as for memory. Only where a tile would be packed from memory, it is filled here instead.
 
 use pulp::Arch;
 
 use crate::tile::{Strided, Tile};
 
-/// Fills a tile with `rows` × `cols` numbers of 64 bits.
+/// Fills a tile with `rows` × `cols` generated 64-bit numbers.
 ///
 /// # Safety
 /// The tile must be valid for writes of `rows` rows of `cols` elements and aligned to them.
 pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize) {
-    // Addresses are multiples of eight and within `isize`: quotients are exact, and the sums in use do not overflow.
+    // Addresses are multiples of eight and within `isize`, so the quotients are exact and the sums that are used do not overflow.
     let [first, down, across] =
         [from.ptr.addr() as isize, from.row_stride, from.col_stride].map(|n| (n / 8) as i64);
     Arch::new().dispatch(
@@ -27,7 +27,7 @@ pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize)
     );
 }
 
-/// Number of values computed at a time: some vectors of any width.
+/// The number of values that are computed at a time: a few vectors of any width.
 const LANES: usize = 16;
 
 /// Writes `start`, `start + step`, … to a row.
@@ -36,8 +36,8 @@ const LANES: usize = 16;
 /// The row must be valid for writes of `cols` elements and aligned.
 #[inline(always)]
 unsafe fn count(start: i64, step: i64, to: *mut i64, cols: usize) {
-    // PERF: each number is the one a block earlier plus `LANES` steps. Vectors can add 64-bit numbers, but most have no instruction
-    // to multiply them.
+    // PERF: each number is `LANES` steps more than the one a block earlier. Vectors can add 64-bit numbers, but most have no
+    // instruction to multiply them.
     let mut next: [i64; LANES] =
         std::array::from_fn(|lane| start.wrapping_add(step.wrapping_mul(lane as i64)));
     let stride = step.wrapping_mul(LANES as i64);

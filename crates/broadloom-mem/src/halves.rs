@@ -1,16 +1,16 @@
 //! Converts between float16 and float32 with the CPU's vector instructions.
 //!
-//! They round to nearest even and give the same bits as `broadloom_math`'s conversions, except that NaNs may differ. On x86-64 this
-//! holds in every floating-point environment: the rounding is part of the instructions, flush-to-zero does not apply, and values
-//! that denormals-are-zero would flush are 0 as a float16. On aarch64 the instructions obey the control register, as all arithmetic
-//! does there, and are run under the IEEE default ([`crate::FloatEnv`]).
+//! The instructions round to nearest even and give the same bits as `broadloom_math`'s conversions, except that NaNs may differ.
+//! On x86-64 this holds in every floating-point environment: the rounding is part of the instructions, flush-to-zero does not
+//! apply, and values that denormals-are-zero would flush are 0 as a float16. On aarch64 the instructions obey the control
+//! register, as all arithmetic does there, and are run under the IEEE default ([`crate::FloatEnv`]).
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
 
-/// Number of elements that are converted together.
+/// The number of elements that are converted together.
 pub const HALVES: usize = 16;
 
-/// The conversions of a target, for code that was compiled for them: only [`with_conversions`] provides one.
+/// The conversions of a target, for code that was compiled for it. Only [`with_conversions`] provides a value of such a type.
 pub trait Convert: Copy {
     /// Converts each element to float32, which is exact.
     fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
@@ -18,13 +18,14 @@ pub trait Convert: Copy {
     fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES];
 }
 
-/// A loop over float16, which is compiled for each level of targets; every function that it calls must be inlined into it.
+/// A loop over float16. It is compiled for each level of targets, so every function that it calls must be inlined into it.
 pub trait WithConversions {
     /// Runs the loop.
     fn call<C: Convert>(self, convert: C);
 }
 
-/// Whether this target converts several elements at once. The functions here work without it, but one by one and slowly.
+/// Whether this target has instructions that convert several elements at once. Without them, the functions of this module convert
+/// one element at a time, which is slow.
 #[inline]
 pub fn converts_halves() -> bool {
     level() != Level::One
@@ -56,23 +57,23 @@ pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
     run(level(), Narrow(from, to));
 }
 
-/// The instruction set that a loop's conversions use.
+/// The instruction set that converts elements in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// The scalar definition, one element at a time.
+    /// The scalar definition, which converts one element at a time.
     One,
-    /// Four elements: NEON.
+    /// NEON, four elements at a time.
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     Four,
-    /// Eight elements: F16C.
+    /// F16C, eight elements at a time.
     #[cfg(target_arch = "x86_64")]
     Eight,
-    /// Sixteen elements: AVX-512.
+    /// AVX-512, sixteen elements at a time.
     #[cfg(target_arch = "x86_64")]
     Sixteen,
 }
 
-/// Whether the target has all of a level's features. They include more than the conversions, since whole loops are compiled for
+/// Whether the target has all features of a level. They include more than the conversions, since whole loops are compiled for
 /// them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all_features {
@@ -102,7 +103,7 @@ fn level() -> Level {
     NARROWEST
 }
 
-/// The level that every target of the architecture has.
+/// The level that all targets of this architecture have.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const NARROWEST: Level = Level::Four;
 #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
@@ -177,7 +178,7 @@ impl WithConversions for Narrow<'_> {
     }
 }
 
-/// Uses instructions that every aarch64 has, with and without float16 arithmetic.
+/// The conversions of aarch64, by instructions that every aarch64 has, with or without float16 arithmetic.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64 {
     use std::arch::aarch64::{float32x4_t, uint16x8_t};
@@ -191,7 +192,7 @@ mod aarch64 {
     #[derive(Clone, Copy)]
     pub(super) struct Four;
 
-    /// Splits eight elements into the lower and the upper four.
+    /// Widens eight elements to two vectors: the lower four and the upper four.
     #[inline(always)]
     fn widen(x: uint16x8_t) -> [float32x4_t; 2] {
         let (low, high);
@@ -209,7 +210,7 @@ mod aarch64 {
         [low, high]
     }
 
-    /// Joins two vectors to eight elements, the first one as the lower four.
+    /// Narrows two vectors to eight elements, of which the first vector gives the lower four.
     #[inline(always)]
     fn narrow([low, high]: [float32x4_t; 2]) -> uint16x8_t {
         let x;
@@ -259,10 +260,10 @@ mod x86_64 {
 
     use super::{Convert, HALVES, WithConversions};
 
-    /// A proof that code runs on a target with F16C: only [`eight`] makes one.
+    /// A proof that code runs on a target with F16C, because only [`eight`] makes such a value.
     #[derive(Clone, Copy)]
     pub(super) struct Eight(());
-    /// A proof that code runs on a target with AVX-512F: only [`sixteen`] makes one.
+    /// A proof that code runs on a target with AVX-512F, because only [`sixteen`] makes such a value.
     #[derive(Clone, Copy)]
     pub(super) struct Sixteen(());
 
@@ -376,13 +377,13 @@ mod tests {
 
     #[test]
     fn float32_is_narrowed_as_it_is_defined() {
-        // Every float16, the midpoint between it and the next, and the float32 values adjacent to both.
+        // Every float16, the midpoint between it and the next one, and the float32 values adjacent to both.
         for half in (0..0x7c01u16).step_by(64) {
             let from: Vec<f32> = (half..(half + 64).min(0x7c01))
                 .flat_map(|half| {
                     let bits: f32 = one(f16::from_bits(half));
                     let next: f32 = one(f16::from_bits(half + 1));
-                    // Beyond the maximum the next value is the one that would follow.
+                    // After the maximum, the next value is the one that would follow if the exponent range were larger.
                     let next = if next.is_finite() { next } else { 65536.0 };
                     [bits, (bits + next) / 2.0]
                 })
@@ -392,13 +393,13 @@ mod tests {
                 .collect();
             narrows(&from);
         }
-        // Bit patterns spread over the whole range: an odd stride visits each residue.
+        // Bit patterns over the whole range: an odd stride visits each residue.
         let from: Vec<f32> = (0..1 << 20).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b1))).collect();
         narrows(&from);
     }
 
-    /// Tests one in 257 of the upper halves with all lower ones; all of them, which takes some forty seconds, if
-    /// `BROADLOOM_ALL_HALVES` is set.
+    /// Tests one in 257 of the upper halves of float32 with all lower halves. If `BROADLOOM_ALL_HALVES` is set, it tests all of
+    /// them, which takes some forty seconds.
     #[test]
     fn every_float32_is_narrowed_as_it_is_defined() {
         let step = if std::env::var_os("BROADLOOM_ALL_HALVES").is_some() { 1 } else { 257 };

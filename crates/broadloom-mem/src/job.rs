@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// The bit of [`SharedJob::state`] that is set once no thread may begin; the bits above it count the threads in the closure.
+/// The bit of [`SharedJob::state`] that is set when no further thread may begin; the bits above it count the threads in the
+/// closure.
 const CLOSED: usize = 1;
 const INSIDE: usize = 2;
 
-/// The number of times that the owner checks before it sleeps until the last thread has left: some microseconds, about as long as
-/// sleeping and waking take. In the later iterations it yields to other threads.
+/// The number of times that the owner looks whether all threads have left before it sleeps until then: some microseconds, about
+/// as long as sleeping and waking take. In the later iterations it yields to other threads.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 50;
 
@@ -186,14 +187,14 @@ mod tests {
 
     use super::*;
 
-    /// `lend` returns after all threads that have begun, and lets no other thread begin.
+    /// `lend` returns after all threads that have begun are done, and does not wait for any other thread.
     #[test]
     fn it_waits_for_those_who_have_begun_and_for_nobody_else() {
         let (done, begun) = (AtomicUsize::new(0), Barrier::new(2));
         let local = [1usize, 2, 3];
         let work = || {
             begun.wait();
-            // The closure stays borrowed, however long this takes.
+            // The closure stays borrowed however long the thread takes.
             (0..100).for_each(|_| thread::yield_now());
             done.fetch_add(local.iter().sum(), Ordering::Relaxed);
         };
@@ -264,7 +265,7 @@ mod tests {
         assert!(calls >= 3);
     }
 
-    /// Threads come and go while jobs open and close: each call is within its job's lifetime.
+    /// Threads run jobs while these open and close; each call happens within its job's lifetime.
     #[test]
     fn many_threads_and_jobs() {
         let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 2000 });

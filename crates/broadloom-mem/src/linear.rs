@@ -10,28 +10,28 @@ use crate::overlap::Dims;
 use crate::pack::{gather, scatter};
 use crate::tile::{Item, Strided, Tile};
 
-/// Two-dimensional blocks of fewer elements are copied without a call of the block functions.
+/// Two-dimensional blocks of fewer elements than this are copied element by element, without calling the block functions.
 const SMALL_BLOCK: usize = 64;
-/// Maximum number of entries in a table of offsets.
+/// The maximum number of entries in a table of offsets.
 const TABLE: usize = 256;
 
-/// The traversal of one operand by linear index.
+/// The traversal of an operand by linear index.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// Outer dimensions, the last of which counts rows; empty if the operand is one row.
+    /// The outer dimensions as (extent, stride), the last of which counts rows; empty if the operand is one row.
     outer: Dims<(usize, isize)>,
-    /// Elements of a row.
+    /// The number of elements in a row.
     row: usize,
-    /// Distance of consecutive elements of a row; unused if there is a table.
+    /// The distance of consecutive elements of a row in bytes; unused if there is a table.
     stride: isize,
-    /// The range of the table that holds the offsets of a row's elements.
+    /// The range of the table with the offsets of a row's elements, if the row uses one.
     table: Option<Range<usize>>,
     /// The number of elements after which the operand repeats, if it does.
     pub(crate) period: Option<usize>,
 }
 
 impl Linear {
-    /// The traversal of an operand; offsets are appended to `table`.
+    /// Plans the traversal of an operand. Its offsets, if it needs any, are appended to `table`.
     pub(crate) fn new(dims: &[usize], strides: &[isize], table: &mut Vec<isize>) -> Linear {
         let mut outer: Dims<(usize, isize)> = Dims::new();
         for (&extent, &stride) in dims.iter().zip(strides) {
@@ -126,7 +126,7 @@ impl Linear {
         while left > 0 {
             let steps = index.iter().zip(&self.outer).map(|(&i, d)| i as isize * d.1);
             let ptr = base.wrapping_offset(steps.sum());
-            // The rest of a row, or as many whole rows as remain in the last outer dimension, or the start of a row.
+            // Copy the rest of a row, as many whole rows as remain in the last outer dimension, or the beginning of a row.
             let here = index.last().copied().unwrap_or(0);
             let (rows, cols) = if at > 0 || left < row {
                 (1, left.min(row - at))
@@ -151,7 +151,7 @@ impl Linear {
             left -= rows * cols;
             at += cols;
             if at < row {
-                break; // only the range's last piece can end inside of a row
+                break; // Only the last part of the range can end within a row.
             }
             at = 0;
             let mut advance = rows;
@@ -177,11 +177,11 @@ trait Move {
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);
 }
 
-/// Copies memory to the tile.
+/// Copies from memory to the tile.
 struct Pack;
-/// Copies the tile to memory.
+/// Copies from the tile to memory.
 struct Unpack;
-/// Fills the tile by computing the elements.
+/// Fills the tile with computed elements.
 struct Generate;
 
 impl Move for Pack {

@@ -1,6 +1,6 @@
 //! Views of the `ndarray` crate as views of bytes, whatever their strides (feature `ndarray`).
 //!
-//! Memory between the elements is neither read nor written, since `ndarray` may have borrowed it to other code.
+//! Memory between the elements is neither read nor written, since other code may have borrowed it from `ndarray`.
 
 use broadloom_ir::loop_plan::reach;
 use broadloom_math::{DType, Elem};
@@ -14,7 +14,7 @@ use crate::view::{View, ViewError, ViewMut};
 
 /// Converts strides in elements to bytes.
 fn in_bytes<T>(strides: &[isize]) -> Dims<isize> {
-    // The product can't overflow where there are elements: the strides are distances in memory.
+    // The product can't overflow if there are elements, since strides are distances in memory.
     strides.iter().map(|stride| stride.wrapping_mul(size_of::<T>() as isize)).collect()
 }
 
@@ -76,7 +76,7 @@ impl<'a> Region<'a> {
         x: &'a ArrayBase<S, D>,
     ) -> (Region<'a>, usize) {
         let strides = in_bytes::<T>(x.strides());
-        // The distances are distances in memory; without elements they are 0.
+        // The bounds can't overflow, since they are distances in memory; without elements they are 0.
         let (low, high) = reach(x.shape(), &strides, size_of::<T>()).unwrap_or((0, 0));
         let first = low.unsigned_abs() / size_of::<T>();
         match x.as_slice_memory_order() {

@@ -114,7 +114,7 @@ impl<'a> Nest<'a> {
         &self.plan
     }
 
-    /// The access of each input in every block, unless steps are read in place.
+    /// The access of each input in every block, unless stepped inputs are read in place.
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(false))
     }
@@ -124,10 +124,9 @@ impl<'a> Nest<'a> {
         self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(true))
     }
 
-    /// Whether an input is, element for element, an output as well.
+    /// Whether an input is also an output, element for element.
     ///
-    /// # Panics
-    /// If there is no such input.
+    /// # Panics If there is no such input.
     pub fn is_aliased(&self, input: usize) -> bool {
         self.operands[..self.plan.inputs()][input].aliased
     }
@@ -139,7 +138,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Divides the work into at most `max_parts` parts of about the same size; none if there are no elements.
+    /// Divides the work into at most `max_parts` parts of about the same size. There are no parts if there are no elements.
     pub fn split(&mut self, max_parts: usize, policy: AliasPolicy) -> Parts<'_> {
         let plan: &LoopPlan = &self.plan;
         let shared = Shared { plan, operands: &self.operands };
@@ -161,7 +160,7 @@ impl fmt::Debug for Nest<'_> {
     }
 }
 
-/// A bound plan that parts on several threads read.
+/// A bound plan that the parts of a nest read on several threads.
 #[derive(Clone, Copy)]
 struct Shared<'n> {
     plan: &'n LoopPlan,
@@ -174,13 +173,13 @@ unsafe impl Send for Shared<'_> {}
 // SAFETY: as for `Send`: it is `Copy`, so a reference permits nothing that a copy does not.
 unsafe impl Sync for Shared<'_> {}
 
-/// The parts of a nest: an iterator, to be collected, taken one by one, or [shared](Parts::shared) by threads.
+/// The parts of a nest: an iterator, whose parts can be collected, taken one by one, or [shared](Parts::shared) by threads.
 pub struct Parts<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
-    /// Number of remaining parts.
+    /// The number of remaining parts.
     parts: usize,
-    /// Units of each part, and the number of parts that get one more.
+    /// The number of units in each part, and the number of parts that get one unit more.
     share: usize,
     more: usize,
     /// The first unit that belongs to no part yet.
@@ -208,26 +207,26 @@ impl<'n> Iterator for Parts<'n> {
 impl ExactSizeIterator for Parts<'_> {}
 
 impl<'n> Parts<'n> {
-    /// The remaining parts, to be taken by any number of threads.
+    /// Shares the remaining parts, so that any number of threads can take them.
     pub fn shared(self) -> SharedParts<'n> {
         let [taken, first, last] = [0; 3].map(AtomicUsize::new);
         SharedParts { parts: self, owner: thread_mark(), taken, first, last }
     }
 }
 
-/// The parts of a nest, each of which goes to whichever thread asks first. The thread that shares them takes the first ones and
-/// others the last ones, so that in runs over the same memory each finds in its caches what it has computed before.
+/// The parts of a nest, each of which goes to the thread that takes it first. The thread that shares the parts takes them from
+/// the front and other threads from the back, so that in repeated runs each thread finds in its caches what it computed before.
 pub struct SharedParts<'n> {
     parts: Parts<'n>,
-    /// The thread that shares them.
+    /// The mark of the thread that shares the parts.
     owner: usize,
-    /// How many of them are taken, and how many of these by the owner and by others.
+    /// The number of parts that are taken, and how many of these the owner and other threads took.
     taken: AtomicUsize,
     first: AtomicUsize,
     last: AtomicUsize,
 }
 
-/// The address of something that each thread has, which tells threads apart that are alive.
+/// A number that identifies the calling thread among all living threads: the address of a thread-local variable.
 fn thread_mark() -> usize {
     thread_local! {
         static MARK: u8 = const { 0 };
@@ -254,7 +253,7 @@ impl<'n> SharedParts<'n> {
     }
 }
 
-/// Some units of a nest's work. A part can be run once, on any thread, and no other part has its units.
+/// A part of a nest's work: some of its units. A part can be run once, on any thread, and no other part has its units.
 pub struct Part<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
@@ -268,10 +267,10 @@ impl Part<'_> {
         plan.elements_before(self.units.end) - plan.elements_before(self.units.start)
     }
 
-    /// Calls `body` for each block, until it breaks. A one-dimensional plan without packing has one block.
+    /// Calls `body` for each block until it breaks. A one-dimensional plan without packing has a single block.
     ///
-    /// The outputs of the block that breaks are still written to memory; those of later blocks are not written. If memory for tiles
-    /// is refused, it breaks before the first block, and [`Scratch::take_refusal`] returns the error.
+    /// The outputs of the block that breaks are still written to memory; those of later blocks are not. If memory for tiles is
+    /// refused, the walk breaks before the first block, and [`Scratch::take_refusal`] returns the error.
     pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
         let Shared { plan, operands } = self.shared;
         // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units: `Parts`,

@@ -12,7 +12,7 @@ pub(crate) struct BoundOperand {
     pub(crate) ptr: *mut u8,
     item: u8,
     pub(crate) class: AccessClass,
-    /// Whether it is an input with exactly the elements of an output.
+    /// Whether the operand is an input with exactly the elements of an output.
     pub(crate) aliased: bool,
     is_generated: bool,
 }
@@ -31,14 +31,15 @@ impl BoundOperand {
         BoundOperand { ptr, item: item as u8, class, aliased: false, is_generated: false }
     }
 
-    /// Whether its elements are computed from their addresses (as an eighth), at which there is no memory.
+    /// Whether the operand's elements are computed from their addresses (as an eighth), at which there is no memory.
     #[inline]
     pub(crate) fn is_generated(&self) -> bool {
         self.is_generated
     }
 
-    /// Marks the operand as having exactly the elements of an output. It is then never uniform: a row of a single column, the only
-    /// case in which it could be, is contiguous as well. It is not read in steps: like the output, it is packed.
+    /// Marks the operand as having exactly the elements of an output. Such an operand is never uniform: a row of a single column,
+    /// the only case in which it could be, is contiguous as well. It is never read in steps either: like the output, it is
+    /// packed.
     pub(crate) fn alias(&mut self) {
         self.aliased = true;
         if self.class == AccessClass::Uniform {
@@ -54,13 +55,13 @@ impl BoundOperand {
         }
     }
 
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     #[inline]
     pub(crate) fn item(&self) -> usize {
         self.item.into()
     }
 
-    /// How an executor reads the operand; `reads_steps` is whether it reads steps in place.
+    /// The access by which an executor reads the operand; `reads_steps` says whether it reads stepped inputs in place.
     #[inline]
     pub(crate) fn access(&self, reads_steps: bool) -> Access {
         if reads_steps { self.class.stepped_access() } else { self.class.access() }

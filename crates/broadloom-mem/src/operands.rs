@@ -34,7 +34,7 @@ use crate::region::{Memory, Region, RegionMut};
 /// ```
 #[derive(Debug)]
 pub struct Operands<'m> {
-    /// The memory of each operand: inputs, then outputs.
+    /// The memory of each operand, inputs first.
     memory: SmallVec<[Memory<'m>; 6]>,
     inputs: usize,
     /// Whether an operand has gaps between its elements.
@@ -57,13 +57,13 @@ impl Default for Operands<'_> {
     }
 }
 
-/// Inputs, each with the byte that offsets of a plan are relative to.
+/// The inputs of a run, each with the byte that a plan's offsets are relative to.
 pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
 /// The layout of an operand with one row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOperand {
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub item: usize,
     /// The byte offset of the first element.
     pub start: usize,
@@ -127,7 +127,7 @@ impl<'m> Operands<'m> {
         !self.has_gaps && !self.overlaps
     }
 
-    /// Whether an output's address range, from its first to its last byte, overlaps that of another operand.
+    /// Whether the address range of an output, from its first to its last byte, overlaps that of another operand.
     #[inline]
     pub fn may_overlap(&self) -> bool {
         self.overlaps

@@ -1,10 +1,10 @@
 //! Proves that two strided layouts do not overlap.
 //!
-//! "Disjoint" is a proof; layouts without a proof may still be disjoint. Extents of 1 never count.
+//! The answer "disjoint" is proven; layouts without a proof may still be disjoint. Dimensions of extent 1 don't count.
 
 use smallvec::SmallVec;
 
-/// One number per dimension; ranks up to 6 need no heap.
+/// One number per dimension. Up to 6 dimensions need no heap memory.
 pub(crate) type Dims<T> = SmallVec<[T; 6]>;
 
 /// Copies the numbers of a slice.
@@ -30,7 +30,7 @@ pub(crate) struct Place<'v> {
 }
 
 impl Place<'_> {
-    /// Whether both have the same elements at the same indices of their common shape.
+    /// Whether both layouts, which have the same shape, have the same elements at the same indices.
     pub(crate) fn same(self, other: Place<'_>) -> bool {
         let mut strides = self.strides.iter().zip(other.strides).zip(self.shape);
         self.address == other.address
@@ -43,7 +43,7 @@ impl Place<'_> {
 ///
 /// A modulus proves it if the bytes that each layout reaches, taken modulo it, are in two separate intervals. This covers
 /// interleaved elements (even and odd ones, real and imaginary parts) and blocks of columns of one matrix. Strides that are
-/// multiples of the modulus vanish, so each stride is tried, and their greatest common divisor.
+/// multiples of the modulus have no effect, so each stride is tried as the modulus, and their greatest common divisor.
 pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
     let strides = |p: Place<'_>| -> Dims<usize> {
         p.shape.iter().zip(p.strides).filter(|d| *d.0 > 1).map(|d| d.1.unsigned_abs()).collect()
@@ -53,7 +53,8 @@ pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
     let candidates = of_a.iter().chain(&of_b).copied().chain([divisor]);
     candidates.filter(|&m| m > 0).any(|modulus| {
         let ((low_a, len_a), (low_b, len_b)) = (residue(a, modulus), residue(b, modulus));
-        // Counted from the start of a's interval, b's must start after a's end and end before a's start comes round again.
+        // Positions modulo `modulus` are on a circle. Going round from the start of a's interval, the interval of b must begin
+        // after a's end and end before the start of a.
         let ahead = (low_b + modulus - low_a) % modulus;
         len_a <= ahead && ahead.checked_add(len_b).is_some_and(|end| end <= modulus)
     })
@@ -96,10 +97,10 @@ mod tests {
         all.iter().flat_map(|&a| a..a + p.item).collect()
     }
 
-    /// Bytes of an element; contiguous elements of one byte are a byte apart.
+    /// The sizes of elements in bytes. Contiguous elements of one byte have a distance of a byte.
     const ITEMS: [usize; 3] = [1, 2, 4];
 
-    /// Small layouts of elements of `item` bytes, all of them near address 1000.
+    /// Small layouts of elements of `item` bytes, all near the address 1000.
     fn layouts(item: usize) -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

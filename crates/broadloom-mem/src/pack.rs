@@ -7,7 +7,7 @@
 use crate::steps::{gather_columns, gather_steps};
 use crate::tile::{Item, Strided, Tile};
 
-/// Rows or columns of at least this length are copied by a loop compiled for the target's vectors, which costs a call.
+/// Rows or columns of at least this length are copied by loops compiled for the target's vectors, at the cost of a call.
 const LONG: usize = 16;
 
 /// Packs `rows` × `cols` elements of memory into a tile.
@@ -109,7 +109,7 @@ unsafe fn copy_rows(
         if rows == 1 || (from_stride == bytes as isize && to_stride == bytes as isize) {
             return from.copy_to_nonoverlapping(to, bytes * rows);
         }
-        // PERF: a call per row costs more than copying a row of up to a few vectors.
+        // PERF: calling `memcpy` for each row costs more than copying a row of a few vectors.
         match bytes {
             0 => {}
             1 => copy_short_rows::<1>(from, from_stride, to, to_stride, bytes, rows),

@@ -1,16 +1,16 @@
 //! A bounded free list of result buffers.
 //!
-//! It returns buffers of at least the requested length whose pages are already mapped. It never keeps more than `max_bytes`, and
-//! only memory that [`Buffer`] allocated itself.
+//! The list returns buffers of at least the requested length whose pages are already mapped. It never keeps more than
+//! `max_bytes`, and only memory that [`Buffer`] allocated itself.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::buffer::{AllocError, Buffer};
 
-/// Smaller buffers are left to the allocator: it recycles them itself, and zeroing them takes no longer than a search here.
+/// Smaller buffers are left to the allocator, which recycles memory itself; zeroing them takes no longer than a search here.
 const MIN: usize = 4 << 10;
-/// Buffers of at least this size have a list of their own, so that many small ones don't evict them.
+/// Buffers of at least this size are in a separate list, so that many small ones don't evict them.
 const BIG: usize = 64 << 10;
 /// The number of attempts to take a held lock before the pool is bypassed.
 const TRIES: usize = 64;
@@ -26,7 +26,7 @@ pub struct Pool {
     kept: Mutex<Kept>,
 }
 
-/// Small buffers and big ones, oldest first.
+/// The buffers that are kept: a list of small and a list of big ones, each with the oldest first.
 #[derive(Debug, Default)]
 struct Kept {
     bytes: usize,
@@ -64,7 +64,8 @@ impl Pool {
         if bytes >= MIN
             && let Some(mut kept) = self.lock()
         {
-            // The smallest buffer that fits; one of more than twice the size is kept for a larger request.
+            // The smallest kept buffer that fits is taken, unless it has more than twice the requested size: it is kept for a
+            // larger request.
             let fits = |b: &Buffer| size(b) >= bytes && size(b) / 2 <= bytes;
             let buffers = kept.buffers[class(bytes)].iter().enumerate();
             let best = buffers.filter(|(_, b)| fits(b)).min_by_key(|(_, b)| size(b)).map(|(i, _)| i);
@@ -110,8 +111,8 @@ impl Pool {
         drop(kept);
     }
 
-    /// The lists, or `None` if the lock stays held: another thread may have held it when the process was forked, and is not there
-    /// to release it.
+    /// Locks the lists; `None` if the lock stays held. If the process was forked while another thread held it, nobody releases
+    /// it.
     fn lock(&self) -> Option<MutexGuard<'_, Kept>> {
         for _ in 0..TRIES {
             match self.kept.try_lock() {
@@ -173,7 +174,7 @@ mod tests {
         let kept = (0..MAX_COUNT[0]).map(|_| pool.take(MIN)).collect::<Result<Vec<_>, _>>()?;
         assert!(kept.iter().any(|buffer| buffer.as_bytes().as_ptr() == last), "the newest ones are kept");
         assert_eq!((pool.bytes(), pool.take(M)?.as_bytes().as_ptr()), (M, address));
-        // A big buffer evicts the oldest big ones first, then small ones.
+        // A big buffer evicts the oldest big buffers first, then small ones.
         let pool = Pool::new(8 * M);
         for size in [MIN, 4 * M, 4 * M] {
             pool.give(Buffer::zeroed(size)?);

@@ -1,6 +1,6 @@
 //! Memory of an operand: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! A [`Region`] is read and a [`RegionMut`] is written. Both are a range of bytes; shapes and strides belong to the plan that is
+//! A [`Region`] is read and a [`RegionMut`] is written. Both are ranges of bytes; shapes and strides belong to the plan that is
 //! bound to them. Only a region that was made from a slice can be used as a slice, because other code may write to the bytes
 //! between the elements of a view. Bytes in the gaps of a view are neither read nor written.
 
@@ -12,7 +12,7 @@ use crate::contain::contains;
 use crate::overlap::Place;
 use crate::view::{View, ViewError, ViewMut};
 
-/// Bytes that are read: those of a slice, of a view's elements, or of memory that outputs of the same run may overlap.
+/// A range of bytes that is read: a slice, the elements of a view, or memory that outputs of the same run may overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     start: *const u8,
@@ -25,7 +25,7 @@ pub struct Region<'a> {
 
 /// The layout of elements with gaps, which may be memory of other owners.
 pub(crate) trait Elements: fmt::Debug {
-    /// Whether each element of the layout `part` is one of these elements.
+    /// Whether each element of the layout `part` is an element of this layout.
     fn contain(&self, part: Place<'_>) -> bool;
 }
 
@@ -190,7 +190,7 @@ impl<'a> Region<'a> {
     }
 }
 
-/// Bytes that are written: those of a slice, or those of a view's elements, which inputs of the same run may overlap.
+/// A range of bytes that is written: a slice, or the elements of a view, which inputs of the same run may overlap.
 #[derive(Debug)]
 pub struct RegionMut<'a> {
     start: *mut u8,
@@ -257,7 +257,7 @@ impl<'a> RegionMut<'a> {
         (part(0, first), part(first, len - first))
     }
 
-    /// A region for reading these bytes, as long as nothing is written to them. They must have been written before.
+    /// A region for reading these bytes, as long as nothing is written to them. The bytes must have been written before.
     #[inline]
     pub fn as_region(&self) -> Region<'_> {
         Region::of_memory(self.memory())
@@ -270,12 +270,12 @@ impl<'a> RegionMut<'a> {
     }
 }
 
-/// The bytes of an operand, read or written.
+/// The memory of an operand, which is read or written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory<'a> {
     pub(crate) start: *mut u8,
     pub(crate) len: usize,
-    /// The byte that a plan's offsets are relative to; for generated elements, eight times the first number.
+    /// The byte that a plan's offsets are relative to. For generated elements it is eight times the first number.
     pub(crate) from: isize,
     /// The elements that may be read or written, if there are gaps.
     pub(crate) elements: Option<&'a dyn Elements>,

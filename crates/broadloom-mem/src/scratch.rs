@@ -1,7 +1,8 @@
 //! Memory for tiles, reused from run to run.
 //!
 //! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error if memory is refused. Regions do not
-//! overlap, and adjacent ones start at different offsets in a page, since stores to one would otherwise delay loads from the other.
+//! overlap. Adjacent regions start at different offsets in a page, since stores to one would otherwise delay loads from the
+//! other.
 
 use smallvec::SmallVec;
 
@@ -15,18 +16,18 @@ const STAGGER: usize = 320;
 #[derive(Debug)]
 pub struct Scratch {
     buffer: Buffer,
-    /// Offsets of elements, for operands whose short rows span several dimensions.
+    /// The offsets of elements in short rows that span several dimensions of an operand.
     pub(crate) table: Vec<isize>,
     refusal: Option<AllocError>,
 }
 
 impl Scratch {
-    /// An empty scratch, without an allocation.
+    /// A scratch without an allocation.
     pub const fn new() -> Scratch {
         Scratch { buffer: Buffer::empty(), table: Vec::new(), refusal: None }
     }
 
-    /// The number of bytes that it holds.
+    /// The number of bytes that the scratch holds.
     pub fn bytes(&self) -> usize {
         self.buffer.len() + self.table.capacity() * size_of::<isize>()
     }
@@ -36,8 +37,8 @@ impl Scratch {
         self.refusal.take()
     }
 
-    /// Regions of at least these sizes, null for a size of 0, with unspecified but initialised contents. `None` if memory is
-    /// refused; [`Scratch::take_refusal`] then returns the error.
+    /// Regions of at least these sizes, with unspecified but initialised contents; a null pointer for the size 0. `None` if
+    /// memory is refused; [`Scratch::take_refusal`] then returns the error.
     pub(crate) fn regions(&mut self, sizes: &[usize]) -> Option<SmallVec<[*mut u8; 4]>> {
         if sizes.iter().all(|&size| size == 0) {
             return Some(sizes.iter().map(|_| std::ptr::null_mut()).collect());

@@ -1,7 +1,7 @@
 //! Packs blocks with steps known to the compiler, in loops compiled for the CPU's vectors.
 //!
-//! They handle blocks with long rows of a small step, and blocks of few contiguous columns. Only elements of the block are read,
-//! and only those of the tile are written.
+//! The loops handle blocks with long rows of a small step, and blocks of few contiguous columns. Only elements of the block are
+//! read, and only those of the tile are written.
 
 use pulp::Arch;
 

@@ -19,19 +19,20 @@ pub enum Stores {
     /// Regular stores through the caches.
     #[default]
     Cached,
-    /// Non-temporal stores, where the outputs' rows are the caller's memory and overlap no input: for operands larger than the
-    /// caches. They avoid loading the lines that are written.
+    /// Non-temporal stores, which avoid loading the cache lines that are written, for operands larger than the caches. They are
+    /// used where the outputs' rows are the caller's memory and overlap no input.
     Streaming,
 }
 
 /// A writer of a block's outputs by non-temporal stores, within [`Block::stream`].
 ///
-/// Its outputs can't be read: the stores are unordered for other threads until the fence. Rows copied to one output in the order of
-/// its memory are one stream: a line that ends one row and begins the next is written once, as a whole.
+/// Its outputs can't be read: the stores are unordered for other threads until the fence. Rows that are copied to one output in
+/// the order of its memory form one stream: a cache line with the end of one row and the beginning of the next is written once,
+/// as a whole.
 pub struct Stream<'s, 'b> {
     block: &'s Block<'b>,
     copy_lines: CopyLines,
-    /// The partially filled line of each output.
+    /// For each output, the cache line that is only partially filled so far.
     open: RefCell<SmallVec<[OpenLine; 2]>>,
 }
 
@@ -59,32 +60,30 @@ impl fmt::Debug for Stream<'_, '_> {
     }
 }
 
-/// Bytes of a cache line, which a non-temporal store should write as a whole.
+/// The size in bytes of a cache line, which a non-temporal store should write as a whole.
 pub(crate) const LINE: usize = 64;
 
 impl<'s> Stream<'s, '_> {
-    /// A row of all inputs.
+    /// The given row of all inputs.
     ///
-    /// # Panics
-    /// If there is no such row.
+    /// # Panics If there is no such row.
     #[inline]
     pub fn inputs(&self, row: usize) -> Inputs<'s> {
         self.block.inputs(row)
     }
 
-    /// The number of bytes in a row of an output before the first line that begins in it.
+    /// The number of bytes in a row of an output before the first cache line that begins in the row.
     ///
-    /// # Panics
-    /// If there is no such output or row.
+    /// # Panics If there is no such output or row.
     #[inline]
     pub fn to_line(&self, output: usize, row: usize) -> usize {
         self.block.place(output, row).0.align_offset(LINE)
     }
 
-    /// Copies `from` to a row of an output, starting at byte `at`: whole lines by non-temporal stores. An incomplete last line is
-    /// kept until the next copy continues it; one that is not continued is written by regular stores.
+    /// Copies `from` to a row of an output, starting at byte `at`. Whole cache lines are written by non-temporal stores. An
+    /// incomplete last line is kept until the next copy continues it, and is written by regular stores if none does.
     ///
-    /// It is fastest if the range in the output begins and ends at a line, and `from` has the same alignment.
+    /// The copy is fastest if the range in the output begins and ends at a cache line, and `from` has the same alignment.
     ///
     /// # Panics
     /// If there is no such output or row, or the row has fewer bytes.
@@ -98,8 +97,8 @@ impl<'s> Stream<'s, '_> {
         unsafe { open.write(self.copy_lines, from, start.add(at)) }
     }
 
-    /// Prefetches the lines of bytes that are going to be read, so that they are in the first-level cache by then; it is a hint,
-    /// and ignores a last part shorter than a line.
+    /// Prefetches the cache lines of bytes that are going to be read, so that they are in the first-level cache by then. This is
+    /// a hint, and ignores a last part that is shorter than a line.
     #[inline]
     pub fn fetch(&self, bytes: &[u8]) {
         bytes.chunks_exact(LINE).for_each(|line| prefetch(&line[0]));
@@ -115,25 +114,24 @@ impl Drop for Stream<'_, '_> {
     }
 }
 
-/// A partially filled line of an output.
+/// The partially filled cache line of an output.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct OpenLine {
     bytes: [u8; LINE],
-    /// The number of bytes in it; the first byte belongs at the beginning of a line.
+    /// The number of bytes in the line, the first of which belongs at the beginning of a cache line.
     filled: usize,
-    /// The address of the next byte.
+    /// The address that the next byte belongs to.
     next: *mut u8,
 }
 
 impl OpenLine {
     const NONE: OpenLine = OpenLine { bytes: [0; LINE], filled: 0, next: ptr::null_mut() };
 
-    /// Copies bytes: whole lines by `copy_lines`; those before the first whole line by regular stores, unless they continue the
-    /// open line. Those after the last whole line become the open line.
+    /// Copies bytes. Whole cache lines are written by `copy_lines`. Bytes before the first whole line are written by regular
+    /// stores, unless they continue the open line; bytes after the last whole line become the open line.
     ///
-    /// # Safety
-    /// `from.len()` bytes at `to` are valid for writes until the line is closed, and nothing else uses them.
+    /// # Safety `from.len()` bytes at `to` are valid for writes until the line is closed, and nothing else uses them.
     unsafe fn write(&mut self, copy_lines: CopyLines, mut from: &[u8], mut to: *mut u8) {
         if self.filled > 0 {
             if to == self.next {
@@ -190,11 +188,11 @@ impl OpenLine {
     }
 }
 
-/// A function that copies whole lines to the beginning of a line.
+/// A function that copies whole cache lines to an address at the beginning of a line.
 type CopyLines = fn(&[u8], &mut [u8]);
 
-/// The copy with the widest vectors of this target. With 16 bytes at a time, the copy takes a fifth of the time that the memory
-/// needs for the data.
+/// The copy function with the widest vectors of this target. Even with 16 bytes at a time, copying takes a fifth of the time that
+/// memory needs for the data.
 #[cfg(target_arch = "x86_64")]
 fn copy_lines() -> CopyLines {
     use std::arch::x86_64::{__m128i, __m256i, __m512i};
@@ -280,8 +278,8 @@ mod tests {
         }
     }
 
-    /// Copies an input to an output through a nest in parts, each on a thread of its own; returns whether all were streamed. A
-    /// missing fence can't be detected by a test: the end of a thread orders its stores as well.
+    /// Copies an input to an output through a nest in parts, each on a thread of its own. Returns whether all parts were
+    /// streamed. No test can detect a missing fence, because the end of a thread orders its stores as well.
     fn copies(nest: &mut Nest<'_>, policy: AliasPolicy) -> bool {
         let streamed = AtomicBool::new(true);
         std::thread::scope(|scope| {
@@ -322,7 +320,7 @@ mod tests {
         assert_eq!([out[0], out[100_001], out[100_002]], [7; 3]);
     }
 
-    /// An output that is also an input, or a tile, is not streamed, since it is read before the fence.
+    /// An output that is also an input, or that is computed into a tile, is not streamed, since it is read before the fence.
     #[test]
     fn outputs_that_are_not_apart_are_not_streamed() {
         let mut x: Vec<u32> = (0..1000).collect();
@@ -340,7 +338,7 @@ mod tests {
         assert_eq!(gaps, [0; 1000], "nobody wrote instead");
     }
 
-    /// Rows that begin and end inside of lines are one stream: every line that is completely in them is written as a whole.
+    /// Rows that begin and end within cache lines are one stream: every line that is completely in them is written as a whole.
     #[test]
     fn rows_that_begin_inside_of_lines_are_one_stream() {
         thread_local!(static LINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
@@ -353,12 +351,12 @@ mod tests {
         #[repr(align(64))]
         struct Lines([u32; 100 * COLS + 16]);
         let from: Vec<u32> = (0..100 * COLS as u32).collect();
-        // As whole rows, and in two parts per row.
+        // The first way copies whole rows, the second way each row in two parts.
         for (way, begin) in (1..3).flat_map(|way| (0..16).map(move |begin| (way, begin))) {
             let mut out = Box::new(Lines([7; _]));
             let shape = [100, COLS];
             let strides = [4 * COLS as isize, 4];
-            // A uniform row in the second dimension keeps the dimensions separate.
+            // An input that is uniform along the second dimension keeps the dimensions separate.
             let uniform = [5u32; COLS];
             let rows = View::new(bytes_of(&uniform), 4, 0, &shape, &[0, 4]).expect("inside");
             let to = ViewMut::new(bytes_of_mut(&mut out.0[begin..][..100 * COLS]), 4, 0, &shape, &strides);

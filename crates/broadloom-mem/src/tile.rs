@@ -1,11 +1,11 @@
-//! Types of block copies: elements by size, blocks of strided memory, and tiles.
+//! The types of block copies: elements by size, blocks of strided memory, and tiles.
 
 use crate::transpose::Transpose;
 
-/// Bytes after a tile's last row that a gather may overwrite.
+/// The number of bytes after a tile's last row that a gather may overwrite.
 pub(crate) const SLACK: usize = 64;
 
-/// An element as copies see it: its size, and specialised loops.
+/// An element as copies see it: a number of bytes, and loops specialised for this size.
 pub(crate) trait Item: Copy + Transpose {
     /// The element, repeated to fill eight bytes.
     fn splat(self) -> u64;

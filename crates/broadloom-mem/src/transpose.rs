@@ -5,9 +5,9 @@
 
 use vectors::{Narrow, Vectors};
 
-/// Element types with a transpose in registers of a square: as many rows as 16 bytes have elements.
+/// Elements of a size for which a square can be transposed in registers. A square has as many rows as 16 bytes have elements.
 pub(crate) trait Transpose: Copy {
-    /// The side of the square.
+    /// The number of rows and columns of the square.
     const SIDE: usize;
 
     /// Copies element (r, c) from `from + c * col_stride + r * size` to `to + r * row_stride + c * size`, along
@@ -98,8 +98,8 @@ impl Block {
         }
     }
 
-    /// Transposes the columns from `start` on, as many squares side by side as a vector holds, and returns the column at which it
-    /// stopped.
+    /// Transposes the columns from `start` on, with as many squares side by side as a vector holds. Returns the first column that
+    /// is left.
     ///
     /// # Safety
     /// As for [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
@@ -114,8 +114,8 @@ impl Block {
         let beside = N * V::SQUARES;
         let across = cols.saturating_sub(start) / beside;
         let (outer, inner) = if BY_ROWS { (rows / N, across) } else { (across, rows / N) };
-        // PERF: the side that is not a tile is traversed in the order of its memory. Only plain loops are used: functions that are
-        // not inlined here would not be compiled for the vectors.
+        // PERF: the operand that is not a tile is traversed in the order of its memory. Only plain loops are used: functions that
+        // are not inlined here would not be compiled for the vectors.
         let mut i = 0;
         while i < outer {
             let mut j = 0;
@@ -163,7 +163,7 @@ impl Block {
 
 /// Vectors of rows of one or two squares, and the interleaving of two vectors.
 mod vectors {
-    /// Bytes of a row of a square.
+    /// The size in bytes of a row of a square.
     pub(super) const SQUARE: usize = 16;
 
     pub(super) trait Vectors: Copy {
@@ -302,7 +302,7 @@ mod vectors {
 
         #[inline(always)]
         fn zip(self, size: usize, a: [u8; SQUARE], b: [u8; SQUARE]) -> [[u8; SQUARE]; 2] {
-            // Byte k of the interleaved elements is in element k / size; even elements are a's.
+            // Byte k of the interleaved elements is in element k / size; even elements are from `a`, odd ones from `b`.
             let byte = |k: usize| {
                 let (element, byte) = (k / size, k % size);
                 [a, b][element % 2][element / 2 * size + byte]

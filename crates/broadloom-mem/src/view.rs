@@ -38,20 +38,21 @@ pub enum ViewError {
         /// The item size.
         item: usize,
     },
-    /// A layout to be written maps two indices to one byte, or is not known not to.
+    /// A layout to be written maps two indices to one byte, or is not proven not to.
     #[error("the layout to be written to may map two indices to one element")]
     SelfOverlap,
 }
 
-/// The common part of both kinds of view: an address, a shape and strides.
+/// The common part of both kinds of views: an address, a shape and strides.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// The element with index 0 in every dimension; unspecified without elements.
+    /// The address of the element with index 0 in every dimension; unspecified if there are no elements.
     pub(crate) ptr: *mut u8,
     pub(crate) item: usize,
     pub(crate) shape: Dims<usize>,
     pub(crate) strides: Dims<isize>,
-    /// Addresses of the first byte reached and of the end; equal without elements, and for generated ones.
+    /// The addresses of the first byte reached and of the end. They are equal if there are no elements, and for generated
+    /// elements.
     pub(crate) reach: (usize, usize),
     /// Whether elements are computed from their addresses (as an eighth), at which there is no memory.
     pub(crate) is_generated: bool,
@@ -113,12 +114,12 @@ impl Layout {
         let inside =
             index.len() == self.shape.len() && index.iter().zip(&self.shape).all(|(i, extent)| i < extent);
         let steps = index.iter().zip(&self.strides).map(|(&i, &stride)| i as isize * stride);
-        // In range, and so is each partial sum: these are distances inside the reach.
+        // The index is in range, and so is each partial sum, because these are distances within the reach.
         inside.then(|| self.ptr.wrapping_offset(steps.sum()))
     }
 }
 
-/// Whether a layout that [`check`] accepted may be written to.
+/// Fails unless a layout that [`check`] accepted may be written to.
 fn check_injective(shape: &[usize], strides: &[isize], item: usize) -> Result<(), ViewError> {
     if injective(shape, strides, item) { Ok(()) } else { Err(ViewError::SelfOverlap) }
 }
@@ -241,7 +242,7 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A view of generated elements of int64, without memory: the one with index 0 is `first`, and along a dimension elements
+    /// A view of generated int64 elements, without memory. The element with index 0 is `first`, and along a dimension elements
     /// increase by its stride, which is in elements here.
     ///
     /// ```
@@ -455,7 +456,7 @@ mod tests {
         #[rustfmt::skip]
         type Row<'a> = (usize, usize, usize, &'a [usize], &'a [isize], Option<ViewError>);
         let rows: &[Row<'_>] = &[
-            // len item offset shape strides error
+            // Columns: length, item size, offset, shape, strides, expected error.
             (16, 4, 0, &[4], &[4], None),
             (15, 4, 0, &[4], &[4], oob),
             (16, 4, 4, &[4], &[4], oob),

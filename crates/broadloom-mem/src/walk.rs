@@ -1,7 +1,7 @@
-//! The walk: from units of work to blocks.
+//! The walk of a nest: from units of work to blocks.
 //!
-//! Each element of the units is in exactly one block. A block's pointers are valid while the body runs: packed and generated inputs
-//! are filled before the call, and packed outputs are written to memory after it.
+//! Each element of the units is in exactly one block. A block's pointers are valid while the body runs: packed and generated
+//! inputs are filled before the call, and packed outputs are written to memory after it.
 
 use std::ops::{ControlFlow, Range};
 
@@ -21,24 +21,24 @@ use crate::tile::{Item, SLACK, Strided, Tile, by_item};
 /// The treatment of inputs that are also outputs, element for element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasPolicy {
-    /// They are used in place: for machine code, which reads each element before it writes it. Safe accessors panic for such an
-    /// input.
+    /// Such inputs are used in place. This is for machine code, which reads each element before it writes it. Safe accessors
+    /// panic for such an input.
     InPlace,
-    /// As [`InPlace`](AliasPolicy::InPlace), and stepped inputs are used in place as well, unless they are also an output: for
-    /// machine code that reads them so ([`Access::Reversed`](broadloom_ir::loop_plan::Access)). Under the other policies they are
-    /// packed.
+    /// As [`InPlace`](AliasPolicy::InPlace), and stepped inputs are also used in place, unless they are an output too. This is
+    /// for machine code that reads reversed elements or every second element
+    /// ([`Access::Reversed`](broadloom_ir::loop_plan::Access)). Under the other policies stepped inputs are packed.
     Stepped,
-    /// They are copied for each block before the body is called: for safe bodies.
+    /// Such inputs are copied for each block before the body is called. This is for safe bodies.
     Copy,
 }
 
-/// The function called for each block; it breaks to stop the walk.
+/// The function that is called for each block, and breaks to stop the walk.
 pub type Body<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
 
 /// Unused bytes between the rows of a packed tile, which spread its rows over the cache's sets.
 const PAD: usize = 64;
 
-/// Runs the units.
+/// Runs units of a plan.
 ///
 /// # Safety
 /// The operands must be those that the plan was bound to, and their memory still be borrowed; while this runs, nothing else may run
@@ -209,7 +209,7 @@ impl Walk<'_> {
         self.row_step = cols;
         while left > 0 {
             self.first = end - left;
-            // The rest of a row, or as many whole rows as remain, or the start of a row.
+            // Take the rest of a row, as many whole rows as remain, or the beginning of a row.
             let (rows, width) = if col > 0 || left < cols {
                 (1, left.min(cols - col))
             } else {
@@ -413,7 +413,7 @@ impl Walk<'_> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
         let wide = plan.tile().1;
-        // A tile of a repeating operand has room for one more line of elements, which have at least one byte.
+        // The tile of a repeating operand has space for one more cache line of elements, which have at least one byte each.
         let size = |operand| if self.packs(operand) { (wide + LINE) * operand.item() + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
@@ -446,7 +446,7 @@ impl Walk<'_> {
                     None if operand.class == AccessClass::Contiguous => {
                         self.set(i, operand.ptr.wrapping_add(at * operand.item()), 0);
                     }
-                    // Tiles start at a multiple of the period, so the contents of the first tile are right for all.
+                    // Tiles start at a multiple of the period, so the contents of the first tile are right for all tiles.
                     Some(walk)
                         if walk.period.is_some_and(|period| at > start && wide.is_multiple_of(period)) => {}
                     Some(walk) if i < plan.inputs() => {
@@ -473,9 +473,9 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Walks a range in which each packed operand repeats with the tile: the tile is filled once and used for every row of one
-    /// block, whose rows are as long as the tile. Rows begin at a cache line of the first output; the elements before the first
-    /// such line are a block of their own.
+    /// Walks a range in which each packed operand repeats at the length of the tile. The tile is filled once and used for every
+    /// row of one block, whose rows are as long as the tile. Rows begin at a cache line of the first output; the elements before
+    /// the first such line are a block of their own.
     ///
     /// # Safety
     /// As for [`run`], for elements `range` of these units, at least a tile and [`LINE`]; only inputs are packed, with a period

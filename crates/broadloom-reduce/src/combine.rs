@@ -6,7 +6,7 @@ use pulp::Simd;
 
 /// A binary operation that reductions and scans repeat.
 pub(crate) trait Combine<T: Elem>: Copy + 'static {
-    /// The element that changes no other element when it is the left or right operand.
+    /// The identity: an element that changes no other element, as the left or the right operand.
     fn identity() -> T::Store;
     /// Applies the operation to two elements.
     fn pair(a: T::Store, b: T::Store) -> T::Store;
@@ -14,8 +14,8 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     type Flag: Copy + Default + PartialEq;
     /// The union of two flags.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
-    /// Applies the operation by the fast path, which is correct if neither element is [unordered](Combine::unordered) and not both
-    /// are zeros. It returns the second one if that is NaN or they are equal.
+    /// Applies the operation by the fast path. The result is right if neither element is [unordered](Combine::unordered) and not
+    /// both are zeros. If the second element is NaN, or both are equal, the fast path returns the second.
     #[inline(always)]
     fn quick(a: T::Store, b: T::Store) -> T::Store {
         Self::pair(a, b)
@@ -30,7 +30,7 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn ambiguous(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Reduces groups of eight lines into a line by the fast path; returns whether its result may be wrong.
+    /// Reduces groups of eight lines into a line by the fast path. Returns whether the result may be wrong.
     #[inline(always)]
     fn quick_lines<S: Simd, const N: usize>(
         _: S,
@@ -39,17 +39,17 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     ) -> bool {
         each_lane::<Self, T, N>(line, eights)
     }
-    /// The result that is stored for a reduced element: NaN becomes the canonical one.
+    /// The result that is stored for a reduced element: NaN becomes the canonical NaN.
     #[inline(always)]
     fn result(x: T::Store) -> T::Store {
         T::load(x).canonical().store()
     }
 }
 
-/// Number of lines that are reduced in registers.
+/// The number of lines that are reduced in registers at a time.
 pub(crate) const EIGHT: usize = 8;
 
-/// Reduces each lane of groups of eight lines by the fast path; returns whether its result may be wrong.
+/// Reduces each lane of groups of eight lines by the fast path. Returns whether the result may be wrong.
 #[inline(always)]
 fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
     line: &mut [T::Store; N],
@@ -80,28 +80,28 @@ fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
     any != F::Flag::default()
 }
 
-/// Sums. The identity is −0: a sum of −0 alone is −0.
+/// The reduction to a sum. Its identity is −0, because the sum of −0 alone is −0.
 #[derive(Clone, Copy)]
 pub(crate) struct Sum;
-/// Products.
+/// The reduction to a product.
 #[derive(Clone, Copy)]
 pub(crate) struct Prod;
-/// The maximum.
+/// The reduction to the maximum.
 #[derive(Clone, Copy)]
 pub(crate) struct Max;
-/// The minimum.
+/// The reduction to the minimum.
 #[derive(Clone, Copy)]
 pub(crate) struct Min;
-/// Whether any is true.
+/// The reduction to whether any element is true.
 #[derive(Clone, Copy)]
 pub(crate) struct Any;
-/// Whether all are true.
+/// The reduction to whether all elements are true.
 #[derive(Clone, Copy)]
 pub(crate) struct All;
 
 /// A type that sums and products are computed in.
 pub(crate) trait Accumulator: Num + Elem<Store = Self> {
-    /// −0 of a float.
+    /// The identity of sums: −0 for floats, 0 for integers.
     const NOTHING: Self;
 }
 
@@ -157,20 +157,20 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     const LOWEST: Self;
     /// A value that is not less than any element but NaN.
     const HIGHEST: Self;
-    /// The flag of [`Combine::Flag`].
+    /// The type of [`Combine::Flag`].
     type Flag: Copy + Default + PartialEq;
-    /// The union of [`Combine::or`].
+    /// The union of two flags, for [`Combine::or`].
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
     /// The function `maximum`.
     fn maximum(self, other: Self) -> Self;
     /// The function `minimum`.
     fn minimum(self, other: Self) -> Self;
-    /// This element if it is greater than the other one, else the other one.
+    /// This element if it is greater than `other`, otherwise `other`.
     #[inline(always)]
     fn if_greater(self, other: Self) -> Self {
         self.maximum(other)
     }
-    /// This element if it is less than the other one, else the other one.
+    /// This element if it is less than `other`, otherwise `other`.
     #[inline(always)]
     fn if_less(self, other: Self) -> Self {
         self.minimum(other)
@@ -184,12 +184,12 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     ) -> bool {
         each_lane::<F, Self, N>(line, eights)
     }
-    /// Whether this is NaN.
+    /// Whether this element is NaN.
     #[inline(always)]
     fn unordered(self) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Whether this is the zero of the given sign.
+    /// Whether this element is the zero of the given sign.
     #[inline(always)]
     fn is_zero(self, _negative: bool) -> Self::Flag {
         Self::Flag::default()
@@ -244,9 +244,9 @@ macro_rules! bounded_floats {
             fn if_less(self, other: $t) -> $t {
                 if self < other { self } else { other }
             }
-            // The sum of all elements is NaN if one of them is: an addition for each is cheaper than a comparison for each, which
-            // would compete with those of the minimum or maximum. The sum may also be NaN because of infinities of both signs,
-            // which only costs a second pass.
+            // NaN is found by adding all elements: the sum is NaN if one of them is. An addition for each element is cheaper than
+            // a comparison, which would compete with the comparisons of the minimum or maximum. The sum may also be NaN because
+            // of infinities of both signs, which only costs a second pass.
             #[inline(always)]
             fn quick_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
                 simd: S,
@@ -256,7 +256,7 @@ macro_rules! bounded_floats {
                 let vectors = S::$split(eights.as_flattened().as_flattened()).0;
                 let mut sums = [0.0; N];
                 let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
-                // All lanes of the line are reduced to one vector.
+                // All lanes of the line are reduced into one vector.
                 let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
                 for vectors in vectors.as_chunks::<EIGHT>().0 {
                     let (mut x, mut s) = (*vectors, *vectors);

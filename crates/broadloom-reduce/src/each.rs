@@ -1,7 +1,7 @@
 //! Complete reductions of short rows: many rows to one element each, or few rows to one row.
 //!
-//! Rows of up to 16 elements are transposed, 16 of them at a time, so that vectors hold elements of different results. Longer ones are
-//! first reduced to 16 lanes each; then adjacent lanes of 16 rows are, until one is left of each row.
+//! Rows of up to 16 elements are transposed, 16 rows at a time, so that vectors hold elements of different results. Longer rows
+//! are first reduced to 16 lanes each; then adjacent lanes of 16 rows are reduced together, until each row has one.
 
 use std::marker::PhantomData;
 
@@ -13,13 +13,13 @@ use crate::combine::Combine;
 use crate::state::elements;
 use crate::vectors::{CombineVectors, Vectors, combine, fold_level, pairwise};
 
-/// Rows of more elements are pushed into a [`Partial`](crate::Partial).
+/// Longer rows are pushed into a [`Partial`](crate::Partial).
 pub(crate) const LONG: usize = 128 * LANES - 1;
 
 /// The number of rows whose results are computed together.
 pub(crate) const BATCH: usize = 16;
 
-/// Contiguous rows of `n` elements, up to [`LONG`].
+/// Contiguous rows of `n` elements, up to [`LONG`], each of which is reduced to one element.
 pub(crate) struct Rows<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Rows<'_, F, T> {
@@ -49,8 +49,8 @@ impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
     }
 }
 
-/// Reduces the whole rows of 16 elements from the right: a subtree for each binary digit of their number, and after all of them the
-/// node, which receives the result.
+/// Reduces the whole groups of 16 elements of a row into a node, from the right: for each binary digit of their number it reduces
+/// a subtree and merges it with the node.
 #[inline(always)]
 fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node: &mut [T; LANES]) {
     let (full, _) = row.as_chunks::<LANES>();
@@ -63,7 +63,7 @@ fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node:
     }
 }
 
-/// Reduces rows of few elements, which vectors load and shuffle.
+/// Reduces rows of up to 4 elements, which vectors load and shuffle.
 #[inline(always)]
 fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut [T::Store]) {
     let from = from.as_chunks::<N>().0;
@@ -96,7 +96,7 @@ fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T
     }
 }
 
-/// Reduces the lanes of each node pairwise, adjacent ones first; the results are the first elements.
+/// Reduces the lanes of each node pairwise, adjacent lanes first. The result is the first element of each node.
 #[inline(always)]
 pub(crate) fn combine_lanes<F: Combine<T>, T: Elem, const N: usize>(nodes: &mut [[T::Store; N]; BATCH]) {
     let mut others = [[F::identity(); N]; BATCH / 2];
@@ -112,7 +112,7 @@ pub(crate) fn combine_lanes<F: Combine<T>, T: Elem, const N: usize>(nodes: &mut 
     }
 }
 
-/// Reduces adjacent elements to one.
+/// Reduces adjacent pairs of elements to one element each.
 #[inline(always)]
 fn pairs<F: Combine<T>, T: Elem>(from: &[T::Store], to: &mut [T::Store]) {
     for (two, to) in from.as_chunks::<2>().0.iter().zip(to) {
@@ -120,10 +120,10 @@ fn pairs<F: Combine<T>, T: Elem>(from: &[T::Store], to: &mut [T::Store]) {
     }
 }
 
-/// Sets the first lanes of each node to the elements of a row that are after whole ranges of `N`.
+/// Sets the first lanes of each node to the last elements of a row, which don't fill a group of `N`.
 ///
-/// PERF: what is stored element by element and loaded as a vector waits for the stores, unless they are long done: so this is done
-/// for all rows first.
+/// PERF: a vector load of elements that were stored one by one waits for these stores, unless they are long done, so this is done
+/// for all rows before any is loaded.
 #[inline(always)]
 pub(crate) fn set_rests<T: Elem, const N: usize>(
     n: usize,
@@ -152,7 +152,7 @@ fn combine_columns<F: Combine<T>, T: Elem, const N: usize>(columns: &mut [[T::St
     }
 }
 
-/// Up to 16 rows, not necessarily contiguous, that are reduced to one.
+/// Up to 16 rows, not necessarily contiguous, that are reduced to one row.
 pub(crate) struct FewRows<'a, F, T: Elem>(pub &'a [&'a [u8]], pub &'a mut [T::Store], pub PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> NullaryFnOnce for FewRows<'_, F, T> {
@@ -188,7 +188,7 @@ fn few_rows<const N: usize, F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T
     }
 }
 
-/// Reduces rows that are copied, some elements at a time, so that the work is done in the L1 cache.
+/// Reduces rows that are copied a few elements at a time, so that the work is done in the L1 cache.
 #[inline(always)]
 fn some_rows<F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T::Store]) {
     const PART: usize = 64;

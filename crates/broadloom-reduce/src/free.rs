@@ -1,5 +1,5 @@
-//! Reductions whose result does not depend on the order: of integers, minimum and maximum, and of bools. One node holds the result
-//! so far, in as many lanes as vectors need.
+//! Reductions whose result does not depend on the order of elements: reductions of integers and of bools, and minimum and
+//! maximum. A single node holds the result so far, in as many lanes as vectors need.
 
 use std::marker::PhantomData;
 
@@ -15,10 +15,10 @@ use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
 use crate::vectors::combine;
 
-/// Bytes of a node with lanes: several vectors.
+/// The size in bytes of a node with lanes: several vectors.
 const NODE: usize = 512;
 
-/// Longer rows are reduced in lanes.
+/// Rows of more elements than this are reduced in lanes.
 const FEW: usize = 8;
 
 /// Reductions that may run in any order.
@@ -107,7 +107,8 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     state.node_mut::<T>(0)
 }
 
-/// Reduces rows of a node's length into it: eight separate rows, and then contiguous ones, the last of which may be shorter.
+/// Reduces rows of a node's length into the node: eight separate rows, if given, and then contiguous rows, the last of which may
+/// be shorter.
 struct Fold<'a, F, T: Elem>(
     &'a mut [T::Store],
     Option<[&'a [T::Store]; ROWS]>,
@@ -145,8 +146,8 @@ impl<F: Combine<T>, T: Elem> NullaryFnOnce for Fold<'_, F, T> {
     }
 }
 
-/// Reduces eight rows into a node by the [fast path](Combine::quick), and again by the exact operation where the fast path's result
-/// may be wrong.
+/// Reduces eight rows into a node by the [fast path](Combine::quick). If its result may be wrong, they are reduced again by the
+/// exact operation.
 #[inline(always)]
 fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store]; ROWS]) {
     let m = node.len();
@@ -203,7 +204,7 @@ impl<F: Combine<T>, T: Elem> Line<'_, F, T> {
     }
 }
 
-/// Reduces each of several rows, whose number of elements is given first.
+/// Reduces each of several contiguous rows. The first field is the number of elements in a row.
 struct Each<'a, F, T: Elem>(usize, &'a [T::Store], &'a mut [T::Store], PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> WithSimd for Each<'_, F, T> {
@@ -249,11 +250,11 @@ impl<F: Combine<T>, T: Elem> Each<'_, F, T> {
     }
 }
 
-/// Number of lines that are reduced before the flags of the fast path are checked: a page.
+/// The number of lines that are reduced before the flags of the fast path are checked: a page.
 const LINES: usize = PAGE / 64;
 
-/// Reduces contiguous elements into the first `N` elements of a node, as many as a cache line has, in the order of memory; returns
-/// the rest, which is less than a line.
+/// Reduces contiguous elements into the first `N` elements of a node, in the order of memory; `N` is the number of elements in a
+/// cache line. Returns the rest, which is less than a line.
 ///
 /// PERF: the results stay in registers. A node of 512 bytes would be reduced in memory, and its rows are so far apart that
 /// prefetchers do not follow them.
@@ -266,7 +267,7 @@ fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     let Some(node) = node.first_chunk_mut::<N>() else { return from };
     let (lines, rest) = from.as_chunks::<N>();
     let mut combined = *node;
-    // A NaN result can't change any more.
+    // Once a result is NaN, further elements can't change it.
     let is_nan = |line: &[T::Store; N]| line.iter().any(|x| F::unordered(*x) != F::Flag::default());
     if is_nan(&combined) {
         return rest;

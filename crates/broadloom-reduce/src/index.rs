@@ -1,9 +1,9 @@
 //! The index of the first minimum or maximum.
 //!
-//! A node has an index and an element for each output. Elements are searched a page at a time: first for the page's minimum or
-//! maximum, in vectors, and only if that beats the best so far for its position. Pages without a better element, which are nearly
-//! all, therefore cost as much as a maximum. NaN beats everything, and the first of equal elements wins, including zeros of both
-//! signs.
+//! A node has an index and an element for each output. Elements are searched a page at a time: first the page's minimum or
+//! maximum is computed in vectors, and only if it beats the best element so far, its position is searched for. Pages without a
+//! better element, which are nearly all, therefore cost as much as a maximum. NaN beats everything, and the first of equal
+//! elements wins, including zeros of both signs.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::combine::Bounded;
 use crate::method::{Method, arch};
 use crate::state::{State, elements, elements_mut};
 
-/// The index of the first maximum, or of the first minimum.
+/// The method that finds the index of the first maximum (if `MAXIMUM`) or of the first minimum.
 pub(crate) struct Index<T, const MAXIMUM: bool>(PhantomData<fn() -> T>);
 
 impl<T, const MAXIMUM: bool> Index<T, MAXIMUM> {
@@ -29,7 +29,7 @@ struct Found<T> {
     element: T,
 }
 
-/// Whether an element replaces another that comes before it.
+/// Whether an element replaces the best of the elements before it.
 #[inline(always)]
 fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
     let exceeds = if MAXIMUM { x > best } else { x < best };
@@ -38,7 +38,7 @@ fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
     exceeds | is_first_nan
 }
 
-/// The indices and the elements of a node, which is made if there is none.
+/// The indices and the elements of the state's node, which is made if it does not exist yet.
 #[inline(always)]
 fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
     let width = state.width;
@@ -47,7 +47,7 @@ fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
-    /// Searches elements of one output.
+    /// Searches further elements of a single output.
     fn look(state: &mut State, from: &[T]) {
         let next = state.next;
         let best = if state.levels.is_empty() {
@@ -66,7 +66,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
         state.next += from.len() as u64;
     }
 
-    /// Searches the next elements of each output, row by row.
+    /// Searches further elements of several outputs, row by row.
     fn look_across(state: &mut State, mut rows: &[T]) {
         let (mut next, width) = (state.next, state.width);
         state.next += (rows.len() / width) as u64;
@@ -162,7 +162,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Look<'_, T,
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
-    /// Searches pages; `N` elements are some vectors.
+    /// Searches page by page; `N` elements are a few vectors.
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
     fn pages<const N: usize>(self) -> Option<Found<T>> {
@@ -205,7 +205,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     let (pairs, last) = lines.as_chunks::<2>();
     for [a, b] in pairs {
         for j in 0..N {
-            // One comparison finds out whether either of two elements is NaN.
+            // A single comparison tests both elements for NaN.
             flags[j] = T::or(flags[j], T::or(a[j].unordered(), b[j].unordered()));
             extremes[j] = better(b[j], better(a[j], extremes[j]));
         }
@@ -220,7 +220,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
         flags[j] = T::or(flags[j], x.unordered());
         extremes[j] = better(x, extremes[j]);
     }
-    // Halves are reduced with each other, since they are whole vectors.
+    // The halves are reduced lane by lane, since they consist of whole vectors.
     let mut half = N;
     while half > 1 {
         half /= 2;
@@ -233,7 +233,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     (extreme, flags[0] != T::Flag::default() || extreme != extreme)
 }
 
-/// The position of the first element that equals the one searched for.
+/// The position of the first element that is the wanted one.
 #[inline(always)]
 fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> Option<usize> {
     let any = |line: &[T]| line.iter().fold(false, |any, &x| any | wanted(x));
@@ -241,7 +241,7 @@ fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> 
     page[line * N..].iter().position(|&x| wanted(x)).map(|place| line * N + place)
 }
 
-/// Searches rows of `n` elements, each of a different output.
+/// Searches rows of `n` elements, each of which belongs to a different output.
 struct Each<'a, T, const MAXIMUM: bool> {
     n: usize,
     from: &'a [T],

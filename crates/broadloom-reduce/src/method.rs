@@ -1,4 +1,4 @@
-//! The interface between partial results and the methods of reduction.
+//! The interface between partial results and the methods that reduce elements.
 
 use std::sync::LazyLock;
 
@@ -16,10 +16,10 @@ pub(crate) trait Method: Sync {
     fn push_nodes(&self, state: &mut State, level: u8, rows: &[u8]);
     fn append(&self, state: &mut State, later: &State);
     fn finish(&self, state: &mut State, out: &mut [u8]);
-    /// Reduces each of at least one contiguous rows of `n` elements, if there is a faster way for short rows; returns whether it
+    /// Reduces each of one or more contiguous rows of `n` elements, if there is a faster way for short rows. Returns whether it
     /// did.
     fn each(&self, n: usize, from: &[u8], out: &mut [u8]) -> bool;
-    /// Reduces between one and 16 rows to one, if there is a faster way for so few; returns whether it did.
+    /// Reduces between one and 16 rows to one row, if there is a faster way for so few rows. Returns whether it did.
     fn few_rows(&self, rows: &[&[u8]], out: &mut [u8]) -> bool;
 }
 

@@ -11,10 +11,9 @@ use crate::method::Method;
 use crate::state::State;
 use crate::tree::Tree;
 
-/// The method of a reduction.
+/// The method of a reduction for a dtype.
 ///
-/// # Errors
-/// [`ErrorKind::Internal`] if it does not take the dtype.
+/// # Errors [`ErrorKind::Internal`] if the reduction does not take the dtype.
 pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn Method> {
     /// The method for a dtype other than bool.
     macro_rules! of_numbers {
@@ -37,7 +36,7 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
         (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
         (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
-        // Integers wrap, signed or not, so one method serves both.
+        // Integer sums wrap, signed or not, so one method serves both.
         (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
         (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
         (Reduction::Max, _) => of_numbers!(T => Free::<Max, T>::NEW),
@@ -54,7 +53,7 @@ fn refused(reduction: Reduction, dtype: DType) -> Error {
     Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
 }
 
-/// Writes the result for no elements; returns false if there is none.
+/// Writes the result of a reduction of no elements. Returns false if there is no such result.
 pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> bool {
     let Some(nothing) = reduction.of_nothing(dtype) else { return false };
     let bits = nothing.bits.to_le_bytes();
@@ -66,8 +65,8 @@ pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> boo
 
 /// The reduction of a range of elements so far, for some adjacent outputs.
 ///
-/// A range may begin at any element, and consecutive ranges, however they are divided, are merged to the same bits. It takes memory
-/// for 16 elements of each output, times the logarithm of the number of rows of 16.
+/// A range may begin at any element. Consecutive ranges, however they are divided, are merged to the same bits. A partial result
+/// takes memory for 16 elements of each output, times the logarithm of the number of rows of 16 elements.
 ///
 /// Elements are bytes in native order, aligned for their dtype; for bool any byte but 0 is true.
 pub struct Partial {
@@ -131,18 +130,16 @@ impl Partial {
         }
     }
 
-    /// Merges the partial result of the range that follows.
+    /// Merges the partial result of the next range.
     ///
-    /// # Errors
-    /// [`ErrorKind::Internal`] if it has another reduction, dtype or width, or does not begin where this one ends.
+    /// # Errors [`ErrorKind::Internal`] if it has another reduction, dtype or width, or does not begin where this range ends.
     pub fn append(&mut self, mut later: Partial) -> Result<()> {
         self.append_from(&mut later)
     }
 
-    /// Merges the partial result of the range that follows, which is [reset](Partial::reset) afterwards to be used again.
+    /// Merges the partial result of the next range, which is then [reset](Partial::reset) so that it can be used again.
     ///
-    /// # Errors
-    /// The errors of [`Partial::append`].
+    /// # Errors The errors of [`Partial::append`].
     pub fn append_from(&mut self, later: &mut Partial) -> Result<()> {
         let alike = |p: &Partial| (p.reduction, p.dtype, p.state.width);
         if alike(self) != alike(later) || self.state.next != later.state.start {
@@ -176,12 +173,12 @@ impl Partial {
         self.reset(0);
     }
 
-    /// The number of elements of each output that were pushed.
+    /// The number of elements of each output that have been pushed.
     pub fn len(&self) -> u64 {
         self.state.next - self.state.start
     }
 
-    /// Whether no element was pushed.
+    /// Whether no element has been pushed.
     pub fn is_empty(&self) -> bool {
         self.state.next == self.state.start
     }

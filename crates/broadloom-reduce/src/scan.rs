@@ -16,7 +16,7 @@ use crate::method::arch;
 use crate::state::{State, elements_mut};
 use crate::vectors::combine;
 
-/// log2 of the maximum number of elements that are scanned at a time.
+/// log2 of the maximum number of elements that are scanned at once.
 const BLOCK: u32 = 8;
 
 /// A scan in progress, of some adjacent lanes.
@@ -25,9 +25,9 @@ const BLOCK: u32 = 8;
 pub struct ScanState {
     scan: Scan,
     dtype: DType,
-    /// The totals of the blocks that the previous elements consist of; a node is one row.
+    /// The totals of the blocks of which the previous elements consist, as nodes of one row.
     totals: State,
-    /// For each of these blocks, the reduction of it and the previous ones.
+    /// For each of these blocks, the reduction of the block and all blocks before it.
     prefixes: State,
     /// Memory for the totals and prefixes within a block.
     scratch: Vec<u64>,
@@ -50,7 +50,7 @@ impl ScanState {
         Ok(ScanState { scan, dtype, totals: state()?, prefixes: state()?, scratch: Vec::new() })
     }
 
-    /// The total of the elements so far, one row; `None` unless their number is a power of two.
+    /// The total of the elements so far, as one row; `None` unless their number is a power of two.
     pub fn total(&self) -> Option<&[u8]> {
         let is_block = self.totals.levels.len() == 1;
         is_block.then(|| match self.dtype.size() {
@@ -65,10 +65,10 @@ impl ScanState {
         self.prefixes.reset(0);
     }
 
-    /// Continues after a block of 2^level elements, of which this is the total: one row.
+    /// Continues after a block of 2^level elements whose total is known; `total` is one row.
     ///
-    /// # Panics
-    /// If the row has another number of bytes than `width` elements, or the block does not begin at a multiple of its length.
+    /// # Panics If the row has another number of bytes than `width` elements, or the block does not begin at a multiple of its
+    /// length.
     pub fn push_total(&mut self, level: u8, total: &[u8]) {
         assert!(self.totals.next.is_multiple_of(1 << level), "an aligned block");
         match (self.scan, self.dtype) {
@@ -81,10 +81,9 @@ impl ScanState {
         }
     }
 
-    /// Scans the next elements: both are `[n][width]` in C order.
+    /// Scans the next elements. `elements` and `out` are `[n][width]` in C order.
     ///
-    /// # Panics
-    /// If the bytes are not aligned for the dtype or not whole rows of `width` elements, or the lengths differ.
+    /// # Panics If the bytes are not aligned for the dtype or not whole rows of `width` elements, or the lengths differ.
     pub fn push(&mut self, elements: &[u8], out: &mut [u8]) {
         out.copy_from_slice(elements);
         self.push_in_place(out);
@@ -109,8 +108,8 @@ impl ScanState {
         }
     }
 
-    /// Scans aligned blocks of the largest possible size: each computes its outputs from the prefix before it, and then becomes a
-    /// total.
+    /// Scans aligned blocks of the largest possible size. Each block is scanned from the prefix before it, and its total is then
+    /// added to the state.
     #[inline(always)]
     fn scan_rows<F: Combine<T>, T: Accumulator>(&mut self, bytes: &mut [u8]) {
         let width = self.totals.width;
@@ -189,7 +188,7 @@ impl<F: Combine<T>, T: Accumulator> NullaryFnOnce for Rows<'_, F, T> {
 /// the results: 0.8 ns a float32 and 0.65 ns a float64 (AVX-512, sums of 1.6e4).
 #[inline(always)]
 fn scan_run<F: Combine<T>, T: Accumulator>(run: &mut [T], before: T) -> T {
-    // Rows are padded with identities, which change no total.
+    // A row is padded with identities, which change no total.
     if run.len() < LANES {
         let mut row = [F::identity(); LANES];
         row[..run.len()].copy_from_slice(run);
@@ -215,7 +214,7 @@ fn scan_run<F: Combine<T>, T: Accumulator>(run: &mut [T], before: T) -> T {
     sums.total
 }
 
-/// The totals within a row of 16 elements: each lane holds that of its group of 2, 4 and 8.
+/// The totals within a row of 16 elements: each lane holds the total of its group of 2, of 4 and of 8 lanes.
 struct Sums<T> {
     row: [T; LANES],
     pairs: [T; LANES],
@@ -233,8 +232,9 @@ impl<T: Accumulator> Sums<T> {
         Sums { row, pairs, fours, eights, total: F::pair(eights[0], eights[8]) }
     }
 
-    /// The reduction of the elements before each, with this prefix before the row. It is computed from the prefix of the next
-    /// larger block that has the element, and the total of that block's first half if the element is in the second.
+    /// The reduction of all elements before each lane; `before` is the reduction of those before the row. Prefixes are computed
+    /// from larger to smaller blocks: a lane in the first half of a block keeps the block's prefix, and a lane in the second half
+    /// adds the total of the first half.
     #[inline(always)]
     fn prefixes<F: Combine<T>>(&self, before: T) -> [T; LANES] {
         let prefixes = step::<8, F, T>(&[before; LANES], &self.eights);
@@ -244,7 +244,7 @@ impl<T: Accumulator> Sums<T> {
     }
 }
 
-/// The totals of blocks of 2 · `BIT` lanes, in each of their lanes, from those of blocks of `BIT` lanes.
+/// The totals of blocks of 2 · `BIT` lanes, repeated in each of their lanes, from the totals of blocks of `BIT` lanes.
 #[inline(always)]
 fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) -> [T; LANES] {
     let (mut first, mut second) = ([F::identity(); LANES], [F::identity(); LANES]);
@@ -258,7 +258,7 @@ fn double<const BIT: usize, F: Combine<T>, T: Accumulator>(from: &[T; LANES]) ->
     out
 }
 
-/// The prefixes of blocks of `BIT` lanes, from those of blocks twice as large and the totals of the halves of these.
+/// The prefixes of blocks of `BIT` lanes, from the prefixes of blocks that are twice as large and the totals of their halves.
 #[inline(always)]
 fn step<const BIT: usize, F: Combine<T>, T: Accumulator>(
     prefixes: &[T; LANES],
@@ -276,8 +276,8 @@ fn step<const BIT: usize, F: Combine<T>, T: Accumulator>(
     out
 }
 
-/// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them, and the first of `totals` receives their
-/// total; both are as long as the block.
+/// Scans 2^level rows in place. The first row of `prefixes` is the prefix before them; the first row of `totals` receives their
+/// total. Both slices are as long as the block.
 #[inline(always)]
 fn scan_block<F: Combine<T>, T: Accumulator>(
     level: u32,
@@ -286,7 +286,7 @@ fn scan_block<F: Combine<T>, T: Accumulator>(
     totals: &mut [T],
     prefixes: &mut [T],
 ) {
-    // The totals of 2, of 4, … rows, one level after the other, so that the last one is the block's.
+    // The totals of 2 rows, of 4 rows and so on, level after level, so that the last one is the total of the block.
     let (mut from, mut to) = (0, 0);
     for up in 1..=level {
         let count = 1 << (level - up);
@@ -299,7 +299,7 @@ fn scan_block<F: Combine<T>, T: Accumulator>(
             (from, to) = (to, to + count * width);
         }
     }
-    // The prefixes before each half, quarter, …, computed from those before the larger blocks.
+    // The prefixes before each half, quarter and so on, computed from the prefixes before the larger blocks.
     for down in (0..level).rev() {
         let count = 1 << (level - down - 1);
         for i in (0..count).rev() {
@@ -321,13 +321,13 @@ fn scan_block<F: Combine<T>, T: Accumulator>(
     }
 }
 
-/// The position of the totals of 2^up rows among the totals of a block of 2^level.
+/// The position of the totals of 2^up rows among all totals of a block of 2^level rows.
 #[inline(always)]
 fn from_level(level: u32, up: u32) -> usize {
     (1 << level) - (1 << (level - up + 1))
 }
 
-/// Reduces adjacent pairs of rows.
+/// Reduces adjacent pairs of rows to one row each.
 #[inline(always)]
 fn pairs<F: Combine<T>, T: Accumulator>(width: usize, from: &[T], to: &mut [T]) {
     for (two, to) in from.chunks_exact(2 * width).zip(to.chunks_exact_mut(width)) {

@@ -5,10 +5,10 @@ use broadloom_math::Elem;
 use broadloom_mem::{typed, typed_mut};
 use smallvec::SmallVec;
 
-/// Number of words stored inline: some nodes of one output.
+/// The number of words that are stored inline: a few nodes of one output.
 const WORDS: usize = 64;
 
-/// The reduction of a range of elements so far.
+/// The reduction so far of a range of elements.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     /// The number of adjacent outputs.
@@ -19,11 +19,11 @@ pub(crate) struct State {
     pub start: u64,
     /// The number of the next element.
     pub next: u64,
-    /// For each node, log2 of its number of rows, or [`OPEN`](crate::tree::OPEN); in order of their elements.
+    /// For each node, log2 of its number of rows, or [`OPEN`](crate::tree::OPEN). Nodes are in the order of their elements.
     pub levels: SmallVec<[u8; 16]>,
-    /// The nodes, each [lanes][width] elements, beginning at a word.
+    /// The elements of the nodes: each node is [lanes][width], and begins at a word.
     words: SmallVec<[u64; WORDS]>,
-    /// The number of words of a node. There may be more words than the nodes use: they are not cleared.
+    /// The number of words for each node. There may be more words than the nodes use, with unspecified contents.
     stride: usize,
 }
 
@@ -54,20 +54,20 @@ impl State {
         self.lanes * self.width
     }
 
-    /// A node.
+    /// The elements of a node.
     pub fn node<T: Elem>(&self, i: usize) -> &[T::Store] {
         let words = &self.words[i * self.stride..][..self.stride];
         &elements::<T>(broadloom_mem::bytes_of(words))[..self.node_len()]
     }
 
-    /// A node, for writing.
+    /// The elements of a node, for writing.
     pub fn node_mut<T: Elem>(&mut self, i: usize) -> &mut [T::Store] {
         let (stride, len) = (self.stride, self.node_len());
         let words = &mut self.words[i * stride..][..stride];
         &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(words))[..len]
     }
 
-    /// The last two nodes.
+    /// The elements of the last two nodes.
     pub fn last_two<T: Elem>(&mut self) -> (&mut [T::Store], &mut [T::Store]) {
         let (stride, len) = (self.stride, self.node_len());
         let words = &mut self.words[(self.levels.len() - 2) * stride..][..2 * stride];
@@ -78,7 +78,7 @@ impl State {
         )
     }
 
-    /// All nodes as one slice, for a type that fills whole words.
+    /// The elements of several nodes as one slice, for a type whose nodes fill whole words.
     #[inline(always)]
     pub fn nodes_from<T: Elem>(&mut self, first: usize, count: usize) -> &mut [T::Store] {
         let words = &mut self.words[first * self.stride..][..count * self.stride];

@@ -1,9 +1,9 @@
 //! The canonical tree of sums and products of floats.
 //!
-//! A row is [`LANES`] elements of each output. A node is the reduction of an aligned subtree of 2^level rows, and nodes are merged
-//! like the carries of a binary counter. Rows with absent elements are padded with the identity, which changes no bits. A row whose
-//! first elements belong to an earlier range can't be merged with its sibling before they are present: it stays a node of its own,
-//! which is [`OPEN`].
+//! A row is [`LANES`] elements of each output. A node is the reduction of an aligned subtree of 2^level rows, and nodes are
+//! merged like the carries of a binary counter. Rows with absent elements are padded with the identity, which changes no bits. A
+//! row whose first elements belong to an earlier range can't be merged with its sibling before these elements are present: it
+//! stays a separate node, whose level is [`OPEN`].
 
 use std::marker::PhantomData;
 
@@ -23,10 +23,10 @@ use crate::vectors::{
 /// The level of a row whose first elements belong to an earlier range.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// Rows of fewer bytes are packed before they are reduced, since a vector holds more than one.
+/// Rows of fewer bytes than this are packed before they are reduced, since a vector holds more than one row.
 const NARROW: usize = 64;
 
-/// Reductions whose result depends on the order of operations.
+/// The method of reductions whose result depends on the order of operations.
 pub(crate) struct Tree<F, T>(PhantomData<fn() -> (F, T)>);
 
 impl<F, T> Tree<F, T> {
@@ -39,7 +39,7 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        // With the level as a constant, the compiler would make a second instance of this large function.
+        // If the level were a constant here, the compiler would make a second instance of this large function.
         self.push_nodes(state, 0, bytes);
     }
 
@@ -101,7 +101,7 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 }
 
-/// Copies rows of `size` bytes next to each other, as many at a time as fit, and calls a function with the copies.
+/// Copies rows of `size` bytes one after the other, as many at a time as fit, and calls a function with the copies.
 pub(crate) fn packed<'r>(
     size: usize,
     n: usize,
@@ -164,7 +164,7 @@ impl<F: CombineVectors<T>, T: Vectors> Push<'_, F, T> {
     }
 }
 
-/// Pushes elements of one output, or rows that are nodes of level `base`, beginning at such a subtree.
+/// Pushes elements of one output, or rows that are nodes of level `base`. The state must be at the beginning of such a subtree.
 #[inline(always)]
 fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T], base: u8) {
     let row_of = (LANES as u64) << base;
@@ -187,7 +187,8 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
     }
 }
 
-/// Reduces whole blocks of 256 rows that begin at an aligned subtree, or several blocks as streams; returns the remaining elements.
+/// Reduces whole blocks of 256 rows that begin at an aligned subtree, or several such blocks as streams. Returns the remaining
+/// elements.
 #[inline(always)]
 fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -196,7 +197,7 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     row_of: u64,
     base: u8,
 ) -> &'a [T] {
-    // PERF: data in a cache is read faster from beginning to end than as streams.
+    // PERF: data in a cache is read faster from beginning to end than as several streams.
     let is_in_streams = from.len() >= IN_STREAMS * LANES && size_of_val(from) > Caches::of_target().last;
     let mut units = Units::NEW;
     while from.len() >= 256 * LANES && state.next.is_multiple_of(256 * row_of) {
@@ -213,19 +214,19 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     from
 }
 
-/// Elements of several outputs, [n][width].
+/// The elements of several outputs, which are [n][width].
 trait Source<'a, T>: Copy {
     /// The number of contiguous pieces of a row of 16 elements of each output.
     const PIECES: usize;
     /// The number of elements of each output.
     fn len(self) -> usize;
-    /// The elements from `i` on, as far as they are contiguous.
+    /// The elements from number `i` on, as far as they are contiguous.
     fn from(self, i: usize) -> &'a [T];
-    /// A piece of the row of 16 elements of each output whose first element is `i`.
+    /// A contiguous piece of the row of 16 elements of each output whose first element has the number `i`.
     fn piece(self, i: usize, piece: usize) -> &'a [T];
 }
 
-/// Contiguous rows.
+/// Elements in contiguous rows.
 #[derive(Clone, Copy)]
 struct Neighbours<'a, T> {
     elements: &'a [T],
@@ -249,7 +250,7 @@ impl<'a, T: Copy> Source<'a, T> for Neighbours<'a, T> {
     }
 }
 
-/// Separate rows.
+/// Elements in rows that need not be contiguous.
 #[derive(Clone, Copy)]
 struct Apart<'a, 'r> {
     n: usize,
@@ -292,7 +293,7 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
             continue;
         }
         let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
-        // PERF: with separate rows, each of that many lines would be in another page.
+        // PERF: not for separate rows, because each of the many lines read at once would be in another page.
         if level >= 6 && Q::PIECES == 1 {
             done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
             continue;
@@ -312,7 +313,7 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     }
 }
 
-/// A piece of each of the next rows of 16.
+/// The contiguous pieces with the same number of the next `R` rows of 16 elements.
 #[inline(always)]
 fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     rows: Q,
@@ -326,10 +327,10 @@ fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     pieces
 }
 
-/// Elements of 64 rows that are reduced to 8 rows in the L1 cache before these are reduced to a node.
+/// The number of elements of 64 rows that are reduced together: first to 8 rows, in the L1 cache, and these to a node.
 const PART: usize = 128;
 
-/// Reduces 64 rows at a time, while there are as many; returns how many elements of each output these are.
+/// Reduces 64 rows at a time while as many are left. Returns the number of elements of each output that were reduced.
 #[inline(always)]
 fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     simd: S,
@@ -365,7 +366,7 @@ fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     done - first
 }
 
-/// Separate rows to be pushed.
+/// Rows to be pushed that need not be contiguous.
 struct PushRows<'a, 'r, F, T>(&'a mut State, Apart<'a, 'r>, PhantomData<(F, T)>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
@@ -412,8 +413,8 @@ impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
     }
 }
 
-/// Makes space for a node of the next 2^level rows. Returns the number of nodes that are merged with it, and those nodes; the
-/// result is to be written to the first of them.
+/// Makes space for a node of the next 2^level rows. Returns the number of nodes that are merged with the new node, and the
+/// elements of these nodes; the caller writes the result to the first one.
 #[inline(always)]
 fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
     let row = state.next / LANES as u64;
@@ -428,7 +429,7 @@ fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
     (count, state.nodes_from::<T>(depth - count, count.max(1)))
 }
 
-/// Adds identities before a range that does not begin with element 0.
+/// Adds identities in place of the elements before a range that does not begin with element 0.
 fn padded<F: CombineVectors<T>, T: Vectors>(method: &Tree<F, T>, state: &mut State) {
     let later = state.clone();
     state.reset(0);
@@ -452,7 +453,7 @@ fn add<F: Combine<T>, T: Vectors>(state: &mut State, level: u8) -> &mut [T] {
     node
 }
 
-/// Merges the last node with its siblings before it.
+/// Merges the last node with its siblings before it, as long as there are siblings.
 #[inline(always)]
 fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     while let [.., before, level] = state.levels[..]
@@ -466,7 +467,7 @@ fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     }
 }
 
-/// Writes the next elements into the row that has begun, or a new one, as many as fit; returns their number.
+/// Writes the next elements into the row that was begun, or into a new row, as many as fit. Returns their number.
 #[inline(always)]
 fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T]) -> usize {
     let (width, lane) = (state.width, state.next as usize % LANES);

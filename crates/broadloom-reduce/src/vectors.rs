@@ -9,17 +9,17 @@ use pulp::Simd;
 use crate::LANES;
 use crate::combine::{Accumulator, Combine, Prod, Sum};
 
-/// A type with vectors for sums and products.
+/// A type of elements with vector instructions for sums and products.
 pub(crate) trait Vectors: Accumulator {
-    /// A vector.
+    /// A vector of such elements.
     type V<S: Simd>: Copy;
-    /// Elements as vectors, and the remaining elements.
+    /// Splits elements into vectors and the remaining elements.
     fn split<S: Simd>(elements: &[Self]) -> (&[Self::V<S>], &[Self]);
-    /// Elements as vectors for writing, and the remaining elements.
+    /// Splits elements into vectors and the remaining elements, for writing.
     fn split_mut<S: Simd>(elements: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]);
 }
 
-/// An operation on vectors.
+/// A reduction's operation on vectors.
 pub(crate) trait CombineVectors<T: Vectors>: Combine<T> {
     /// Applies [`Combine::pair`] lane by lane.
     fn vectors<S: Simd>(simd: S, a: T::V<S>, b: T::V<S>) -> T::V<S>;
@@ -57,13 +57,13 @@ vectors! {
     f64: f64s as_simd_f64s as_mut_simd_f64s add_f64s mul_f64s;
 }
 
-/// Vectors of some lanes, one for each row. It is a trait, since a closure that is not inlined at once is compiled without the
-/// target's features.
+/// A vector for each of several rows, all with the same lanes. It is a trait, since a closure that is not inlined at once is
+/// compiled without the target's features.
 trait Rows<S: Simd, T: Vectors>: Copy {
     fn row(self, simd: S, i: usize) -> T::V<S>;
 }
 
-/// Rows at a constant distance in vectors, from an offset on.
+/// Rows in one slice of vectors, at a constant distance from the offset `at` on.
 struct Strided<'a, V> {
     vectors: &'a [V],
     stride: usize,
@@ -85,7 +85,7 @@ impl<S: Simd, T: Vectors> Rows<S, T> for Strided<'_, T::V<S>> {
     }
 }
 
-/// The vectors at the same offset of several slices.
+/// Rows in several slices, at the same offset of each.
 struct Beside<'s, 'a, const R: usize, V> {
     rows: &'s [&'a [V]; R],
     at: usize,
@@ -106,7 +106,7 @@ impl<const R: usize, S: Simd, T: Vectors> Rows<S, T> for Beside<'_, '_, R, T::V<
     }
 }
 
-/// Vectors that have been computed already.
+/// Rows whose vectors have been computed already.
 struct Computed<'a, V>(&'a [V; 8]);
 
 impl<V> Copy for Computed<'_, V> {}
@@ -154,7 +154,7 @@ fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: 
     F::vectors(simd, a, rows.row(simd, i + 1))
 }
 
-/// Maximum number of vectors in a row: of f64, with two lanes each.
+/// The maximum number of vectors in a row: rows of float64 in vectors of two lanes.
 const MOST_STRIDE: usize = LANES / 2;
 
 /// The number of lanes in a vector.
@@ -165,8 +165,8 @@ pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
 
 /// Reduces a tree over 2^level groups of eight rows, up to 8 groups.
 ///
-/// PERF: the groups are a loop, and their results go through the stack. Unrolled, sums of 10⁵ took 0.6 to 0.8 of the time, and the
-/// crate took five times as long to compile.
+/// PERF: the groups are reduced in a loop, and their results go through the stack. With the loop unrolled, sums of 10⁵ took 0.6
+/// to 0.8 of the time, but the crate took five times as long to compile.
 #[inline(always)]
 fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -187,9 +187,9 @@ fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Reduces 2^level rows of 16 elements, up to 64, and merges the result with the `count` nodes before them, the last one first; the
-/// first of these nodes receives the result, also if `count` is 0. If `AFTER`, the result is merged with one node that comes after
-/// the rows.
+/// Reduces 2^level rows of 16 elements, up to 64, and merges the result with the `count` nodes before them, the last node first.
+/// The first of these nodes receives the result, also if `count` is 0. If `AFTER`, the result is merged with one node that comes
+/// after the rows.
 ///
 /// All rows of one vector's lanes are reduced before those of the next, so that partial results stay in registers.
 #[inline(always)]
@@ -223,24 +223,24 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
     }
 }
 
-/// Number of rows that are reduced to one in registers at a time (a unit): 1 KiB, 16 rows of float32 and 8 of float64.
+/// The number of rows of a unit, which is reduced to one row in registers: 1 KiB, which is 16 rows of float32 and 8 of float64.
 const fn rows_of_unit<T>() -> usize {
     1024 / (LANES * size_of::<T>())
 }
 
-/// Number of streams, into which a long range is divided and which are read alternately, a unit at a time.
+/// The number of streams into which a long range is divided. They are read alternately, a unit at a time.
 const STREAMS: usize = 4;
-/// Number of blocks of 256 rows in a stream.
+/// The number of blocks of 256 rows in a stream.
 const OF_STREAM: usize = 8;
-/// Number of rows in all streams.
+/// The number of rows in all streams.
 pub(crate) const IN_STREAMS: usize = STREAMS * OF_STREAM * 256;
 
-/// Rows that are the result of reductions, aligned so that no vector crosses a cache line.
+/// Rows that are results of reductions, aligned so that no vector crosses a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Combined<T, const N: usize>([[T; LANES]; N]);
 
-/// The results of the units of 256 rows, at most 32.
+/// The results of the units of 256 rows, at most 32 of them.
 pub(crate) type Units<T> = Combined<T, 32>;
 
 impl<T: Accumulator, const N: usize> Combined<T, N> {
@@ -298,8 +298,8 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
-/// Prefetches the page `ahead` bytes later, if a unit begins a page of the range. Streams prefetch from the next subtree, since
-/// another stream reads the memory before that.
+/// Prefetches the page `ahead` bytes later, if a unit begins a page of the range. Streams prefetch from the next subtree on,
+/// since the memory before it belongs to another stream.
 #[inline(always)]
 fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;
@@ -344,7 +344,7 @@ fn two_eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     F::vectors(simd, v, tree::<8, S, F, T, _>(simd, rows, i + 8))
 }
 
-/// Reduces the results of units, and merges the result with the nodes before, as [`fold_level`] does.
+/// Reduces the results of units, and merges the result with the nodes before them, as [`fold_level`] does.
 #[inline(always)]
 fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -368,8 +368,8 @@ fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Reduces 1, 2, 4 or 8 rows of equal length, and the nodes before them, from element `at` of nodes of `m` elements on. If `FRESH`,
-/// there are no nodes.
+/// Reduces 1, 2, 4 or 8 rows of equal length together with the nodes before them, from element `at` on of nodes with `m`
+/// elements. If `FRESH`, there are no nodes before them.
 #[inline(always)]
 pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -435,7 +435,7 @@ pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node
     }
 }
 
-/// Reduces up to 16 elements in adjacent pairs, level by level, with an odd last one carried up.
+/// Reduces up to 16 elements in adjacent pairs, level by level. If their number is odd, the last one is carried up unchanged.
 #[inline(always)]
 pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store; N]) -> T::Store {
     for step in [1, 2, 4, 8] {
@@ -448,7 +448,7 @@ pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store;
     x[0]
 }
 
-/// Stores a op b in the place of a.
+/// Replaces each element of `a` by the result of the operation on it and the element of `b`.
 #[inline(always)]
 pub(crate) fn combine<F: Combine<T>, T: Elem>(a: &mut [T::Store], b: &[T::Store]) {
     let n = a.len();

@@ -1,4 +1,4 @@
-//! Reductions of elements that are all in memory.
+//! Reductions of elements that are all in memory already.
 
 use broadloom_ir::{DType, Reduction, Result};
 use smallvec::SmallVec;
@@ -44,8 +44,8 @@ pub fn reduce_each(
     Ok(())
 }
 
-/// Bytes of a row that are reduced at a time: the partial results of a block of outputs stay in the L2 cache, and memory is read in
-/// long enough pieces.
+/// The number of bytes of a row that are reduced at a time: few enough that the partial results of a block of outputs stay in the
+/// L2 cache, and enough that memory is read in long ranges.
 const BLOCK: usize = 2048;
 
 /// Reduces `n` rows of `width` elements, not necessarily contiguous, to one row: `row(i)` and `out` have `width` elements.

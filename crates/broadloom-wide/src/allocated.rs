@@ -1,7 +1,7 @@
-//! Machine instructions over physical registers: what register allocation makes, the checker reads and the encoder writes.
+//! Machine instructions over physical registers: the output of register allocation, which the checker and the encoder read.
 //!
-//! Each instruction remembers the one over virtual registers that it comes from ([`InstId`]); what the allocator inserts is a
-//! [`RegMove`], typed by what it moves, so that the checker can compare the two sequences.
+//! Each instruction has the id of the instruction over virtual registers that it comes from ([`InstId`]). What the allocator
+//! inserts is a [`RegMove`], with the kinds of its source and target, so that the checker can compare the two sequences.
 
 use smallvec::SmallVec;
 
@@ -40,7 +40,7 @@ pub(crate) const TAIL_MASK: PReg = PReg::mask(7);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SpillSlot(pub(crate) u32);
 
-/// An operand.
+/// An operand of an instruction: a register or a memory address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum POperand {
     Reg(PReg),
@@ -51,10 +51,10 @@ pub(crate) enum POperand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PAddress {
     pub(crate) base: PBase,
-    /// The number of a general register, and the binary logarithm of its scale.
+    /// The number of the general register that is the index, and the binary logarithm of its scale.
     pub(crate) index: Option<(u8, u8)>,
     pub(crate) offset: i32,
-    /// Whether a scalar is read and broadcast to all lanes.
+    /// Whether a scalar is read and broadcast to all lanes (an embedded broadcast).
     pub(crate) broadcast: bool,
     pub(crate) tail: Option<TailAccess>,
 }
@@ -63,12 +63,12 @@ pub(crate) struct PAddress {
 pub(crate) enum PBase {
     /// The number of a general register.
     Reg(u8),
-    /// The function's explicit stack slots.
+    /// The area of the function's explicit stack slots.
     StackSlots,
     Spill(SpillSlot),
-    /// The stack arguments, above the return address.
+    /// The arguments on the stack, above the return address.
     StackArguments,
-    /// The constant pool: 64 bits that repeat, of which this many bytes are read.
+    /// A constant of the pool: 64 bits that repeat, of which `bytes` bytes are read.
     Pool {
         bits: u64,
         bytes: u8,
@@ -86,10 +86,10 @@ impl PAddress {
 pub(crate) struct PInst {
     pub(crate) encoding: Encoding,
     pub(crate) length: VectorLength,
-    /// The result first, if there is one; a tied source is that same operand.
+    /// The operands, the result first if there is one. For a tied instruction the result is also the first source.
     pub(crate) operands: SmallVec<[POperand; 4]>,
     pub(crate) immediate: Option<i64>,
-    /// The number of a mask register.
+    /// The number of the mask register, if the operation is masked.
     pub(crate) mask: Option<u8>,
     pub(crate) zeroing: bool,
 }
@@ -100,13 +100,13 @@ impl PInst {
         PInst { encoding, length, operands, immediate: None, mask: None, zeroing: false }
     }
 
-    /// An operation that has no vector length.
+    /// A machine operation without a vector length.
     pub(crate) fn scalar(encoding: Encoding, operands: &[POperand], immediate: Option<i64>) -> PInst {
         PInst { immediate, ..PInst::new(encoding, VectorLength::L128, operands) }
     }
 }
 
-/// A move that the allocator has inserted. None of them changes the flags; vectors move at the full width.
+/// A move that the allocator has inserted. Moves don't change the flags; vectors are moved at full width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RegMove {
     Copy {
@@ -138,7 +138,7 @@ pub(crate) enum RegMove {
     },
 }
 
-/// An allocated instruction, or a point where control flow parts or meets.
+/// An allocated instruction, or a point where control flow splits or joins.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     not(debug_assertions),
@@ -157,7 +157,7 @@ pub(crate) enum AInst {
     Call {
         id: InstId,
     },
-    /// Branches to the body, which is out of line and branches back.
+    /// Branches to an out-of-line body, which branches back at its end.
     Cold {
         id: InstId,
         condition: Condition,
@@ -167,18 +167,19 @@ pub(crate) enum AInst {
         id: InstId,
         body: Vec<AInst>,
     },
-    /// Branches to the head of the innermost loop after these moves, if the condition holds.
+    /// Makes these moves, then branches to the head of the innermost loop if the condition holds.
     Back {
         id: InstId,
         condition: Condition,
         moves: Vec<RegMove>,
     },
-    /// A loop over the whole blocks of a row, then once more over the rest with masks. The body ends with the moves of `back`.
+    /// A loop over the whole blocks of a row, followed by the same body with masks for the remaining elements. The body ends with
+    /// the moves of `back`.
     TailLoop {
         id: InstId,
         body: Vec<AInst>,
         back: InstId,
-        /// The general register that holds the index of the block's first element.
+        /// The number of the general register with the index of the block's first element.
         index: u8,
         columns: POperand,
         lanes: u32,
@@ -192,10 +193,10 @@ pub(crate) struct AllocatedFunction {
     pub(crate) insts: Vec<AInst>,
     /// The number of spill slots.
     pub(crate) slots: u32,
-    /// Bytes of the explicit stack slots.
+    /// The size of the explicit stack slots in bytes.
     pub(crate) stack_slot_bytes: u32,
     /// The registers that are written, as a bit set for each class.
     pub(crate) written: [u32; 3],
-    /// Whether it calls other functions.
+    /// Whether the function calls other functions.
     pub(crate) calls: bool,
 }

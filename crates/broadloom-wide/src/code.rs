@@ -2,19 +2,19 @@
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
-/// Position-independent machine code, to be placed at any address that is a multiple of 64.
+/// Position-independent machine code, to be placed at an address that is a multiple of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The code, followed by the constant pool.
     pub bytes: Vec<u8>,
     /// How many of the bytes are code.
     pub code_bytes: usize,
-    /// Bytes of stack that a call takes, apart from saved registers.
+    /// The stack space of a call in bytes, without the saved registers.
     pub frame: u32,
 }
 
 impl Code {
-    /// The disassembly: one line for each instruction, after its offset.
+    /// The disassembly: one line for each instruction, with its offset first.
     pub fn assembly(&self) -> String {
         let mut decoder = Decoder::new(64, &self.bytes[..self.code_bytes], DecoderOptions::NONE);
         let mut formatter = IntelFormatter::new();

@@ -1,6 +1,7 @@
-//! Why a function is not compiled.
+//! The error for functions that the wide back end refuses.
 
-/// A function has something that the wide back end does not support. It is never compiled to something else instead.
+/// A function uses something that the wide back end does not support. The back end refuses such a function as a whole and never
+/// compiles it differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
@@ -12,7 +13,7 @@ impl std::fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Refuses a function, with what is not supported.
+/// Refuses a function; `what` names what is not supported.
 pub(crate) fn refuse<T>(what: impl Into<String>) -> Result<T, Unsupported> {
     Err(Unsupported(what.into()))
 }

@@ -1,8 +1,8 @@
-//! Machine instructions over virtual registers: what instruction selection makes and register allocation takes.
+//! Machine instructions over virtual registers: the output of instruction selection and the input of register allocation.
 //!
-//! A function is one linear instruction sequence. Loops are marked by their head and the branches back to it, out-of-line code
-//! is nested in the branch that enters it. Each virtual register has one definition, or is a parameter of the function, of a
-//! loop or of a join; the sources of an instruction are in the order of its encoding.
+//! A function is one linear instruction sequence. Loops are marked by their head and the branches back to it; out-of-line code is
+//! nested in the branch that enters it. Each virtual register has one definition, or is a parameter of the function, of a loop or
+//! of a join. The sources of an instruction are in the order of its encoding.
 
 use smallvec::SmallVec;
 
@@ -37,7 +37,7 @@ impl RegClass {
 /// How a virtual register gets its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum VRegKind {
-    /// From an instruction, or as a parameter.
+    /// The register is the result of an instruction, or a parameter.
     Defined(RegClass),
     /// A vector constant of 64 bits that repeat, rematerialised wherever it is read.
     Constant(u64),
@@ -55,12 +55,12 @@ impl VRegKind {
     }
 }
 
-/// A vector access that is masked in the tail of a row, where a block has fewer elements than lanes.
+/// An access of a vector that is masked in the tail of a row, where a block has fewer elements than lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TailAccess {
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) element: u8,
-    /// The vector's first lane, counted from the block's.
+    /// The position of the vector's first lane within the block.
     pub(crate) lane: u16,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct TailAccess {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VAddress {
     pub(crate) base: VBase,
-    /// A register, and the binary logarithm of its scale.
+    /// The index register, and the binary logarithm of its scale.
     pub(crate) index: Option<(VReg, u8)>,
     pub(crate) offset: i32,
     pub(crate) tail: Option<TailAccess>,
@@ -77,11 +77,11 @@ pub(crate) struct VAddress {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum VBase {
     Reg(VReg),
-    /// The function's explicit stack slots.
+    /// The area of the function's explicit stack slots.
     StackSlots,
 }
 
-/// An operand that is read.
+/// An operand that an instruction reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum VOperand {
     Reg(VReg),
@@ -96,7 +96,7 @@ impl VOperand {
         }
     }
 
-    /// The virtual registers that it reads.
+    /// The virtual registers that the operand reads.
     pub(crate) fn reads(self) -> impl Iterator<Item = VReg> {
         let reads = match self {
             VOperand::Reg(reg) => [Some(reg), None],
@@ -116,17 +116,17 @@ impl VAddress {
     }
 }
 
-/// An operation of the machine.
+/// A machine operation over virtual registers.
 #[derive(Clone, Debug)]
 pub(crate) struct VInst {
     pub(crate) encoding: Encoding,
     pub(crate) length: VectorLength,
     pub(crate) def: Option<VReg>,
-    /// In the order of the encoding; if `tied`, the first one is in the register that `def` overwrites.
+    /// The sources in the order of the encoding. If `tied`, `def` overwrites the register of the first one.
     pub(crate) sources: SmallVec<[VOperand; 3]>,
     pub(crate) tied: bool,
     pub(crate) immediate: Option<i32>,
-    /// A write mask: lanes outside of it become 0 if `zeroing`, else they are the first source's.
+    /// The write mask. Lanes outside of the mask become 0 if `zeroing`, otherwise they are taken from the first source.
     pub(crate) mask: Option<VReg>,
     pub(crate) zeroing: bool,
 }
@@ -158,17 +158,17 @@ impl VInst {
         VInst { immediate: Some(immediate), ..self }
     }
 
-    /// Lanes outside of the mask become 0.
+    /// Masks the instruction; lanes outside of the mask become 0.
     pub(crate) fn zeroing(self, mask: VReg) -> VInst {
         VInst { mask: Some(mask), zeroing: true, ..self }
     }
 
-    /// Lanes outside of the mask are the first source's.
+    /// Masks the instruction; lanes outside of the mask are taken from the first source.
     pub(crate) fn merging(self, mask: VReg) -> VInst {
         VInst { mask: Some(mask), ..self }
     }
 
-    /// The virtual registers that it reads.
+    /// The virtual registers that the instruction reads.
     pub(crate) fn reads(&self) -> impl Iterator<Item = VReg> + '_ {
         self.sources.iter().flat_map(|source| source.reads()).chain(self.mask)
     }
@@ -211,38 +211,38 @@ impl Condition {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinParameter {
     pub(crate) parameter: VReg,
-    /// Its value where the out-of-line code was not entered.
+    /// The parameter's value if the out-of-line code was not entered.
     pub(crate) inline: VReg,
-    /// Its value at the end of the out-of-line code.
+    /// The parameter's value at the end of the out-of-line code.
     pub(crate) cold: VReg,
 }
 
-/// A parameter of a loop head, and its value on entry.
+/// A parameter of a loop head, with its value on entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoopParameter {
     pub(crate) parameter: VReg,
     pub(crate) initial: VReg,
 }
 
-/// How a loop over blocks of a row ends: its last iteration may have fewer elements than a block, and is run with masks.
+/// The end of a loop over the blocks of a row: its last iteration may have fewer elements than a block, and is run with masks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailLoop {
     /// The number of elements of the row.
     pub(crate) columns: VReg,
-    /// Elements of a block.
+    /// The number of elements of a block.
     pub(crate) lanes: u32,
 }
 
-/// A machine instruction, or a point where control flow parts or meets.
+/// A machine instruction, or a point where control flow splits or joins.
 #[derive(Clone, Debug)]
 pub(crate) enum MInst {
     Op(VInst),
-    /// Calls the address with integer arguments; there is no result.
+    /// Calls an address with integer arguments and without a result.
     Call {
         target: VReg,
         arguments: SmallVec<[VReg; 6]>,
     },
-    /// Branches to out-of-line code if the condition holds, which comes back with values of its own for the parameters.
+    /// Branches to out-of-line code if the condition holds. That code returns to the join with its own values for the parameters.
     Cold {
         condition: Condition,
         body: Vec<MInst>,
@@ -255,7 +255,7 @@ pub(crate) enum MInst {
         end: u32,
         tail: Option<TailLoop>,
     },
-    /// Branches back to the loop head at that index if the condition holds, with values for its parameters.
+    /// Branches back to the loop head at that index if the condition holds, with new values for its parameters.
     Back {
         head: u32,
         condition: Condition,
@@ -265,7 +265,7 @@ pub(crate) enum MInst {
 }
 
 impl MInst {
-    /// Calls `f` with every virtual register that it reads, out-of-line code included.
+    /// Calls `f` with every virtual register that the instruction reads, including reads in out-of-line code.
     pub(crate) fn each_read(&self, f: &mut impl FnMut(VReg)) {
         match self {
             MInst::Op(_) | MInst::Call { .. } => self.each_read_of_straight_code(f),
@@ -296,7 +296,7 @@ impl MInst {
         }
     }
 
-    /// Calls `f` with every virtual register that it defines, out-of-line code included.
+    /// Calls `f` with every virtual register that the instruction defines, including definitions in out-of-line code.
     pub(crate) fn each_def(&self, f: &mut impl FnMut(VReg)) {
         match self {
             MInst::Op(inst) => inst.def.into_iter().for_each(f),
@@ -311,7 +311,7 @@ impl MInst {
     }
 }
 
-/// The identity of an instruction of a [`VFunction`]: its index, and inside out-of-line code the index there.
+/// The position of an instruction in a [`VFunction`]: its index, and within out-of-line code also the index there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InstId {
     pub(crate) index: u32,
@@ -324,7 +324,7 @@ pub(crate) struct VFunction {
     pub(crate) insts: Vec<MInst>,
     pub(crate) kinds: Vec<VRegKind>,
     pub(crate) parameters: Vec<VReg>,
-    /// Bytes of the explicit stack slots, each aligned to 64.
+    /// The size in bytes of the explicit stack slots, each aligned to 64.
     pub(crate) stack_slot_bytes: u32,
 }
 

@@ -1,8 +1,8 @@
-//! The tail of a row, where a block has fewer elements than lanes: its loads and stores are masked.
+//! The tail of a row, where a block has fewer elements than lanes, so that its loads and stores are masked.
 //!
 //! Nothing beyond the row's last element is read or written, and lanes without an element compute with 0. The tail mask counts
-//! from a vector's first lane; it is set again when another vector is accessed, after a call and in out-of-line code, since no
-//! mask register survives these.
+//! from a vector's first lane. It is set again when another vector is accessed, after a call, and in out-of-line code, because
+//! mask registers are not preserved there.
 
 use crate::allocated::{PInst, POperand, TAIL_MASK, TAIL_VECTOR};
 use crate::encodings::{self, Encoding};
@@ -15,30 +15,30 @@ const STORES: [Encoding; 4] = [
     encodings::MOVDQU32_STORE,
     encodings::MOVDQU64_STORE,
 ];
-/// Loads that become the masked load itself.
+/// Loads that are replaced by the masked load alone.
 const PLAIN_LOADS: [Encoding; 3] = [encodings::MOVUPS, encodings::MOVQ_E, encodings::MOVD_E];
 
-/// The masked load or store of elements of this many bytes.
+/// The instruction for a masked load or store of elements of this many bytes.
 pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
     let moves = if is_load { LOADS } else { STORES };
     moves[element.trailing_zeros() as usize]
 }
 
-/// The instructions that replace an instruction in the tail, in this order.
+/// The instructions that replace an instruction in the tail, in the order in which they run.
 #[derive(Clone, Debug)]
 pub(crate) struct TailExpansion {
-    /// Sets the tail mask to count from this lane on.
+    /// The lane that the tail mask is set to count from, if it has to be set.
     pub(crate) set_mask: Option<u16>,
-    /// A masked load.
+    /// A masked load of the operand in memory.
     pub(crate) load: Option<PInst>,
-    /// The instruction itself: a masked store, or one that reads what was loaded.
+    /// The instruction itself: a masked store, or an instruction that reads the loaded operand.
     pub(crate) inst: Option<PInst>,
 }
 
-/// Expands the instructions of a tail, in the order in which they run.
+/// Expands the instructions of a tail one by one, in the order in which they run.
 #[derive(Debug)]
 pub(crate) struct TailMasker {
-    /// The lane that the tail mask counts from, where it is set.
+    /// The lane that the tail mask counts from, if the mask is set.
     lane: Option<u16>,
 }
 
@@ -47,18 +47,18 @@ impl TailMasker {
         TailMasker { lane: None }
     }
 
-    /// Mask registers are caller-saved in both conventions.
+    /// Forgets the tail mask, since mask registers are caller-saved in both conventions.
     pub(crate) fn after_call(&mut self) {
         self.lane = None;
     }
 
-    /// The masker of out-of-line code; the inline code behind it can't know which mask is set.
+    /// The masker for out-of-line code. The inline code after it can't know which mask is set, so it forgets its own.
     pub(crate) fn enter_cold(&mut self) -> TailMasker {
         self.lane = None;
         TailMasker::new()
     }
 
-    /// The replacement of an instruction, or `None` if it accesses no elements of the row.
+    /// The instructions that replace an instruction, or `None` if it accesses no elements of the row.
     pub(crate) fn expand(&mut self, inst: &PInst) -> Option<TailExpansion> {
         let (position, address, access) =
             inst.operands.iter().enumerate().find_map(|(position, operand)| match operand {

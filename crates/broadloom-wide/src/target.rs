@@ -1,5 +1,5 @@
-//! The target of code: the instruction set level, and the registers of the calling conventions as the platforms' ABI
-//! documents give them.
+//! The target that code is compiled for: the instruction set level, and the registers of the calling conventions, from the
+//! platforms' ABI documents.
 
 /// The vector instruction set that is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,7 +10,7 @@ pub enum Level {
     Avx512,
 }
 
-/// How functions are called.
+/// The calling convention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Convention {
     /// System V AMD64: Linux, macOS and other Unix systems.
@@ -54,7 +54,7 @@ impl Convention {
         scratch.into_iter().chain(saved).collect()
     }
 
-    /// Bytes of shadow space that a caller leaves for the function it calls.
+    /// The shadow space in bytes that a caller leaves for the function it calls.
     pub(crate) fn shadow(self) -> u32 {
         match self {
             Convention::SystemV => 0,

@@ -47,7 +47,7 @@ pub(crate) struct Expr<'a> {
     pub dtype: DType,
     /// The shape; for dims with symbols, their [`Dims::least_shape`].
     pub shape: Shape,
-    /// The dims of a node that depends on inputs of a kernel with dynamic dimensions.
+    /// The dims, if the node depends on inputs of a kernel with dynamic dimensions.
     pub dims: Option<Arc<Dims>>,
 }
 
@@ -155,12 +155,12 @@ impl<'a> Array<'a> {
         Array::of(Kind::Leaf(Leaf::Number(Box::new(x))), x.dtype(), Shape::scalar())
     }
 
-    /// The dtype of the elements; for a number that was not combined with an array, its default dtype.
+    /// The dtype of the elements. A number that has not been combined with an array has its default dtype.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) counts as 1.
+    /// The extents, outermost first; empty for a 0-d array. A dynamic dimension ([`Array::dims`]) is given as 1.
     pub fn shape(&self) -> &[usize] {
         &self.0.shape
     }
@@ -184,12 +184,12 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Number of dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.0.shape.rank()
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.0.shape.elements()
     }
@@ -231,7 +231,7 @@ impl<'a> Array<'a> {
         self.in_memory().map(|data| &data.layout.strides[..])
     }
 
-    /// The leaf, if the array is one.
+    /// The leaf, if the array's node is one.
     pub(crate) fn leaf(&self) -> Option<&Leaf<'a>> {
         match &self.0.kind {
             Kind::Leaf(leaf) => Some(leaf),
@@ -247,7 +247,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The data, if nothing has to be computed.
+    /// The data, if the array is in memory and nothing has to be computed.
     pub(crate) fn in_memory(&self) -> Option<&Data<'a>> {
         match self.leaf()? {
             Leaf::Data(data) => Some(data),
@@ -255,7 +255,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// An array of data in memory.
+    /// Makes an array of data in memory.
     pub(crate) fn data(storage: Storage<'a>, layout: Layout) -> Array<'a> {
         debug_assert!(
             layout.reach().is_none_or(|(low, high)| low >= 0 && (high as usize) < storage.len()),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     fn shorter<'a>(long: Array<'static>, _: &'a [f32]) -> Array<'a> {
-        long // compiles only if the lifetime is covariant
+        long // This compiles only if the lifetime is covariant.
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'a> Array<'a> {
         self.eval_into_bytes_with(out, &Options::default())
     }
 
-    /// [`Array::eval_into_bytes`] with options.
+    /// Does the same as [`Array::eval_into_bytes`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_bytes`] and [`Array::eval_with`].

@@ -179,7 +179,7 @@ fn one_axis(len: usize) -> Shape {
     Shape::new(&[len]).expect("data in memory has fewer than 2^60 elements")
 }
 
-/// The shape, if it has this many elements.
+/// The shape, after checking that it has this many elements.
 pub(crate) fn holding(what: &str, shape: &[usize], len: usize) -> Result<Shape> {
     let shape = Shape::new(shape)?;
     if shape.elements() == len {
@@ -194,7 +194,7 @@ pub(crate) fn repeated<'a>(value: Scalar, shape: &[usize]) -> Result<Array<'a>> 
     expr::view(&expr::constant(value), View::BroadcastTo(Shape::new(shape)?))
 }
 
-/// Collects `len` elements; an error if memory for them is refused.
+/// Collects `len` elements. It is an error if memory for them is refused.
 fn collect<T: Element>(what: &str, len: f64, element: impl FnMut(usize) -> T) -> Result<Vec<T>> {
     let mut data = Vec::new();
     // Only the size is computed in the default floating-point environment: the closure may be the application's, and runs in the

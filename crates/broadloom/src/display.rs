@@ -17,9 +17,9 @@ use crate::number::{Column, alone};
 
 /// Arrays of more than this many elements are summarised.
 const THRESHOLD: usize = 1000;
-/// Elements shown at either end of a summarised axis.
+/// The number of elements shown at either end of a summarised axis.
 const EDGE: usize = 3;
-/// Characters per line.
+/// The maximum number of characters in a line.
 const LINE: usize = 75;
 
 /// Formats the array like NumPy's `str`. Evaluates the elements that are shown.
@@ -71,7 +71,7 @@ pub fn summary<'a>(
     evaluate: impl FnMut(&Chunk<'_, 'a>) -> Result<Array<'static>>,
 ) -> Result<String> {
     let shown = Shown::of(array, inputs, evaluate)?;
-    // Elements are compared and converted to text in the default floating-point environment.
+    // Elements are compared and converted to text, which requires the default floating-point environment.
     let _ieee = FloatEnv::ieee();
     Ok(match shown.bits.first() {
         Some(&bits) if array.rank() == 0 => alone(Scalar { dtype: array.dtype(), bits }),

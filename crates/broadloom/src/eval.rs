@@ -30,7 +30,7 @@ pub fn eval_many(arrays: &[&Array<'_>]) -> Result<Vec<Array<'static>>> {
     eval_many_with(arrays, &Options::default())
 }
 
-/// [`eval_many`] with options.
+/// Does the same as [`eval_many`], with options.
 ///
 /// # Errors
 /// The errors of [`Array::eval_with`]. After an error there are no results.
@@ -104,7 +104,7 @@ impl Array<'_> {
         self.eval_with(&Options::default())
     }
 
-    /// [`Array::eval`] with options.
+    /// Does the same as [`Array::eval`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval`], and an integer division by zero, if the options make it an error.
@@ -158,7 +158,7 @@ impl Array<'_> {
         self.eval_into_with(out, &Options::default())
     }
 
-    /// [`Array::eval_into`] with options.
+    /// Does the same as [`Array::eval_into`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into`] and [`Array::eval_with`].
@@ -230,7 +230,7 @@ impl Array<'_> {
         self.eval_into_array_with(out, &Options::default())
     }
 
-    /// [`Array::eval_into_array`] with options.
+    /// Does the same as [`Array::eval_into_array`], with options.
     ///
     /// # Errors
     /// The errors of [`Array::eval_into_array`] and [`Array::eval_with`].

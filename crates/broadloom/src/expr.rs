@@ -38,7 +38,7 @@ pub(crate) fn uncontracted<'a>(x: &Array<'a>) -> Result<Array<'a>> {
 
 /// Applies an op to these operands, after promotion and broadcasting.
 pub(crate) fn apply<'a>(op: Op, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Numbers are rounded and folded in the default floating-point environment.
+    // Numbers are rounded and folded, which requires the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let signature = signature(op, &operands)?;
     let numbers_only = operands.iter().all(|x| x.number().is_some());
@@ -73,7 +73,7 @@ fn signature(op: Op, operands: &[Operand<'_>]) -> Result<infer::Signature> {
 
 /// Calls a host function with these operands, which must have its dtypes, after broadcasting.
 pub(crate) fn call<'a>(function: &HostFunction, operands: SmallVec<[Operand<'a>; 3]>) -> Result<Array<'a>> {
-    // Numbers are rounded in the default floating-point environment.
+    // Numbers are rounded, which requires the default floating-point environment.
     let _ieee = operands.iter().any(|x| x.number().is_some()).then(FloatEnv::ieee);
     let known: SmallVec<[infer::Operand<'_>; 3]> = operands.iter().map(Operand::known).collect();
     let (shape, dims) = infer::call(function.declaration(), &known)?;
@@ -122,7 +122,7 @@ fn fold_numbers<'a>(
     }
 }
 
-/// A 0-d array of one value.
+/// A 0-d array of a value.
 pub(crate) fn constant<'a>(value: Scalar) -> Array<'a> {
     Array::of(Kind::Leaf(Leaf::Const(value)), value.dtype, Shape::scalar())
 }

@@ -258,7 +258,7 @@ macro_rules! functions {
 broadloom_core::for_each_op!(functions);
 
 impl<'a> Array<'a> {
-    /// The elements converted to a dtype; the array itself if it already has that dtype.
+    /// Converts the elements to a dtype. An array that has this dtype already is returned unchanged.
     ///
     /// From float to integer, values are truncated, saturate if they are out of range, and NaN becomes 0. From integer to a
     /// narrower integer, values wrap. From integer to float, they are rounded to nearest. To bool, any value except zero becomes

@@ -157,7 +157,7 @@ pub(crate) fn arange<'a>(bounds: [Scalar; 3]) -> std::result::Result<Array<'a>, 
     Ok(expr::cast(numbers, dtype))
 }
 
-/// Evenly spaced floats of one dtype; `endpoint` is whether the last of several elements is `stop`.
+/// Evenly spaced floats of one dtype. `endpoint` says whether the last of several elements is `stop`.
 pub(crate) fn linspace<'a>(start: Scalar, stop: Scalar, num: usize, endpoint: bool) -> Result<Array<'a>> {
     let dtype = start.dtype;
     let _ieee = FloatEnv::ieee();
@@ -198,7 +198,7 @@ fn floats<'a>(start: f64, step: f64, len: usize) -> Result<Array<'a>> {
     if step != 1.0 {
         numbers = binary(Op::Multiply, numbers, expr::constant(Scalar::of(step)))?;
     }
-    // With a negative step the first product is −0; adding 0 makes it +0.
+    // With a negative step the first product is −0, and adding 0 makes it +0.
     if start != 0.0 || step.is_sign_negative() {
         numbers = binary(Op::Add, expr::uncontracted(&numbers)?, expr::constant(Scalar::of(start)))?;
     }

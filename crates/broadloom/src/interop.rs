@@ -54,7 +54,7 @@ impl<'a, T: Element, D: Dimension> Lazy<'a> for ArrayView<'a, T, D> {
     }
 }
 
-/// [`Lazy::lazy`] as a function: `lazy(&a) + 1` (feature `ndarray`).
+/// Does the same as the method [`Lazy::lazy`]: `lazy(&a) + 1` (feature `ndarray`).
 ///
 /// # Panics
 /// The panics of [`Lazy::lazy`].
@@ -96,7 +96,7 @@ pub trait AssignLazy {
         self.assign_lazy_with(values, &Options::default())
     }
 
-    /// [`AssignLazy::assign_lazy`] with options.
+    /// Does the same as [`AssignLazy::assign_lazy`], with options.
     ///
     /// # Errors
     /// The errors of [`AssignLazy::assign_lazy`] and [`Array::eval_with`].
@@ -280,8 +280,8 @@ impl Array<'_> {
     }
 }
 
-/// The axes from the outermost in memory to the innermost, if the layout has all `len` elements, without gaps and without negative
-/// strides.
+/// The axes from the outermost to the innermost in memory, if the layout covers all `len` elements without gaps and has no
+/// negative strides.
 fn memory_order(layout: &Layout, len: usize) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = (0..layout.shape.rank()).collect();
     order.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis]));

@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::operators::binary;
 use crate::storage::Element;
 
-/// The elements as a 1-D array.
+/// Collects elements into a 1-D array.
 ///
 /// ```
 /// use broadloom::prelude::*;

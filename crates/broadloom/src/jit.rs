@@ -1,9 +1,9 @@
-//! The machine-code compiler, which needs the feature `jit`.
+//! Access to the machine-code compiler, which needs the feature `jit`.
 
 use broadloom_core::{Kernel, Result};
 use broadloom_mem::{Access, KernelExecutor};
 
-/// The compiler for this target, which adds its code to perf's map or registers it with GDB as requested.
+/// The compiler for this target. It adds its code to perf's map, or registers it with GDB, as requested.
 #[cfg(feature = "jit")]
 pub fn compiler(perf_map: bool, gdb: bool) -> Result<Box<dyn KernelExecutor>> {
     Ok(Box::new(broadloom_clif::Compiler::host()?.announcing(perf_map, gdb)))

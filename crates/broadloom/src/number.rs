@@ -6,7 +6,7 @@
 use broadloom_core::{DType, Kind, Scalar};
 use broadloom_math::{Elem, f16};
 
-/// Maximum number of digits after the point.
+/// The maximum number of digits after the point.
 const PRECISION: usize = 8;
 
 /// The common format of all elements of an array.

@@ -71,7 +71,7 @@ pub(crate) fn own_dtype(op: Op, operands: &[Operand<'_>]) -> Option<DType> {
     };
     let (mut met, mut highest, mut lowest) = (None, 0, 2);
     for number in promoted.iter().map(Operand::number) {
-        // If an operand is an array, arrays decide the dtype.
+        // If any operand is an array, the arrays decide the dtype.
         let number = number?;
         let kind = kind(number);
         if kind > highest {

@@ -7,7 +7,7 @@
 use broadloom_core::layout::Slice;
 use smallvec::SmallVec;
 
-/// Indices along one axis: `start:stop:step`, as in Python; or one index ([`Range::at`]), which removes the axis.
+/// Indices along one axis: either `start:stop:step` as in Python, or a single index ([`Range::at`]), which removes the axis.
 ///
 /// Negative bounds count from the end, bounds beyond the axis are clamped, and a negative step reverses the order.
 ///

@@ -61,12 +61,12 @@ impl<'a> Storage<'a> {
         Storage::from_owned(T::DTYPE, Owned { buffer: Buffer::from_vec(data), pool: None })
     }
 
-    /// The elements of a buffer.
+    /// Takes ownership of a buffer's elements.
     pub(crate) fn from_buffer(dtype: DType, buffer: Buffer) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: None })
     }
 
-    /// The elements of a buffer that returns to its pool when the last handle is dropped.
+    /// Takes ownership of a buffer's elements. The buffer returns to its pool when the last handle is dropped.
     pub(crate) fn from_pool(dtype: DType, buffer: Buffer, pool: &Arc<Pool>) -> Storage<'static> {
         Storage::from_owned(dtype, Owned { buffer, pool: Some(pool.clone()) })
     }
@@ -83,7 +83,7 @@ impl<'a> Storage<'a> {
         Storage { dtype, block: Block::Spread(Arc::new(elements)) }
     }
 
-    /// Memory that `owner` keeps alive. It is read through pointers, since the contents of a slice must not change.
+    /// Shares memory that `owner` keeps alive. It is read through pointers, because the contents of a slice must not change.
     pub(crate) fn lent(dtype: DType, region: Region<'a>, owner: Arc<dyn Any + Send + Sync>) -> Storage<'a> {
         Storage { dtype, block: Block::Lent(region, Owner(owner)) }
     }
@@ -124,12 +124,12 @@ impl<'a> Storage<'a> {
         fits.then_some(Storage { dtype, block: Block::Borrowed(bytes) })
     }
 
-    /// The dtype.
+    /// The dtype of the elements.
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The number of elements, counting gaps as elements.
+    /// The number of elements; gaps count as elements.
     pub(crate) fn len(&self) -> usize {
         self.region().len() / self.dtype.size()
     }
@@ -213,7 +213,7 @@ impl<'a> Storage<'a> {
         Some(Storage { dtype: self.dtype, block: Block::Borrowed(part) })
     }
 
-    /// The storage with a longer lifetime, if its memory is owned.
+    /// The same storage with an unlimited lifetime, if its memory is owned.
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,

@@ -72,7 +72,7 @@ impl<'a> Array<'a> {
         expr::view(self, View::Permute(axes))
     }
 
-    /// The axes in reverse order: the transpose of a matrix.
+    /// Reverses the order of the axes, which transposes a matrix.
     pub fn t(&self) -> Array<'a> {
         let reversed = View::Permute((0..self.rank() as u8).rev().collect());
         // Reversed axes are always a permutation. Typing fails only for a literal, which has no axes to reverse.

@@ -84,7 +84,7 @@ macro_rules! numbers {
             }
         }
     )*};
-    // Rust integers have at most 64 bits.
+    // Rust's integers have at most 64 bits.
     (@number Int $x:ident $dtype:ident) => {
         Number { value: Literal::Int($x as i128), own: Some(DType::$dtype), rounded_by: None }
     };

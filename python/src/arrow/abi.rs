@@ -1,7 +1,7 @@
-//! The structs of the interfaces and the capsules that they travel in.
+//! The structs of Arrow's C interfaces, and the capsules in which they travel.
 //!
-//! A struct belongs to one owner, who calls `release` once unless it is null. It may be moved as bytes: moving it sets
-//! `release` of the old place to null. Both are [`Owned`]'s work.
+//! A struct belongs to one owner, who calls its `release` once unless `release` is null. A struct may be moved by copying its
+//! bytes: who moves it sets `release` of the old place to null. [`Owned`] does both.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 /// A function that releases a struct.
 type Release<T> = Option<unsafe extern "C" fn(*mut T)>;
 
-/// A type: that of an array's elements.
+/// The interface's description of a type: that of an array's elements.
 #[repr(C)]
 pub struct ArrowSchema {
     pub format: *const c_char,
@@ -28,7 +28,7 @@ pub struct ArrowSchema {
     pub private_data: *mut c_void,
 }
 
-/// The elements of an array.
+/// The interface's struct for the elements of an array.
 #[repr(C)]
 pub struct ArrowArray {
     pub length: i64,
@@ -43,7 +43,7 @@ pub struct ArrowArray {
     pub private_data: *mut c_void,
 }
 
-/// Arrays of one type, one after the other.
+/// The interface's struct for a sequence of arrays of one type.
 #[repr(C)]
 pub struct ArrowArrayStream {
     pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
@@ -56,17 +56,18 @@ pub struct ArrowArrayStream {
 /// The flag of a schema whose arrays may have nulls.
 pub const NULLABLE: i64 = 2;
 
-/// One of the structs.
+/// One of the three structs of Arrow's C interfaces.
 ///
 /// # Safety
-/// All bytes zero must be a value of it, whose `release` is null; `CAPSULE` names capsules that hold it.
+/// All bytes zero must be a value of the type, whose `release` is null; `CAPSULE` must be the name of capsules that hold the
+/// struct.
 pub unsafe trait Struct {
-    /// The name of its capsules.
+    /// The name that the interface gives to capsules of the struct.
     const CAPSULE: &'static CStr;
-    /// Its name.
+    /// The struct's name.
     const NAME: &'static str;
 
-    /// The field `release`.
+    /// The struct's field `release`.
     fn release(&mut self) -> &mut Release<Self>;
 }
 
@@ -90,23 +91,24 @@ structs! {
     ArrowArrayStream c"arrow_array_stream"
 }
 
-/// A struct that is released when this is dropped, unless it was moved away or there is nothing to be released.
+/// A struct with its right to be released: dropping this calls `release`, unless that is null because the struct was moved away
+/// or is empty.
 #[repr(transparent)]
 pub struct Owned<T: Struct>(pub T);
 
 // SAFETY: the interface lets any thread use and release a struct, one at a time; `&mut` is what holds them to that.
 unsafe impl<T: Struct> Send for Owned<T> {}
-// SAFETY: through a shared reference there are copies of plain numbers and pointers.
+// SAFETY: a shared reference only gives copies of plain numbers and pointers.
 unsafe impl<T: Struct> Sync for Owned<T> {}
 
 impl<T: Struct> Owned<T> {
-    /// One without anything to be released, to be written by a producer.
+    /// A struct with nothing to release, which a producer writes to.
     pub fn empty() -> Owned<T> {
-        // SAFETY: `Struct` says that zeros are a value.
+        // SAFETY: `Struct` promises that zero bytes are a value of the type.
         Owned(unsafe { std::mem::zeroed() })
     }
 
-    /// The struct for its own functions.
+    /// A pointer to the struct, as the struct's own functions take it.
     pub fn pointer(&mut self) -> *mut T {
         &raw mut self.0
     }
@@ -116,12 +118,12 @@ impl<T: Struct> Drop for Owned<T> {
     fn drop(&mut self) {
         let Some(release) = *self.0.release() else { return };
         let pointer = self.pointer();
-        // SAFETY: `release` is not null, so that the struct is this owner's, and is released here for the first time.
+        // SAFETY: `release` is not null, so that the struct belongs to this owner, and was not released before.
         let call = || unsafe { release(pointer) };
-        // Objects die while an exception is under way, which code of Python's in `release` must neither see nor change.
+        // Objects may be dropped while an exception is under way, which Python code in `release` must neither see nor change.
         let attached = Python::try_attach(|_| {
             let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            // SAFETY: the thread is attached. What is fetched is given back.
+            // SAFETY: the thread is attached. The exception that is fetched is restored.
             unsafe {
                 ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
                 call();
@@ -134,11 +136,11 @@ impl<T: Struct> Drop for Owned<T> {
     }
 }
 
-/// A capsule of a struct, which it releases unless a consumer moved the struct out of it.
+/// Makes a capsule of a struct. The capsule releases the struct unless a consumer moved the struct out of it.
 pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_, PyAny>> {
     let pointer = Box::into_raw(Box::new(owned));
-    // SAFETY: the name lives for ever. What is made is a new reference, or null with an exception; in that case the box
-    // is still ours.
+    // SAFETY: the name lives for ever. `PyCapsule_New` gives a new reference, or null with an exception; in that case the box is
+    // still ours.
     unsafe {
         let made = ffi::PyCapsule_New(pointer.cast(), T::CAPSULE.as_ptr(), Some(destroy::<T>));
         if made.is_null() {
@@ -148,10 +150,10 @@ pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_,
     }
 }
 
-/// The destructor of a capsule of [`capsule`].
+/// The destructor of the capsules that [`capsule`] makes.
 unsafe extern "C" fn destroy<T: Struct>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, attached, with the capsule. Under that name it has the box that `capsule` made; a consumer
-    // that renamed it took the box over.
+    // SAFETY: Python calls this once, attached, with the capsule. Under its first name the capsule has the box that `capsule`
+    // made; a consumer that renamed the capsule took over the box.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, T::CAPSULE.as_ptr()) == 1 {
             let pointer = ffi::PyCapsule_GetPointer(capsule, T::CAPSULE.as_ptr());
@@ -160,9 +162,9 @@ unsafe extern "C" fn destroy<T: Struct>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// The struct in a capsule, which is not consumed yet.
+/// A pointer to the struct in a capsule; it is an error if the struct was consumed.
 pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
-    // SAFETY: the object is alive while it is borrowed; it may be of any type, which the first call tells.
+    // SAFETY: the object is alive while it is borrowed; it may be of any type, which the first call checks.
     let pointer = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::CAPSULE.as_ptr()) != 1 {
             let kind = capsule.get_type().name()?;
@@ -177,8 +179,8 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
     if !pointer.is_aligned() {
         return Err(PyValueError::new_err(format!("from_arrow: the {} is not aligned", T::NAME)));
     }
-    // SAFETY: a capsule of this name holds such a struct as long as it lives, which is what its maker promises, and the pointer is
-    // aligned. The GIL is held, so that no one else looks at it.
+    // SAFETY: a capsule of this name holds such a struct as long as the capsule lives, which its maker promises, and the pointer
+    // is aligned. The GIL is held, so that no other thread looks at the struct.
     if unsafe { (*pointer.as_ptr()).release().is_none() } {
         return Err(PyValueError::new_err(format!(
             "from_arrow: the {} was consumed before: a capsule is taken once",
@@ -188,7 +190,7 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
     Ok(pointer)
 }
 
-/// Moves a struct out of a capsule, which then has nothing to be released.
+/// Moves the struct out of a capsule, which has nothing to release afterwards.
 pub fn taken<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<Owned<T>> {
     let pointer = held::<T>(capsule)?.as_ptr();
     // SAFETY: the capsule is alive and holds the struct, with the GIL held; the old place loses its right to release.
@@ -199,7 +201,7 @@ pub fn taken<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<Owned<T>> {
     }
 }
 
-/// The formats of the dtypes.
+/// The format string by which the interface names each dtype.
 const FORMATS: [(DType, &CStr); 12] = [
     (DType::Bool, c"b"),
     (DType::Int8, c"c"),
@@ -215,17 +217,17 @@ const FORMATS: [(DType, &CStr); 12] = [
     (DType::Float64, c"g"),
 ];
 
-/// The format of a dtype.
+/// The interface's format string of a dtype.
 pub fn format_of(dtype: DType) -> &'static CStr {
     FORMATS.iter().find(|(known, _)| *known == dtype).map_or(c"n", |(_, format)| *format)
 }
 
-/// The dtype of a format; `None` for one that there is not here.
+/// The dtype that a format string of the interface names; `None` if broadloom has no such dtype.
 pub fn dtype_of(format: &[u8]) -> Option<DType> {
     FORMATS.iter().find(|(_, known)| known.to_bytes() == format).map(|(dtype, _)| *dtype)
 }
 
-/// How many bits an element has: a bool one, instead of the eight that it has here.
+/// How many bits an element has in Arrow's memory: a bool has one bit there, and eight in broadloom.
 pub fn bits_of(dtype: DType) -> usize {
     if dtype == DType::Bool { 1 } else { dtype.size() * 8 }
 }

@@ -1,4 +1,4 @@
-//! Arrays of NumPy's as structs of the interfaces: memory is shared, and kept alive until the consumer releases it.
+//! NumPy arrays as structs of Arrow's C interfaces: their memory is shared, and kept alive until the consumer releases it.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -14,7 +14,7 @@ use super::abi::{
 use crate::dtype;
 use crate::memory::NumpyMemory;
 
-/// A schema of a dtype, without a name, whose arrays may have nulls.
+/// The schema of a dtype: it has no name, and its arrays may have nulls.
 fn schema(dtype: DType) -> ArrowSchema {
     ArrowSchema {
         format: format_of(dtype).as_ptr(),
@@ -29,41 +29,42 @@ fn schema(dtype: DType) -> ArrowSchema {
     }
 }
 
-/// Releases a schema of [`schema`], whose texts live for ever.
+/// Releases a schema that [`schema`] made, whose texts live for ever.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the consumer gives the struct that it owns.
+    // SAFETY: the consumer passes the struct that it owns.
     unsafe { (*schema).release = None };
 }
 
-/// The owner that keeps shared memory alive.
+/// The private data of a lent array: it keeps the shared NumPy arrays alive.
 struct Lent {
     #[expect(dead_code, reason = "keeps the memory alive")]
     owners: [Option<Py<PyUntypedArray>>; 2],
-    /// The buffers of the struct, which points here: the validity bitmap, and the values.
+    /// The struct's two buffers, to which its field `buffers` points: the validity bitmap, and the values.
     buffers: [*const c_void; 2],
 }
 
-/// Releases an array of [`lent`], on any thread, attached to Python or not.
+/// Releases an array that [`lent`] made. It may be called on any thread, attached to Python or not.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: the consumer gives the struct that it owns, and with it what `lent` leaked into it, once.
+    // SAFETY: the consumer passes the struct that it owns, and with it, once, the box that `lent` leaked into it.
     let lent = unsafe {
         (*array).release = None;
         (*array).private_data.cast::<Lent>()
     };
-    // When the interpreter has ended, there is no one any more who could free NumPy's memory.
+    // When the interpreter has ended, nothing can free NumPy's memory any more, and the box is leaked.
     // SAFETY: as above.
     Python::try_attach(|_| drop(unsafe { Box::from_raw(lent) }));
 }
 
-/// A capsule of the schema of a dtype.
+/// Makes a capsule with the schema of a dtype.
 #[pyfunction]
 pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     capsule(py, Owned(schema(dtype::extract(dtype)?)))
 }
 
-/// `length` elements of a dtype, of which `null_count` are null.
+/// The struct of `length` elements of a dtype, of which `null_count` are null.
 ///
-/// `values` has the elements (of bool, bits in bytes) and `validity` a bit for each, both in row-major order. Their memory is shared.
+/// `values` contains the elements (of bool, bits in bytes) and `validity` a bit for each element, both in row-major order. The
+/// struct shares their memory.
 fn lent(
     dtype: DType,
     length: usize,
@@ -88,7 +89,7 @@ fn lent(
         [validity.map_or(Ok(ptr::null()), |validity| address(validity, 1))?, address(values, bits)?];
     let owners = [validity.map(|validity| validity.clone().unbind()), Some(values.clone().unbind())];
     let lent = Box::into_raw(Box::new(Lent { owners, buffers }));
-    // SAFETY: the box is alive until it is released.
+    // SAFETY: the box is alive until the struct is released.
     let buffers = unsafe { (&raw mut (*lent).buffers).cast() };
     Ok(Owned(ArrowArray {
         length: length as i64,
@@ -104,7 +105,7 @@ fn lent(
     }))
 }
 
-/// A capsule of an array of [`lent`].
+/// Makes a capsule with an array as [`lent`] makes it.
 #[pyfunction]
 pub fn arrow_array<'py>(
     py: Python<'py>,
@@ -117,13 +118,13 @@ pub fn arrow_array<'py>(
     capsule(py, lent(dtype::extract(dtype)?, length, null_count, values, validity)?)
 }
 
-/// What a stream of [`arrow_stream`] has yet to give.
+/// The private data of a stream: the array that the stream has yet to give.
 struct Chunk {
     dtype: DType,
     array: Owned<ArrowArray>,
 }
 
-/// A capsule of a stream of one array of [`lent`].
+/// Makes a capsule with a stream that gives one array as [`lent`] makes it.
 #[pyfunction]
 pub fn arrow_stream<'py>(
     py: Python<'py>,
@@ -145,9 +146,9 @@ pub fn arrow_stream<'py>(
     capsule(py, Owned(stream))
 }
 
-/// Writes the schema of a stream of [`arrow_stream`].
+/// Writes the schema of a stream that [`arrow_stream`] made.
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer gives the stream that it owns and has not released, which has a chunk, and memory for a schema.
+    // SAFETY: the consumer passes the stream that it owns and has not released, which has a chunk, and memory for a schema.
     unsafe {
         let chunk = (*stream).private_data.cast::<Chunk>();
         out.write(schema((*chunk).dtype));
@@ -155,9 +156,10 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     0
 }
 
-/// Writes the array of a stream of [`arrow_stream`], and after it, as at any stream's end, one without anything to be released.
+/// Writes the one array of a stream that [`arrow_stream`] made. After it, as at any stream's end, an array with nothing to
+/// release is written.
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: as for `get_schema`. The array is moved as bytes, after which the chunk's has nothing to be released.
+    // SAFETY: as for `get_schema`. The array is moved by copying its bytes, after which the chunk's array has nothing to release.
     unsafe {
         let chunk = &mut *(*stream).private_data.cast::<Chunk>();
         out.write(ptr::read(&raw const chunk.array.0));
@@ -166,14 +168,14 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     0
 }
 
-/// There are no errors.
+/// The text of a stream's last error: null, since these streams never fail.
 unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     ptr::null()
 }
 
-/// Releases a stream of [`arrow_stream`], and the array that it has not given.
+/// Releases a stream that [`arrow_stream`] made, and the array if the stream has not given it.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
-    // SAFETY: the consumer gives the stream that it owns, and with it the chunk that `arrow_stream` leaked into it, once.
+    // SAFETY: the consumer passes the stream that it owns, and with it, once, the chunk that `arrow_stream` leaked into it.
     unsafe {
         (*stream).release = None;
         drop(Box::from_raw((*stream).private_data.cast::<Chunk>()));

@@ -1,7 +1,8 @@
-//! Structs of the interfaces as arrays of NumPy's over the producer's memory, which is released when the last of them dies.
+//! Structs of Arrow's C interfaces as NumPy arrays over the producer's memory, which is released when the last of these arrays
+//! dies.
 //!
-//! Everything that a struct tells about itself is checked before any of its memory is read: what can't be checked is whether buffers
-//! are as long as they must be, which the interface does not tell.
+//! All that a struct tells about itself is checked before any of its memory is read. Whether buffers are as long as they must be
+//! can't be checked, since the interface does not tell their lengths.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -15,31 +16,33 @@ use super::abi::{ArrowArray, ArrowArrayStream, ArrowSchema, Owned, bits_of, dtyp
 use crate::dtype;
 use crate::memory;
 
-/// A type as Python sees it: its format, its dtype here, if it has one, and the format of a dictionary's values.
+/// A schema as Python code gets it: the format string, broadloom's dtype, if there is one, and the format string of a
+/// dictionary's values.
 type Field<'py> = (String, Option<Bound<'py, PyArrayDescr>>, Option<String>);
 
-/// A chunk as Python sees it: its length and number of nulls (or -1), the bytes of its values and of its validity bitmap, if it has
-/// one, and how many bits of the first byte belong to elements before it: of the values, where they are bits, and of the bitmap.
+/// An array as Python code gets it: its length, its number of nulls (or -1), the bytes of its values, the bytes of its validity
+/// bitmap, if it has one, and how many bits at the start of the first byte belong to earlier elements. The last holds for the
+/// bitmap, and for values that are bits.
 type Chunk<'py> = (usize, i64, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, usize);
 
-/// The error of a struct that is not as the interface has it.
+/// The error about a struct that breaks the rules of the interface.
 fn malformed(what: &str) -> PyErr {
     PyValueError::new_err(format!("from_arrow: the producer's struct is malformed: {what}"))
 }
 
-/// The format of a schema.
+/// The format string of a schema.
 fn format(schema: &ArrowSchema) -> PyResult<String> {
     if schema.format.is_null() {
         return Err(malformed("an ArrowSchema without a format"));
     }
-    // SAFETY: the format is text that ends with 0, as the interface has it, and lives as long as the schema.
+    // SAFETY: the format is text that ends with 0, as the interface demands, and lives as long as the schema.
     Ok(unsafe { CStr::from_ptr(schema.format) }.to_string_lossy().into_owned())
 }
 
-/// What a schema says.
+/// The type that a schema describes.
 fn field<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Field<'py>> {
     let own = format(schema)?;
-    // SAFETY: the dictionary's schema lives as long as the schema, if it is there and not released.
+    // SAFETY: the dictionary's schema lives as long as the schema, if there is one that is not released.
     let of_values = match unsafe { schema.dictionary.as_ref() } {
         Some(values) => Some(format(values)?),
         None => None,
@@ -52,22 +55,22 @@ fn field<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Field<'py>> {
     Ok((own, dtype, of_values))
 }
 
-/// The type in a capsule, which is not consumed.
+/// The type that the schema in a capsule describes. The schema is not consumed.
 #[pyfunction]
 pub fn arrow_field<'py>(py: Python<'py>, capsule: &Bound<'py, PyAny>) -> PyResult<Field<'py>> {
     let schema = held::<ArrowSchema>(capsule)?;
-    // SAFETY: the capsule is alive, its schema is not released, and the GIL is held meanwhile.
+    // SAFETY: the capsule is alive, its schema is not released, and the GIL is held until this returns.
     field(py, unsafe { schema.as_ref() })
 }
 
-/// An array of another library's, whose memory arrays of NumPy's are over.
+/// The owner of an array of another library, over whose memory there are NumPy arrays. It releases that array when it dies.
 #[pyclass(frozen, module = "broadloom._core")]
 struct ArrowMemory {
     #[expect(dead_code, reason = "keeps the memory alive")]
     array: Owned<ArrowArray>,
 }
 
-/// A buffer's address, and what of it is read, in bytes.
+/// The bytes of a buffer that are read: their address and number.
 #[derive(Clone, Copy)]
 struct Span {
     data: *const u8,
@@ -75,7 +78,7 @@ struct Span {
 }
 
 impl Span {
-    /// The bytes that hold elements from `offset` on; `None` for a buffer that is not there.
+    /// The bytes of a buffer that hold `length` elements from number `offset` on; `None` if the pointer to the buffer is null.
     fn of(buffer: *const u8, offset: usize, length: usize, bits: usize) -> PyResult<Option<Span>> {
         let too_long = || malformed(&format!("{length} elements from {offset} on are more than memory has"));
         let end = offset.checked_add(length).and_then(|end| end.checked_mul(bits)).ok_or_else(too_long)?;
@@ -88,10 +91,11 @@ impl Span {
     }
 }
 
-/// What was checked of an array: its length, number of nulls, validity, values and offset in bits.
+/// What [`checked`] found out about an array: its length, number of nulls, bytes of the validity bitmap, bytes of the values, and
+/// the number of bits at the start of the first byte that belong to earlier elements.
 type Checked = (usize, i64, Option<Span>, Span, usize);
 
-/// Checks all that an array of elements of a dtype tells about itself.
+/// Checks all that an array with elements of a dtype tells about itself.
 fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     let natural = |name: &str, number: i64| {
         usize::try_from(number).map_err(|_| malformed(&format!("the {name} is {number}")))
@@ -106,7 +110,7 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     if array.null_count < -1 || array.null_count > array.length {
         return Err(malformed(&format!("{} nulls among {length} elements", array.null_count)));
     }
-    // SAFETY: there are two pointers at `buffers`, as the number of them says.
+    // SAFETY: there are two pointers at `buffers`, since `n_buffers` is 2.
     let (validity, values) = unsafe {
         let buffers = array.buffers.cast::<*const u8>();
         (ptr::read_unaligned(buffers), ptr::read_unaligned(buffers.add(1)))
@@ -124,19 +128,19 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     Ok((length, array.null_count, validity, values, offset % 8))
 }
 
-/// Arrays of NumPy's over the memory of an array, which it keeps alive.
+/// Makes NumPy arrays over the memory of another library's array, and keeps that array alive as long as they live.
 fn chunk<'py>(py: Python<'py>, array: Owned<ArrowArray>, checked: Checked) -> PyResult<Chunk<'py>> {
     let (length, null_count, validity, values, bit) = checked;
     let owner = Bound::new(py, ArrowMemory { array })?.into_any();
     let over = |span: Span| {
         // SAFETY: the buffer has these bytes as long as the array is not released, which `owner` does when it dies. Consumers do
-        // not write to it, and the array of NumPy's can't be written.
+        // not write to the buffer, and the NumPy array is read-only.
         unsafe { memory::over(py, DType::UInt8, &[span.bytes], span.data, owner.clone()) }
     };
     Ok((length, null_count, over(values)?, validity.map(over).transpose()?, bit))
 }
 
-/// The array of a dtype in a capsule, which is consumed.
+/// Moves an array with elements of a dtype out of its capsule, and shares its memory.
 #[pyfunction]
 pub fn arrow_chunk<'py>(
     py: Python<'py>,
@@ -144,23 +148,23 @@ pub fn arrow_chunk<'py>(
     dtype: &Bound<'py, PyAny>,
 ) -> PyResult<Chunk<'py>> {
     let dtype = dtype::extract(dtype)?;
-    // SAFETY: the capsule is alive, its array is not released, and the GIL is held meanwhile.
+    // SAFETY: the capsule is alive, its array is not released, and the GIL is held until the check is over.
     let checked = checked(unsafe { held::<ArrowArray>(capsule)?.as_ref() }, dtype)?;
     chunk(py, taken(capsule)?, checked)
 }
 
-/// Codes of errors whose exceptions are other ones than OSError; they have these numbers everywhere.
+/// The error codes of streams that become other exceptions than OSError. They have these numbers on all platforms.
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
 
-/// A stream of another library's.
+/// A stream of arrays from another library.
 #[pyclass(module = "broadloom._core")]
 pub struct ArrowStream {
     stream: Owned<ArrowArrayStream>,
 }
 
 impl ArrowStream {
-    /// The exception of a code that the stream gave, with its own words.
+    /// The exception for an error code that the stream returned, with the stream's own words.
     fn exception(&mut self, code: c_int) -> PyErr {
         let last: *const c_char = match self.stream.0.get_last_error {
             // SAFETY: the stream is not released, and its last call failed.
@@ -185,43 +189,43 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// The stream in a capsule, which is consumed.
+    /// Moves the stream out of its capsule.
     #[new]
     fn new(capsule: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
         Ok(ArrowStream { stream: taken(capsule)? })
     }
 
-    /// The type of all arrays.
+    /// The type that all arrays of the stream have.
     fn field<'py>(&mut self, py: Python<'py>) -> PyResult<Field<'py>> {
         let Some(get_schema) = self.stream.0.get_schema else {
             return Err(malformed("an ArrowArrayStream without get_schema"));
         };
         let (stream, mut schema) = (&mut self.stream, Owned::<ArrowSchema>::empty());
-        // The producer may wait for other threads of Python.
-        // SAFETY: the stream is not released and no one else uses it; there is memory for a schema.
+        // The producer may wait for other threads of Python. SAFETY: the stream is not released and no one else uses it; `schema`
+        // has memory for the result.
         let code = py.detach(|| unsafe { get_schema(stream.pointer(), schema.pointer()) });
         match code {
             0 if schema.0.release.is_some() => field(py, &schema.0),
             0 => Err(malformed("get_schema gives a schema that is released")),
             code => {
-                // What a failing call wrote is no one's.
+                // What a failing call wrote to the schema is not to be released.
                 schema.0.release = None;
                 Err(self.exception(code))
             }
         }
     }
 
-    /// The next array, of a dtype; none at the end.
+    /// The next array of the stream, whose elements are of a dtype; None at the stream's end.
     fn next<'py>(&mut self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Option<Chunk<'py>>> {
         let dtype = dtype::extract(dtype)?;
         let Some(get_next) = self.stream.0.get_next else {
             return Err(malformed("an ArrowArrayStream without get_next"));
         };
         let (stream, mut array) = (&mut self.stream, Owned::<ArrowArray>::empty());
-        // SAFETY: as in `field`.
+        // SAFETY: as for the call in `field`.
         let code = py.detach(|| unsafe { get_next(stream.pointer(), array.pointer()) });
         if code != 0 {
-            // As in `field`.
+            // What a failing call wrote to the array is not to be released.
             array.0.release = None;
             return Err(self.exception(code));
         }

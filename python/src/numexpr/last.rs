@@ -1,7 +1,8 @@
-//! What a thread evaluated last, for `re_evaluate`.
+//! What each thread evaluated last, for `re_evaluate`.
 //!
-//! It is kept in the dictionary that Python has for each thread, and not in a variable of Rust's: the destructor of that would run
-//! while the interpreter ends a thread, without the GIL, where a reference of Python's must not be dropped.
+//! It is kept in the dictionary that Python has for each thread, and not in a thread-local variable of Rust: the destructor of
+//! such a variable would run while the interpreter ends a thread, without the GIL, where a reference to a Python object must not
+//! be dropped.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -11,7 +12,7 @@ use pyo3::{ffi, intern};
 use super::layout::Order;
 use super::plan::Plan;
 
-/// What `re_evaluate` runs.
+/// What `re_evaluate` runs: a plan, with the options of its last call.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Last {
     pub plan: Py<Plan>,
@@ -20,9 +21,9 @@ pub struct Last {
     pub rule: usize,
 }
 
-/// The dictionary of this thread.
+/// Python's dictionary of this thread.
 fn of_thread(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    // SAFETY: the GIL is held; what is given is borrowed from the state of this thread, or null where that has none.
+    // SAFETY: the GIL is held; the dictionary is borrowed from the state of this thread, and null if the thread has none.
     let dict = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyThreadState_GetDict()) };
     let dict = dict.ok_or_else(|| PyRuntimeError::new_err("this thread has no state of Python's"))?;
     Ok(dict.cast_into::<PyDict>()?)
@@ -42,7 +43,7 @@ pub fn remember(
     rule: usize,
 ) -> PyResult<()> {
     let py = plan.py();
-    // PERF: a loop evaluates the same text again.
+    // PERF: a loop evaluates the same text again, for which nothing new has to be kept.
     if out.is_none()
         && let Some(last) = last(py)?
     {

@@ -1,4 +1,4 @@
-//! The layouts of results: shapes that operands broadcast to, and the order of axes in memory, as NumPy chooses them.
+//! The layouts of results: the shapes to which operands broadcast, and the order of axes in memory, as NumPy chooses them.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::entry::Argument;
 use crate::memory::{Axes, NumpyMemory};
 
-/// The order of elements in memory of a result, as NumPy's letters have it.
+/// The order of a result's elements in memory, as NumPy's letters name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     C,
@@ -18,7 +18,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order of a letter; 'K' where none is given.
+    /// The order that a letter names; 'K' if no letter is given.
     pub fn of(given: Option<&Bound<'_, PyAny>>) -> PyResult<Order> {
         let Some(given) = given else { return Ok(Order::K) };
         let letter = given.cast::<PyString>().map_or(Ok(None), |text| text.to_str().map(Some))?;
@@ -36,7 +36,7 @@ impl Order {
     }
 }
 
-/// The shape that arguments broadcast to.
+/// The shape to which arguments broadcast.
 pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
     let mut shape: Axes<usize> = Axes::new();
     let mut fits = true;
@@ -66,7 +66,7 @@ pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
     Err(PyValueError::new_err(format!("operands could not be broadcast together with shapes {shown}")))
 }
 
-/// The axes of a result from the outermost in memory to the innermost, where that is not row-major order.
+/// The axes of a result from the outermost in memory to the innermost; `None` if that is row-major order.
 pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
     let memories = || {
         arguments.iter().filter_map(|argument| match argument {
@@ -91,7 +91,7 @@ pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
     }
 }
 
-/// Whether elements follow each other with the first axis innermost.
+/// Whether elements follow each other in column-major order, with the first axis innermost.
 fn is_column_major(memory: &NumpyMemory) -> bool {
     let mut step = 1isize;
     memory.shape.contains(&0)
@@ -109,7 +109,7 @@ fn by_strides(memories: &[&NumpyMemory], rank: usize) -> Axes<usize> {
         let missing = rank - memory.shape.len();
         if axis < missing { 0 } else { memory.strides[axis - missing].unsigned_abs() }
     };
-    // The innermost axis comes first until the end.
+    // Axes are sorted from the innermost to the outermost; the order is reversed at the end.
     let mut sorted: Axes<usize> = (0..rank).rev().collect();
     for from in 1..rank {
         let axis = sorted[from];

@@ -1,4 +1,4 @@
-//! What a text computes, for each pattern of dtypes and ranks that its variables had.
+//! What is kept for a text: a kernel for each pattern of dtypes and ranks that its variables had.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,7 +21,7 @@ use crate::memory::{self, Axes, NumpyMemory};
 use crate::repeat::Repeats;
 use crate::table::{Shapes, Table};
 
-/// How many threads kernels are built for.
+/// How many threads the kernels of `broadloom.numexpr` are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
 
 /// Sets how many threads `broadloom.numexpr` computes with, and returns how many there were.
@@ -30,10 +30,10 @@ pub fn numexpr_threads(threads: u8) -> u8 {
     THREADS.swap(threads, Ordering::Relaxed)
 }
 
-/// NumPy's rules for casts, the strictest first.
+/// The names of NumPy's rules for casts, the strictest first.
 const CASTINGS: [&str; 5] = ["no", "equiv", "safe", "same_kind", "unsafe"];
 
-/// The number of a rule in [`CASTINGS`].
+/// The number in [`CASTINGS`] of the rule that a caller gave.
 pub fn casting(given: Option<&Bound<'_, PyAny>>, default: usize) -> PyResult<usize> {
     let Some(given) = given else { return Ok(default) };
     let Ok(name) = given.cast::<PyString>() else {
@@ -48,38 +48,39 @@ pub fn casting(given: Option<&Bound<'_, PyAny>>, default: usize) -> PyResult<usi
     })
 }
 
-/// The rule of `validate` and of compiled expressions.
+/// The rule of casting that `validate` and compiled expressions use by default.
 pub const SAFE: usize = 2;
-/// The rule of `evaluate`.
+/// The rule of casting that `evaluate` uses by default.
 pub const SAME_KIND: usize = 3;
 
-/// What a plan does for one pattern of arguments.
+/// What a plan does for arguments of one pattern of dtypes and ranks.
 struct Built {
     key: Signature,
     what: What,
-    /// A bit for each rule of [`CASTINGS`] that allows the casts of the inputs and of the result.
+    /// A bit for each rule of [`CASTINGS`]: it is set if the rule allows the casts of the inputs and of the result.
     allowed: u8,
 }
 
 enum What {
     Kernel(Box<Known>),
-    /// A text without variables: each call gets a copy.
+    /// The value of a text without variables; each call gets a copy.
     Constant(Py<PyAny>),
 }
 
-/// What a text computes. `build(signature, out, threads)` gives, for a pattern of arguments, an `Entry` (or an array,
-/// where there are no variables) and a bit for each rule of casting that allows it; `refuse(signature, casting, out)` raises.
+/// What is kept for a text. For a pattern of arguments, Python's `build(signature, out, threads)` returns an `Entry` (or an
+/// array, if there are no variables), and a bit for each rule of casting that allows the casts. `refuse(signature, casting, out)`
+/// raises the exception for a rule that does not allow them.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Plan {
     names: Vec<Py<PyString>>,
     builder: Py<PyAny>,
     is_elementwise: bool,
     built: Table<Built>,
-    /// For calls like the last ones.
+    /// What is kept of the last calls, to answer calls like them.
     repeats: Repeats,
 }
 
-/// Arguments for which a kernel was found.
+/// The arguments of a call, and the kernel that was found for them.
 pub struct Found<'py> {
     arguments: SmallVec<[Argument<'py>; 4]>,
     shapes: Shapes,
@@ -87,12 +88,12 @@ pub struct Found<'py> {
 }
 
 impl Plan {
-    /// The names of the variables.
+    /// The names of the text's variables.
     pub fn names(&self) -> &[Py<PyString>] {
         &self.names
     }
 
-    /// The arguments that values make, and what is built for them.
+    /// The arguments that are made of the variables' values, and what is built for their pattern.
     pub fn find<'py>(
         &self,
         py: Python<'py>,
@@ -100,7 +101,7 @@ impl Plan {
         out: Option<&Bound<'py, PyUntypedArray>>,
         rule: usize,
     ) -> PyResult<Found<'py>> {
-        // Conversions run functions of Python's, which may change arrays: all are done before memory is looked at.
+        // Conversions run Python code, which may change arrays: all conversions are done before the arrays' memory is looked at.
         let converted = values.iter().map(|value| match Argument::of(value) {
             Ok(Some(argument)) if is_typed(&argument) => Ok(value.clone()),
             _ => translation(py, "as_operand")?.call1((value, CASTINGS[rule])),
@@ -111,7 +112,7 @@ impl Plan {
         });
         let arguments: SmallVec<[Argument<'py>; 4]> = arguments.collect::<PyResult<_>>()?;
         let (mut key, shapes) = signature(&arguments);
-        // Results of a dtype that is not ours are copied to `out` by NumPy.
+        // If the dtype of `out` is not one of broadloom's, NumPy copies the result to it.
         let target = out
             .and_then(|out| dtype::of_descriptor(&out.dtype()))
             .filter(|(_, native)| *native)
@@ -144,7 +145,7 @@ impl Plan {
         Ok(Found { arguments, shapes, built })
     }
 
-    /// Computes with values in the order of the names.
+    /// Evaluates the text with values in the order of the names.
     pub fn compute<'py>(
         &self,
         py: Python<'py>,
@@ -155,7 +156,7 @@ impl Plan {
     ) -> PyResult<Bound<'py, PyAny>> {
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
             values.iter().map(Bound::as_borrowed).collect();
-        // What a call asks for beside its values.
+        // What a call asks for beside its values, as one number.
         let tag = (rule as u64) << 16 | (order as u64) << 8 | u64::from(THREADS.load(Ordering::Relaxed));
         if let Some(made) = self.repeats.run(py, &objects, out, tag) {
             return made;
@@ -187,7 +188,8 @@ impl Plan {
         match self.is_elementwise.then(|| axes(arguments, order)).flatten() {
             None => {
                 let (made, call) = known.results(py, arguments, shapes, &PyTuple::empty(py), None)?;
-                // Arguments that were converted are not those of the next call, and an integer may be too large for numexpr's dtype.
+                // A call is kept only if its arguments are the values themselves: an argument that was converted is not that of
+                // the next call, and an int may be too large for numexpr's dtype the next time.
                 let is_as_given = |(value, argument): (&Bound<'py, PyAny>, &Argument<'py>)| match argument {
                     Argument::Number(number) => !matches!(number, Literal::Int(_)),
                     Argument::Array(array, _) => array.is(value),
@@ -214,17 +216,17 @@ impl Plan {
     }
 }
 
-/// Whether a number is one that NumPy makes an int64, a float64 or a bool of.
+/// Whether NumPy makes an int64, a float64 or a bool of a number.
 fn is_typed(argument: &Argument<'_>) -> bool {
     !matches!(argument, Argument::Number(Literal::Int(value)) if i64::try_from(*value).is_err())
 }
 
-/// The array that a result goes to.
+/// The NumPy array that a caller gave as `out`.
 pub fn array_of<'a, 'py>(out: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyUntypedArray>> {
     out.cast::<PyUntypedArray>().map_err(|_| PyTypeError::new_err("out must be a NumPy array"))
 }
 
-/// A result copied by NumPy to an array of another shape, dtype or alignment.
+/// Has NumPy copy a result to an array of another shape, dtype or alignment.
 fn copy_to<'py>(
     out: &Bound<'py, PyUntypedArray>,
     result: &Bound<'py, PyAny>,
@@ -236,13 +238,13 @@ fn copy_to<'py>(
 
 #[pymethods]
 impl Plan {
-    /// `names` are those of the variables, in the order of the kernels' inputs.
+    /// Makes a plan. `names` are those of the variables, in the order of the kernels' inputs.
     #[new]
     fn new(names: Vec<Py<PyString>>, builder: Py<PyAny>, is_elementwise: bool) -> Plan {
         Plan { names, builder, is_elementwise, built: Table::default(), repeats: Repeats::default() }
     }
 
-    /// Runs on values in the order of the names.
+    /// Evaluates the text with values in the order of the names.
     #[pyo3(signature = (values, out = None, order = None, casting = None))]
     fn run<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! Where the variables of a text are: mappings that a caller gives, or its frame.
+//! Where the variables of a text are looked for: in mappings that a caller gives, or in its frame.
 
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::ffi;
@@ -6,19 +6,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use smallvec::SmallVec;
 
-/// The values of a plan's variables.
+/// The values of a plan's variables, in the order of their names.
 pub type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
-/// Where the caller's variables are: dictionaries that it gives, or its frame.
+/// Where the caller's variables are: in dictionaries that it gives, or in its frame.
 pub struct Scope<'a, 'py> {
     pub locals: Option<&'a Bound<'py, PyAny>>,
     pub globals: Option<&'a Bound<'py, PyAny>>,
-    /// Frames above the one that called.
+    /// How many frames above the calling one the variables' frame is.
     pub above: usize,
 }
 
 impl<'py> Scope<'_, 'py> {
-    /// The values of names.
+    /// The values that names have here.
     pub fn values(&self, py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Values<'py>> {
         if let (Some(locals), Some(globals)) = (self.locals, self.globals) {
             return values_of(py, names, locals, globals);
@@ -31,13 +31,13 @@ impl<'py> Scope<'_, 'py> {
         values
     }
 
-    /// The local and the global variables of the frame that called, or of one above it.
+    /// The local and the global variables of the calling frame, or of one above it.
     fn of_frame(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         if self.above > 0 {
             let frame = py.import("sys")?.getattr("_getframe")?.call1((self.above,))?;
             return Ok((frame.getattr("f_locals")?, frame.getattr("f_globals")?));
         }
-        // SAFETY: the GIL is held; the result is borrowed from the frame, which runs for as long as this call, or null.
+        // SAFETY: the GIL is held; the result is null, or borrowed from the frame, which runs as long as this call.
         let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
         let none = || PyRuntimeError::new_err("there is no frame to look for variables in");
         let globals = globals.ok_or_else(none)?;
@@ -50,7 +50,7 @@ impl<'py> Scope<'_, 'py> {
     }
 }
 
-/// The value of a name, or None.
+/// The value of a name in a scope, or None.
 fn look_up<'py>(
     scope: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
@@ -65,9 +65,9 @@ fn look_up<'py>(
     }
 }
 
-/// Empties the dictionary in which a function's frame presents its variables, so that it does not keep them alive. A namespace
-/// that is someone else's too (of a class body, of `exec`, or one that `locals()` has given) stays as it is: it has more
-/// references than the frame's and this one.
+/// Empties the dictionary in which Python presents the variables of a function's frame, so that the dictionary does not keep the
+/// values alive. A namespace that is someone else's too (of a class body, of `exec`, or one that `locals()` has given) stays as
+/// it is: it is recognized by having more references than the frame's and this one.
 fn clear_snapshot(locals: &Bound<'_, PyAny>) {
     // SAFETY: the object is alive and the GIL is held.
     let references = unsafe { ffi::Py_REFCNT(locals.as_ptr()) };
@@ -78,7 +78,7 @@ fn clear_snapshot(locals: &Bound<'_, PyAny>) {
     }
 }
 
-/// The values of names in the first of two scopes that has them.
+/// The values of names, each from the first of two scopes that has it.
 fn values_of<'py>(
     py: Python<'py>,
     names: &[Py<PyString>],

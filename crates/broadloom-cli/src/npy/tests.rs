@@ -1,4 +1,5 @@
-//! Round trips, headers as NumPy and npyz write them, damaged files, and the remains of files that fail.
+//! Tests of `.npy` files: round trips, headers as NumPy and npyz write them, damaged files, and what is left of files after an
+//! error.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use super::writer::header;
 use super::*;
 use crate::target::Target;
 
-/// Begins a file.
+/// Begins to write a file.
 fn create(
     path: &Path,
     dtype: DType,
@@ -28,7 +29,7 @@ fn read(bytes: &[u8]) -> Result<NpyHeader, NpyError> {
     read_header(&mut file)
 }
 
-/// A file of version 1.0 with this header text and data, unpadded.
+/// A file of version 1.0 with this header text, without padding, and this data.
 fn file(text: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), data].concat()
 }
@@ -66,7 +67,7 @@ fn round_trips() -> Result<(), NpyError> {
             let bytes = fs::read(&path)?;
             assert_eq!(&bytes[header.data_offset as usize..], data);
 
-            // Another reader agrees, and another writer's file reads the same.
+            // Another reader agrees, and the file of another writer is read the same.
             let npyz = npyz::NpyHeader::from_reader(bytes.as_slice())?;
             assert_eq!(npyz.shape(), shape.iter().map(|&n| n as u64).collect::<Vec<_>>());
             assert_eq!(npyz.order() == npyz::Order::Fortran, fortran);
@@ -99,7 +100,7 @@ fn another_reader_sees_the_same_elements() -> Result<(), NpyError> {
 
 #[test]
 fn headers_are_numpys() -> Result<(), NpyError> {
-    // As NumPy 2.4.6 writes them: the length of everything before the data, and the text without its padding.
+    // Rows of headers as NumPy 2.4.6 writes them: the length of everything before the data, and the text without its padding.
     type Row<'a> = (DType, &'a [usize], bool, usize, &'a str);
     let rows: &[Row<'_>] = &[
         (DType::Int64, &[3], false, 128, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"),
@@ -286,7 +287,7 @@ fn corruption_never_panics() {
     for _ in 0..20_000 {
         let mut bytes = whole.clone();
         for _ in 0..1 + below(4) {
-            // Mostly in the header, mostly by bytes that mean something there.
+            // Damage most bytes in the header, and mostly with bytes that have a meaning there.
             let range = if below(4) == 0 { bytes.len() } else { 75 };
             let at = below(range);
             bytes[at] = match below(3) {
@@ -311,7 +312,7 @@ fn unfinished_files() -> Result<(), NpyError> {
     let path = dir.path().join("x.npy");
     let begin = |force| create(&path, DType::UInt8, &[2], false, force);
 
-    // Nothing is left of a file that was not finished, or that has too many bytes or too few.
+    // Nothing is left of a file that was not finished, or that has too many or too few bytes.
     begin(false)?.write(b"a")?;
     assert!(matches!(begin(false)?.write(b"abc"), Err(NpyError::WrongLength { expected: 2, written: 3 })));
     let mut writer = begin(false)?;

@@ -1,4 +1,4 @@
-//! Writes `.npy` files as `numpy.save` would, byte for byte, to wherever bytes can be written.
+//! Writes `.npy` files exactly as `numpy.save` would, to any destination of bytes.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use broadloom::DType;
 
 use super::{MAGIC, NpyError, data_len, descr_of};
 
-/// Writes a header, and then as many bytes as the shape requires: neither more nor fewer.
+/// Writes a header, and then exactly as many bytes as the shape requires.
 #[derive(Debug)]
 pub struct NpyWriter<W> {
     to: W,
@@ -29,7 +29,7 @@ impl<W: Write> NpyWriter<W> {
         Ok(NpyWriter { to, expected, written: 0 })
     }
 
-    /// Writes the bytes of the next elements; they may begin and end anywhere inside an element.
+    /// Writes the bytes of the next elements. They may begin and end within an element.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl<W: Write> NpyWriter<W> {
         if written > self.expected {
             return Err(NpyError::WrongLength { expected: self.expected, written });
         }
-        // A part may have been written: no more can be, and the file cannot be finished.
+        // A part of the bytes may have been written, so no more can be, and the file can't be finished.
         self.written = u64::MAX;
         self.to.write_all(bytes)?;
         self.written = written;
@@ -51,7 +51,7 @@ impl<W: Write> NpyWriter<W> {
         &self.to
     }
 
-    /// Returns the destination, flushed.
+    /// Finishes the file, and returns the flushed destination.
     ///
     /// # Errors
     ///
@@ -66,10 +66,10 @@ impl<W: Write> NpyWriter<W> {
     }
 }
 
-/// Everything before the data, byte for byte as `numpy.save` of NumPy 2 writes it.
+/// Everything before the data, exactly as `numpy.save` of NumPy 2 writes it.
 pub(super) fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
     const ALIGNMENT: usize = 64;
-    // NumPy reserves space for the axis that a file would be appended along to grow to this many digits.
+    // NumPy reserves space so that the extent of the axis along which a file can be extended may grow to this many digits.
     const GROWTH: usize = 21;
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

@@ -1,6 +1,6 @@
 //! The heat map: one rectangle per element, and a colour bar.
 //!
-//! Where there are more rows or columns than pixels, each pixel shows the mean of the numbers in its block.
+//! If there are more rows or columns than pixels, each pixel shows the mean of the numbers in its block.
 
 use plotters::style::RGBColor;
 
@@ -9,15 +9,15 @@ use super::sheet::{Anchor, CAPTION, FAINT, INK, LABEL, NOTE, Sheet, TITLE, fitte
 use super::ticks::{self, Tick, fraction};
 
 const GREY: RGBColor = RGBColor(196, 196, 196);
-/// The longer side of a map whose elements are larger than a pixel, at most.
+/// The maximum length of the longer side of a map whose elements are larger than a pixel.
 const LONG: usize = 680;
-/// The longer side of any map, at most.
+/// The maximum length of the longer side of any map.
 const LONGEST: usize = 1000;
-/// The shorter side of the map, at least; elements are not square where this takes effect.
+/// The minimum length of the shorter side of a map. If it takes effect, elements are not square.
 const SHORTEST: usize = 24;
-/// The side of a square element, at most.
+/// The maximum length of the side of a square element.
 const LARGEST: usize = 72;
-/// The height of the colour bar, at least.
+/// The minimum height of the colour bar.
 const BAR: f64 = 120.0;
 
 /// Draws a table that is not empty.
@@ -57,7 +57,7 @@ pub(super) fn draw(
     Ok(sheet.finish())
 }
 
-/// The places of the parts of the picture.
+/// The positions of the parts of the picture.
 struct Layout {
     /// The size of the picture.
     sheet: (f64, f64),
@@ -183,7 +183,7 @@ fn draw_scale(
     Ok(())
 }
 
-/// The pixels along an axis of `n` elements, where the other has `other`.
+/// The number of pixels along an axis of `n` elements, if the other axis has `other`.
 fn side(n: usize, other: usize) -> usize {
     let longest = n.max(other);
     let pixels = match longest <= LONGEST {
@@ -193,7 +193,7 @@ fn side(n: usize, other: usize) -> usize {
     pixels.max(SHORTEST)
 }
 
-/// The means of `down × across` blocks of nearly equal size, row by row; NaNs do not count, and a block of them is NaN.
+/// The means of `down × across` blocks of nearly equal size, row by row. NaNs are left out, and a block of NaNs only is NaN.
 fn means(
     [rows, columns]: [usize; 2],
     [down, across]: [usize; 2],
@@ -209,7 +209,7 @@ fn means(
                 let (mean, count) = &mut blocks[row + block(j, columns, across)];
                 *count += 1;
                 *mean += match value.is_finite() && mean.is_finite() {
-                    // Not the sum of all: it could overflow.
+                    // The mean is updated for each value, since the sum of all values could overflow.
                     true => value / *count as f64 - *mean / *count as f64,
                     false => value,
                 };

@@ -1,6 +1,6 @@
-//! Pixels as a PNG file, the errors of drawing, and a count of the elements that have no place in a picture.
+//! Encodes pixels as a PNG file, and has the errors of drawing and the count of elements that can't be drawn.
 
-/// The reason why there is no picture.
+/// The reason why a picture can't be drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
@@ -24,16 +24,16 @@ pub enum PlotError {
     Drawing(String),
 }
 
-/// Pixels of a picture.
+/// The pixels of a picture.
 pub(super) struct Image {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// Rows of red, green and blue.
+    /// The rows of pixels, each a byte of red, green and blue.
     pub(super) rgb: Vec<u8>,
 }
 
 impl Image {
-    /// The picture as the bytes of a PNG file.
+    /// Encodes the picture as a PNG file.
     pub(super) fn png(&self) -> Result<Vec<u8>, PlotError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);

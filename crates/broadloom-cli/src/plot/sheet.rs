@@ -23,13 +23,13 @@ pub(super) const CAPTION: f64 = 15.0;
 pub(super) const LABEL: f64 = 14.0;
 pub(super) const NOTE: f64 = 12.5;
 
-/// The point of a text that is placed at the given position.
+/// The point of a text that is placed at a given position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Left,
     Center,
     Right,
-    /// The middle, with the text running upwards.
+    /// The middle, with the text rotated to run upwards.
     Upwards,
 }
 
@@ -42,14 +42,14 @@ fn font() -> Result<&'static str, PlotError> {
     if *registered { Ok(NAME) } else { Err(PlotError::Drawing("the built-in font is not readable".into())) }
 }
 
-/// The width of a text.
+/// The width of a text in pixels.
 pub(super) fn width(text: &str, size: f64) -> Result<f64, PlotError> {
     let font = FontDesc::new(FontFamily::Name(font()?), size * SCALE as f64, FontStyle::Normal);
     let (width, _) = font.box_size(text).map_err(failed)?;
     Ok(width as f64 / SCALE as f64)
 }
 
-/// The text without control characters, and with an ellipsis for what is wider than `available`.
+/// The text without control characters, and shortened with an ellipsis if it is wider than `available`.
 pub(super) fn fitted(text: &str, size: f64, available: f64) -> Result<String, PlotError> {
     const LONGEST: usize = 1000;
     let letters: Vec<char> =
@@ -78,7 +78,7 @@ fn failed(error: impl std::fmt::Display) -> PlotError {
 pub(super) struct Sheet {
     width: usize,
     height: usize,
-    /// Rows of red, green and blue, at `SCALE` times the size.
+    /// The rows of pixels at `SCALE` times the size, each a byte of red, green and blue.
     rgb: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ impl Sheet {
         BitMapBackend::with_buffer(&mut self.rgb, (width as u32, height as u32))
     }
 
-    /// Writes one line of text, its middle at the height `y`.
+    /// Writes one line of text, with its middle at the height `y`.
     pub(super) fn text(
         &mut self,
         text: &str,
@@ -116,13 +116,13 @@ impl Sheet {
             .transform(turn)
             .color(&color)
             .pos(Pos::new(horizontal, VPos::Center));
-        // plotters centres the box of a line, in which capitals and digits are a little high.
+        // plotters centres the box of a line, in which capitals and digits are slightly too high.
         let lower = 0.07 * size;
         let place = if matches!(anchor, Anchor::Upwards) { (x + lower, y) } else { (x, y + lower) };
         self.backend().draw_text(text, &style, pixel(place)).map_err(failed)
     }
 
-    /// Fills the rectangle between two corners, the first included and the second not.
+    /// Fills the rectangle between two corners, of which the first is included and the second is not.
     pub(super) fn fill(&mut self, from: (f64, f64), to: (f64, f64), color: RGBColor) {
         let (width, height) = self.size();
         let ((x0, y0), (x1, y1)) = (pixel(from), pixel(to));
@@ -135,7 +135,7 @@ impl Sheet {
         }
     }
 
-    /// Draws a frame of the width of a pixel around the rectangle between two corners.
+    /// Draws a frame one pixel wide around the rectangle between two corners.
     pub(super) fn frame(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64)) {
         self.fill((x0 - 1.0, y0 - 1.0), (x1 + 1.0, y0), INK);
         self.fill((x0 - 1.0, y1), (x1 + 1.0, y1 + 1.0), INK);
@@ -200,13 +200,13 @@ fn pixel((x, y): (f64, f64)) -> (i32, i32) {
     ((x * SCALE as f64).round() as i32, (y * SCALE as f64).round() as i32)
 }
 
-/// The pixels that lie between two coordinates or within `radius` of them.
+/// The pixels between two coordinates, or within `radius` of them.
 fn range(a: f64, b: f64, radius: f64, end: usize) -> std::ops::Range<usize> {
     let (low, high) = (a.min(b) - radius - 1.0, a.max(b) + radius + 1.0);
     low.max(0.0) as usize..(high.max(0.0).ceil() as usize).min(end)
 }
 
-/// The distance of a point from the line between two others.
+/// The distance of a point from the line segment between two others.
 fn distance(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let length = dx * dx + dy * dy;

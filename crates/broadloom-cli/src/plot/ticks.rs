@@ -1,12 +1,12 @@
 //! Tick marks at round numbers.
 //!
-//! A label is exactly the number of its mark. There are at most as many marks as requested, and two where
-//! no round number lies between the values.
+//! A label is exactly the number of its mark. There are at most as many marks as requested, and two if no round number is between
+//! the values.
 
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// The position: 0 at the low end, 1 at the high end.
+    /// The position of the mark: 0 at the low end of the axis, 1 at the high end.
     pub(super) at: f64,
     pub(super) label: String,
 }
@@ -27,14 +27,14 @@ pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     if !least.is_finite() {
         return ends();
     }
-    // Multiples of 1, 2 and 5 times a power of ten, the closest that are few enough.
+    // Candidates are the multiples of 1, 2 and 5 times a power of ten; the closest ones that are few enough are taken.
     for (factor, power) in (least as i32..).flat_map(|power| [(1, power), (2, power), (5, power)]).take(9) {
         let step = decimal(factor, power);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         if step < f64::MIN_POSITIVE || first.abs().max(last.abs()) > 1e12 {
             return ends();
         }
-        // The quotients are rounded: whether a mark is inside is seen from its own value.
+        // The quotients are rounded, so each mark is tested by its own value.
         let multiples: Vec<i64> = (first as i64..=last as i64)
             .map(|n| n * factor)
             .filter(|&n| (low..=high).contains(&decimal(n, power)))
@@ -49,21 +49,21 @@ pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     ends()
 }
 
-/// The shortest text of a value.
+/// The shortest text that represents a value exactly.
 pub(super) fn exact(value: f64) -> String {
     let (plain, scientific) = (value.to_string(), format!("{value:e}"));
     if plain.len() <= scientific.len().max(8) { plain } else { scientific }.replace('-', "−")
 }
 
-/// `n * 10^power`, correctly rounded.
+/// The number `n * 10^power`, correctly rounded.
 fn decimal(n: i64, power: i32) -> f64 {
     format!("{n}e{power}").parse().unwrap_or(f64::NAN)
 }
 
-/// The numbers `n * 10^power` as text, all in one style.
+/// The numbers `n * 10^power` as text, all in the same style.
 fn labels(multiples: &[i64], power: i32) -> Vec<String> {
     let largest = multiples.iter().map(|n| n.unsigned_abs()).max().unwrap_or(0);
-    // The exponent of the first digit of the largest.
+    // The exponent of the first digit of the largest number.
     let exponent = power + largest.max(1).ilog10() as i32;
     let plain = exponent < 6 && power > -7;
     let (exponent, power) = if plain { (0, power) } else { (exponent, power - exponent) };
@@ -86,7 +86,7 @@ fn labels(multiples: &[i64], power: i32) -> Vec<String> {
         .collect()
 }
 
-/// At most about `most` of the indices below `n`, from 0 in equal steps.
+/// About `most` or fewer of the indices below `n`, from 0 on in equal steps.
 pub(super) fn of_indices(n: usize, most: usize) -> Vec<usize> {
     let steps = (0..19).flat_map(|power| [1, 2, 5].map(|factor| factor * 10usize.pow(power)));
     let step = steps.into_iter().find(|step| (n - 1) / step < most.max(1)).unwrap_or(n);

@@ -1,7 +1,8 @@
-//! Sequences of primitives on floats that wide vectors have fewer instructions for: minima and maxima, whose definition compares
-//! and joins bits for the sake of zeros, and tests for NaN.
+//! Recognises sequences of float primitives for which wide vectors have fewer instructions: minima and maxima, which are defined
+//! by comparisons and by joining the bits of zeros, and tests for NaN.
 //!
-//! They are recognised when the last primitive of a sequence is added. What the others computed is dropped if nothing else reads it.
+//! A sequence is recognised when its last primitive is added. The values of the other primitives are dropped if nothing else
+//! reads them.
 
 use broadloom_ir::DType;
 use broadloom_math::Cmp;
@@ -11,8 +12,9 @@ use crate::body::{Body, Code, Node};
 use crate::width::Width;
 
 impl Body {
-    /// The minimum or maximum of two floats that a value is in lanes without a NaN, where a mask of those with one selects
-    /// something else. It is one instruction or three, in place of two comparisons, two selects and what joins the bits of zeros.
+    /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered` discards its
+    /// lanes with a NaN. The replacement has one instruction or three; the sequence has two comparisons, two selects and the
+    /// joining of the bits of zeros.
     pub(super) fn float_extremum(&mut self, unordered: Var, value: Var) -> Option<Var> {
         let Node { code: Code::Unordered, dtype, args: [x, y, ..], .. } = *self.node(unordered) else {
             return None;
@@ -40,14 +42,14 @@ impl Body {
         is_extremum.then(|| self.define(code, dtype, args, dtype.size() as u8))
     }
 
-    /// The mask and the operands of a select.
+    /// The mask and the two operands of a select, if the value is one.
     fn select(&self, value: Var) -> Option<(Var, Var, Var)> {
         let node = self.node(value);
         let [m, a, b, _] = node.args;
         (node.code == Code::Primitive(Primitive::Select)).then_some((m, a, b))
     }
 
-    /// Whether a value is the bits of a float.
+    /// Whether the value `bits` has the bits of the value `float`.
     fn are_bits_of(&self, bits: Var, float: Var) -> bool {
         let (of, from) = (self.node(bits), self.node(float));
         match of.code {
@@ -57,7 +59,8 @@ impl Body {
         }
     }
 
-    /// The mask of the lanes in which either of two floats is NaN, which is joined from tests of each.
+    /// The mask of the lanes in which either of two floats is NaN, if two masks that are joined are the tests of these floats for
+    /// NaN.
     pub(super) fn either_nan(&mut self, join: Primitive, m: Var, other: Var) -> Option<Var> {
         let tested = |m: Var| {
             let Node { code, dtype, args: [x, same, ..], lane, .. } = *self.node(m);
@@ -69,7 +72,8 @@ impl Body {
         is_either.then(|| self.define(Code::Unordered, dtype, [x, y, Var(0), Var(0)], lane))
     }
 
-    /// The test of a float for NaN that a comparison of its bits but the sign with those of infinity is.
+    /// The test of a float for NaN, if a comparison is one on bits: the float's bits without the sign against the bits of
+    /// infinity.
     pub(super) fn test_for_nan(&mut self, how: Cmp, magnitude: Var, infinity: Var) -> Option<Var> {
         let Node { code: Code::Primitive(Primitive::And), args: [bits, mask, ..], .. } =
             *self.node(magnitude)

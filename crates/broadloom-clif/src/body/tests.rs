@@ -17,7 +17,8 @@ fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: Width) -
     Body::of(&kernel, access, width).expect("a kernel that verifies")
 }
 
-/// An op of an input and a parameter, which is known to be a divisor with a short reciprocal or not.
+/// The body of an op that is applied to an input and a parameter; `short` says whether the parameter is known as a divisor with a
+/// short reciprocal.
 fn by_param(op: Op, dtype: DType, short: bool) -> Body {
     let args = [ValueId(0), ValueId(1), ValueId(0)];
     let kernel = Kernel {
@@ -31,7 +32,7 @@ fn by_param(op: Op, dtype: DType, short: bool) -> Body {
     Body::of(&kernel, &[Access::Contiguous], Width::W512).expect("a kernel that verifies")
 }
 
-/// How often a primitive is computed at a loop level.
+/// The number of times that a primitive is computed at a loop level.
 fn count(body: &Body, level: Depth, primitive: Primitive) -> usize {
     body.at(level).iter().filter(|&&var| body.node(var).code == Code::Primitive(primitive)).count()
 }
@@ -47,14 +48,14 @@ fn what_a_row_has_one_of_is_computed_before_its_loop() {
     }
 }
 
-/// Of a uniform divisor the reciprocal is computed before the loop, in which no float takes part.
+/// The reciprocal of a uniform divisor is computed before the loop, and the loop divides integers without any float operation.
 #[test]
 fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
     use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
     for width in Width::ALL {
         for dtype in [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64] {
             if dtype.size() == 8 && width == Width::W128 {
-                // The machine's own division, lane by lane.
+                // At 128 bits, 64-bit integers are divided by the machine's instruction, lane by lane.
                 continue;
             }
             for op in [Op::FloorDivide, Op::TruncDivide, Op::Remainder] {
@@ -78,7 +79,8 @@ fn short_reciprocals_take_fewer_instructions() {
     }
 }
 
-/// No other op asks for a reciprocal: where none of these is, expressions with other literals share a plan.
+/// Only divisions that can fault ask for a short reciprocal, so that other expressions which differ in their literals share a
+/// plan.
 #[test]
 fn only_divisions_that_fault_ask_for_a_short_reciprocal() {
     let mut asking = Vec::new();
@@ -103,7 +105,7 @@ fn what_is_computed_twice_is_computed_once() {
     let (sine, cosine) = ((Op::Sin, [0; 2]), (Op::Cos, [0; 2]));
     assert!(fma(&[sine]) > 5 && fma(&[sine, cosine]) < fma(&[sine]) + fma(&[cosine]));
     assert_eq!(fma(&[sine, sine]), fma(&[sine]));
-    // Operands of sums may change places, those of differences may not.
+    // Operands of an addition may be exchanged, those of a subtraction may not.
     for (op, primitive, times) in [(Op::Add, Primitive::Add, 1), (Op::Subtract, Primitive::Sub, 2)] {
         let ops = [(op, [0, 1]), (op, [1, 0])];
         let body = body(DType::Int32, &ops, &[Access::Contiguous; 2], Width::W256);
@@ -123,8 +125,8 @@ fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one(
     assert!(!lesser(DType::Float32, Width::W128));
 }
 
-/// A minimum or maximum of floats is three instructions: the lesser but for NaN, a test of both operands for NaN, and a select. So many
-/// are a square root, a test for NaN and a select.
+/// A minimum or maximum of floats takes three instructions: the minimum of numbers, a test of both operands for NaN, and a
+/// select. So does a square root: the root, a test for NaN and a select.
 #[test]
 fn extremes_and_roots_of_floats_are_three_instructions() {
     for width in [Width::W256, Width::W512] {
@@ -132,7 +134,7 @@ fn extremes_and_roots_of_floats_are_three_instructions() {
             let body = body(DType::Float64, &[(op, [0, 1])], &[Access::Contiguous; 2], width);
             let codes: Vec<Code> = body.at(Depth::Element).iter().map(|&var| body.node(var).code).collect();
             assert!(codes.contains(&code) && codes.contains(&Code::Unordered), "{body}");
-            // Two inputs and the constant.
+            // The loop also has two inputs and the constant.
             assert_eq!(codes.len(), 3 + 2, "{body}");
         }
         let body = body(DType::Float32, &[(Op::Sqrt, [0, 0])], &[Access::Contiguous], width);
@@ -147,7 +149,7 @@ fn masks_of_bools_are_resized_once_and_what_nobody_reads_is_dropped() {
     assert_eq!(both.to_string().matches("mask_resize").count(), 2, "{both}");
     let twice = body(DType::Float64, &[ops[0], ops[0]], &[Access::Contiguous; 2], Width::W256);
     assert_eq!(twice.to_string().matches("mask_resize").count(), 1, "{twice}");
-    // float16 is negated as its bits; the conversion of an identity would be dead.
+    // float16 is negated by its bits, so the conversion that an identity would add is never used.
     let body = body(DType::Float16, &[(Op::Positive, [0, 0])], &[Access::Contiguous], Width::W128);
     assert_eq!(body.at(Depth::Element).len(), 1, "{body}");
 }

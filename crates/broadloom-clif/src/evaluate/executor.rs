@@ -1,4 +1,4 @@
-//! The emitter's code by the evaluator, as an executor of the suite that all executors pass.
+//! Runs the emitter's code by the evaluator, as an executor in the suite that every executor has to pass.
 
 use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -23,10 +23,10 @@ fn linked(constants: &[TableEntry], functions: &[HostFunction]) -> Vec<[u8; 16]>
     constants.iter().map(|entry| entry.link(functions).expect("a function that was given")).collect()
 }
 
-/// The emitter's code, without a back end.
+/// An executor that interprets the emitter's CLIF instead of compiling it.
 struct Evaluator;
 
-/// A kernel for the evaluator, at a width.
+/// A kernel for the evaluator at a vector width.
 struct Evaluated {
     function: Function,
     constants: Vec<[u8; 16]>,
@@ -35,7 +35,7 @@ struct Evaluated {
     plan: CodePlan,
 }
 
-// A function is plain data, which the evaluator reads.
+// The function is plain data that the evaluator only reads.
 impl UnwindSafe for Evaluated {}
 impl RefUnwindSafe for Evaluated {}
 
@@ -95,7 +95,7 @@ impl Run<'_> {
             let last = if plan.tail == Tail::Masked { raw.cols } else { raw.cols - lanes };
             return self.call(operands, &sizes, faults, raw.rows, last);
         }
-        // Short rows, in buffers that are filled up with the first element.
+        // Rows shorter than a block go through buffers that are filled up with the row's first element.
         for row in 0..raw.rows {
             let mut pads: Vec<Vec<u64>> = Vec::new();
             for (operand, &size) in operands.iter().zip(&sizes) {
@@ -156,7 +156,7 @@ impl Run<'_> {
     }
 }
 
-/// One test of the suite at both widths.
+/// Defines one test of the suite for both widths.
 macro_rules! suite {
     ($($name:ident)*) => {$(
         #[test]
@@ -179,12 +179,12 @@ suite! {
     every_length_and_tail
 }
 
-/// Division by zero is noted for elements of the row, and for nothing that a last block has beyond them.
+/// Division by zero is noted for elements of the row only, not for the lanes of its last block beyond the row.
 #[test]
 fn zero_divisors_of_the_row_only() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
     use broadloom_ir::{DType, Op};
-    // The lanes of int32 take two vectors: of the second there may be none in the row.
+    // The lanes of int32 take two vectors, and the row may have no element in the second one.
     for (dtype, size) in [(DType::Int8, 1), (DType::Int32, 4), (DType::Int64, 8)] {
         let code = Code::Apply(Op::FloorDivide, dtype);
         let kernel = Kernel {
@@ -202,7 +202,7 @@ fn zero_divisors_of_the_row_only() {
             Run { function: &function, constants: &constants, kernel: &kernel, access: &access, params: &[] };
         for n in 1..=70 {
             for zero in [None, Some(0), Some(n / 2), Some(n - 1)] {
-                // All ones is −1 in each dtype.
+                // A dividend of all ones is −1 in each dtype.
                 let (mut x, mut y, mut out) =
                     (vec![3u8; n * size], vec![0xff; n * size], vec![0u8; n * size]);
                 if let Some(at) = zero {
@@ -218,7 +218,7 @@ fn zero_divisors_of_the_row_only() {
     }
 }
 
-/// With non-temporal stores: whole blocks, each element once, where outputs begin with a line.
+/// With non-temporal stores code is given whole blocks only, computes each element once, and every output begins at a cache line.
 #[test]
 fn whole_blocks_past_the_caches() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

@@ -37,7 +37,7 @@ pub enum Weighed {
     PerRow,
     /// The operand is computed in each iteration, or once into a temporary.
     Temporary {
-        /// The cost of computing elements more than once.
+        /// The cost of computing its elements more than once.
         recompute: u64,
         /// The cost of a kernel, and of writing and reading a temporary.
         store: u64,

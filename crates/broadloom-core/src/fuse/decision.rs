@@ -11,13 +11,13 @@ use crate::layout::View;
 use crate::shape::Shape;
 use broadloom_math::DType;
 
-/// The nodes to materialise.
+/// The nodes that are cut off, and so materialised.
 pub(crate) type Cuts = HashSet<NodeId, rustc_hash::FxBuildHasher>;
 
 /// A decision about a node, or about a whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The node; `None` for a body.
+    /// The node; `None` for a decision about a body.
     pub node: Option<(NodeId, DType)>,
     /// The shape of the node, or of the body's loops.
     pub shape: Shape,
@@ -41,10 +41,10 @@ pub enum Why {
         elements: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Fused into a larger loop: a temporary would cost more.
+    /// The node is fused into a larger loop because a temporary would cost more.
     Recomputed {
         /// The node whose loop reads this one.
         reader: NodeId,
@@ -52,10 +52,10 @@ pub enum Why {
         elements: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Fused into a larger loop, where it is computed once per row.
+    /// The node is fused into a larger loop, where it is computed once per row.
     Hoisted {
         /// The node whose loop reads this one.
         reader: NodeId,
@@ -68,16 +68,16 @@ pub enum Why {
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
-    /// Fused into several loops, each of which computes it: a temporary would cost more.
+    /// The node is fused into several loops, each of which computes it, because a temporary would cost more.
     Again {
         /// The number of loops that compute the node.
         loops: usize,
         /// The cost of recomputing the value at each use.
         recompute: u64,
-        /// The cost of a kernel of its own and a temporary.
+        /// The cost of a separate kernel and a temporary.
         store: u64,
     },
     /// Materialised: the node may divide by zero in elements that are not read.
@@ -96,7 +96,7 @@ pub enum Why {
 }
 
 impl Decision {
-    /// A decision about a node.
+    /// Makes a decision about a node.
     pub(crate) fn of_node(graph: &Graph, id: NodeId, why: Why) -> Decision {
         let node = graph.node(id);
         Decision { node: Some((id, node.dtype)), shape: node.shape.clone(), why }
@@ -104,7 +104,7 @@ impl Decision {
 }
 
 impl Why {
-    /// Whether the node gets a kernel of its own.
+    /// Whether the node gets a separate kernel.
     pub fn materialises(&self) -> bool {
         !matches!(self, Why::Recomputed { .. } | Why::Again { .. } | Why::Hoisted { .. } | Why::Split { .. })
     }
@@ -178,7 +178,7 @@ impl Log {
         self.0.is_some()
     }
 
-    /// Returns the noted decisions.
+    /// Returns the recorded decisions.
     pub fn take(self) -> Vec<Decision> {
         self.0.unwrap_or_default()
     }

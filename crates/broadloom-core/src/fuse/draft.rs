@@ -28,7 +28,7 @@ pub struct Draft {
     pub outputs: Vec<DraftTarget>,
     /// The axes along which elements are reduced or scanned.
     pub axes: Axes,
-    /// How a scan begins.
+    /// The state in which a scan begins.
     pub beginning: Beginning,
     /// The graph node of each instruction.
     pub nodes: Vec<NodeId>,

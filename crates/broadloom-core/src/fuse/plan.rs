@@ -18,9 +18,9 @@ use crate::shape::Shape;
 /// The source of a kernel's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The caller's array of this number.
+    /// The caller's array with this number.
     Slot(u32),
-    /// A temporary that an earlier kernel wrote.
+    /// The temporary with this number, which an earlier kernel has written.
     Temp(u32),
     /// Generated numbers, without memory: the element at offset `n` of the input's layout is the int64 number `n`.
     Index,
@@ -29,7 +29,7 @@ pub enum Source {
 /// The source of a kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamSource {
-    /// The caller's literal of this number.
+    /// The caller's literal with this number.
     Slot(u32),
     /// A value fixed by rewriting.
     Fixed(Scalar),
@@ -38,7 +38,7 @@ pub enum ParamSource {
 /// The destination of a kernel's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The root of this number.
+    /// The root with this number.
     Root(u32),
     /// The contiguous temporary of this number.
     Temp(u32),
@@ -77,7 +77,7 @@ pub struct InputView {
 pub struct Stage {
     /// The loop body.
     pub kernel: Arc<Kernel>,
-    /// The extents of the loops.
+    /// The extents of the loops: the shape of the index space.
     pub shape: Shape,
     /// One view for each input of the kernel; then, for a scan that continues another one, the totals of the blocks
     /// before its elements.
@@ -88,7 +88,7 @@ pub struct Stage {
     pub outputs: Vec<Target>,
     /// The axes of the shape along which elements are reduced or scanned, for outputs that are not stored.
     pub axes: Axes,
-    /// How a scan begins.
+    /// The state in which a scan begins.
     pub beginning: Beginning,
 }
 

@@ -8,7 +8,7 @@ use std::ops::{Index, Range};
 use super::Span;
 use crate::{DType, Op, Scalar};
 
-/// The index of a node in its [`Ast`].
+/// The number of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AstId(pub(super) u32);
 
@@ -19,12 +19,12 @@ impl AstId {
     }
 }
 
-/// The variant of a node.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AstKind {
     /// A variable. The text of the node is its name.
     Name,
-    /// `true` or `false`
+    /// The literal `true` or `false`.
     Bool(bool),
     /// An integer literal, including the sign before it: −(2^64 − 1) … 2^64 − 1.
     Int(i128),
@@ -58,7 +58,7 @@ pub enum AstKind {
 /// A literal, name, operator or call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AstNode {
-    /// The variant of the node.
+    /// The kind of the node.
     pub kind: AstKind,
     /// The span of the whole node, without parentheses around it.
     pub span: Span,
@@ -160,7 +160,7 @@ pub enum Statement {
         /// The expression of the value.
         value: Body,
     },
-    /// `def name(parameter, …) = body`
+    /// The definition of a function, `def name(parameter, …) = body`.
     Def {
         /// The name of the function.
         name: Span,

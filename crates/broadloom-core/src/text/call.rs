@@ -97,7 +97,7 @@ pub enum GeneratorCall {
     },
 }
 
-/// A number in a text, with a dtype or without one.
+/// A number in a text, with or without a dtype.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
     /// A number without a dtype.

@@ -21,7 +21,7 @@ use crate::{DType, ErrorKind, Literal, Op, Result, Scalar};
 /// A change of shape as written in the text, with unchecked extents, axes and indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View<'m> {
-    /// `x[…]`
+    /// Indexing: `x[…]`.
     Index(&'m [Item]),
     /// `permute_dims(x, axes)`
     PermuteDims(&'m [isize]),
@@ -173,7 +173,7 @@ struct Frame<'m> {
 /// The operands of a node. Only host functions have more than three.
 type Operands<V> = SmallVec<[V; 3]>;
 
-/// A value, and whether it depends on a name.
+/// A value, and whether it depends on any name.
 type Held<V> = (V, bool);
 
 /// An error in the body of a user-defined function.
@@ -254,7 +254,7 @@ impl<'m, M: Meaning> Machine<'m, '_, M> {
         TextError { span: span.clone(), message, operands: Vec::new(), ..error }
     }
 
-    /// Evaluates a node whose operands are evaluated, or enters the function that it calls.
+    /// Evaluates a node whose operands have been evaluated, or enters the function that it calls.
     fn step(&mut self, source: &'m Source, id: AstId) -> std::result::Result<(), TextError> {
         let ast = &source.ast;
         let node = &ast[id];

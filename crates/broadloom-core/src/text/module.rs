@@ -59,7 +59,7 @@ pub struct Input<'m> {
     pub(super) ty: Option<&'m Type>,
 }
 
-/// One result of a program.
+/// A result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The name of the result: the one written before it, that of the binding, or `result` if it is the only result.

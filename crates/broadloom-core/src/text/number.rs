@@ -2,14 +2,14 @@
 //!
 //! A float literal is rounded to the nearest float64 (ties to even). An overflow is an error, never infinity.
 
-/// The value of a number literal.
+/// The value of a number literal: an integer or a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Int(u64),
     Float(f64),
 }
 
-/// An error in a number literal: the message, and advice.
+/// An error in a number literal: the message and advice.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct BadNumber {
     pub(super) message: String,
@@ -300,7 +300,7 @@ fn round(s: Significand, power: i64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// `2^n` for n in −1074 … 1023.
+/// The float64 `2^n` for n from −1074 to 1023.
 fn power_of_two(n: i64) -> f64 {
     match n {
         ..-1022 => f64::from_bits(1 << (n + 1074)),

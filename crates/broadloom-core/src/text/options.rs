@@ -11,8 +11,8 @@ pub struct ParseOptions {
     /// The maximum depth of nested parentheses, calls and pending operators; 2^17 by default. It bounds memory only: about
     /// 64 bytes per level, on the heap.
     pub max_depth: usize,
-    /// Whether inputs may have values (`x: int8[2] = [1, -2]`), and the text may contain settings (`promotion numpy`,
-    /// `int_division error`, `accuracy nearest`, `contract on`), as in case files; false by default.
+    /// Whether inputs may have values (`x: int8[2] = [1, -2]`) and the text may contain settings (`promotion numpy`,
+    /// `int_division error`, `accuracy nearest`, `contract on`), as case files do; false by default.
     pub data: bool,
 }
 

@@ -30,7 +30,7 @@ pub enum ParameterKind {
 pub struct Parameter {
     /// The name of the parameter, as written before `=`.
     pub name: &'static str,
-    /// The kind of its argument.
+    /// The kind of the parameter's argument.
     pub kind: ParameterKind,
     /// The default as text, or `…` if it depends on the operand; `None` if the argument is required.
     pub default: Option<&'static str>,

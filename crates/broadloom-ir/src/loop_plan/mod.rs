@@ -24,7 +24,7 @@ pub use reach::{injective, reach};
 pub enum Access {
     /// The elements of a row are contiguous.
     Contiguous,
-    /// A row has a single element, used for all columns; each row has its own.
+    /// Each row has a single element, which is used for all columns.
     Splat,
     /// Each element of a row is directly before the previous one in memory.
     Reversed,
@@ -40,13 +40,13 @@ impl Access {
         if self.is_stepped() { Access::Contiguous } else { self }
     }
 
-    /// Whether consecutive elements are at a distance other than 0 or one element.
+    /// Whether the elements of a row are neither contiguous nor uniform.
     #[inline]
     pub fn is_stepped(self) -> bool {
         matches!(self, Access::Reversed | Access::EverySecond)
     }
 
-    /// The distance of consecutive elements, in elements.
+    /// The distance of consecutive elements of a row, counted in elements.
     #[inline]
     pub fn step(self) -> isize {
         match self {
@@ -61,21 +61,21 @@ impl Access {
 /// How a plan accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessClass {
-    /// Used in place: the elements of a row are contiguous.
+    /// Used in place; the elements of a row are contiguous.
     Contiguous,
-    /// Used in place: one element for a whole row. Inputs only.
+    /// Used in place; a row has one element, used for all columns. Inputs only.
     Uniform,
-    /// Copied to or from a tile, whose rows are contiguous, or generated in one.
+    /// Copied from or to a tile with contiguous rows, or generated into a tile.
     Packed,
-    /// The elements of a row, of 4 or 8 bytes, are at a fixed distance: used in place by an executor that can read them so
-    /// ([`Access::Reversed`], [`Access::EverySecond`]), packed for any other. Inputs only.
+    /// Elements of 4 or 8 bytes at a constant distance ([`Access::Reversed`], [`Access::EverySecond`]). An executor that supports
+    /// this access reads them in place, and they are packed for all others. Inputs only.
     Stepped(Access),
 }
 
 /// One loop of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopDim {
-    /// The number of iterations: indices are 0 to this, exclusive.
+    /// The number of iterations; indices go from 0 to `extent − 1`.
     pub extent: usize,
 }
 
@@ -92,15 +92,16 @@ pub enum LoopMode {
 
 /// How an operand lies in memory, in bytes.
 ///
-/// A generated operand has no memory: it is an input of int64 whose element at byte `8 · n` is the number `n`, so that its layout
-/// defines its values. A slice, a reversal or a transpose of it is another layout, as for any operand.
+/// A generated operand has no memory: it is an int64 input whose element at byte `8 · n` is the number `n`, so that its layout
+/// defines its values. Slicing, reversing or transposing it changes its layout, as for any operand.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandLayout<'l> {
-    /// Bytes of an element: 1, 2, 4 or 8.
+    /// The size of an element in bytes: 1, 2, 4 or 8.
     pub item: usize,
     /// The offset of the element with index 0 in every dimension, from the address that the plan is bound to.
     pub offset: isize,
-    /// The distance in memory of consecutive elements, for each dimension: any multiple of the item, including 0 and negative ones.
+    /// The distance in bytes between consecutive elements, for each dimension: any multiple of the item size, including 0 and
+    /// negative numbers.
     pub strides: &'l [isize],
     /// Whether elements are generated from their offset instead of being read.
     pub is_generated: bool,
@@ -173,14 +174,14 @@ impl LoopOperand {
         self.start
     }
 
-    /// The first byte accessed and the end, as offsets from the address that the operand is bound to; equal if there are no
-    /// elements.
+    /// The offset of the first byte accessed and of the end, from the address that the operand is bound to. They are equal if
+    /// there are no elements.
     #[inline]
     pub fn reach(&self) -> (isize, isize) {
         self.reach
     }
 
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     #[inline]
     pub fn item(&self) -> usize {
         self.item.into()
@@ -192,34 +193,35 @@ impl LoopOperand {
         self.class
     }
 
-    /// Whether its elements are generated from their offsets, so that it is bound to no memory.
+    /// Whether the operand's elements are generated from their offsets, so that it is bound to no memory.
     #[inline]
     pub fn is_generated(&self) -> bool {
         self.is_generated
     }
 }
 
-/// The order of the loops.
+/// How a plan may order its loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// The order of memory.
+    /// The order of the operands' memory.
     Free,
-    /// The given order.
+    /// The order of the given dimensions.
     Given,
-    /// The given order, with the last dimension neither joined with another nor divided.
+    /// The order of the given dimensions. The last one is neither joined with another nor divided.
     GivenRows,
 }
 
 /// The loops over an index space with its operands; see the [module](self).
 ///
 /// # Invariants
-/// - The product of the extents is [`elements`](LoopPlan::elements), and each index of the space that was given is one index of the
-///   plan. An operand's element there is at `start + Σ index · stride`, within its `reach`, and at a multiple of its item from
-///   where it is bound.
+/// - The product of the extents is [`elements`](LoopPlan::elements), and each index of the given space is one index of the plan.
+///   An operand's element at an index is at `start + Σ index · stride`, within its `reach`, and at a multiple of its item size
+///   from the bound address.
 /// - No two indices of an output address one element.
-/// - A contiguous operand has its item as the stride of the last dimension, or one column; in flat mode it is contiguous in the
-///   linear index. A uniform one is an input with the stride 0 there. A stepped one is an input of a tiled plan with its access's
-///   step there. A generated one is a packed input of 8 bytes per element, whatever its strides are.
+/// - A contiguous operand has its item size as the stride of the last dimension, or one column; in flat mode it is contiguous in
+///   the linear index. A uniform operand is an input whose stride of the last dimension is 0. A stepped operand is an input of a
+///   tiled plan whose stride of the last dimension is its access's step. A generated operand is a packed input of 8 bytes per
+///   element, whatever its strides are.
 /// - Units are disjoint and cover the space ([`elements_before`](LoopPlan::elements_before)).
 ///
 /// ```
@@ -237,14 +239,14 @@ enum Order {
 pub struct LoopPlan {
     /// The loops, outermost first; at least one.
     dims: SmallVec<[LoopDim; 4]>,
-    /// One stride per operand and dimension; before normalisation, per given dimension.
+    /// One stride per operand and dimension. Before normalisation the dimensions are the given ones.
     strides: SmallVec<[isize; 8]>,
     /// The operands: inputs, then outputs.
     operands: SmallVec<[LoopOperand; 4]>,
     inputs: usize,
     order: Order,
     elements: usize,
-    /// Size of a unit: in direct and flat mode in elements, in tiled mode in columns, as whole tiles.
+    /// The size of a unit: elements in direct and flat mode, columns of whole tiles in tiled mode.
     unit: usize,
     units: usize,
     tile: (usize, usize),
@@ -252,9 +254,9 @@ pub struct LoopPlan {
 }
 
 impl LoopPlan {
-    /// By default, shorter rows are joined into longer ones.
+    /// Rows shorter than this are joined into longer ones by default.
     pub const MIN_ROW: usize = 32;
-    /// The default size of a unit of work, in elements: some microseconds for a short body.
+    /// The default size of a unit of work in elements, which takes some microseconds for a short body.
     pub const UNIT: usize = 16 << 10;
 
     /// Plans the loops over `extents` for operands of that shape, the first `inputs` of them inputs and the others outputs. Rows
@@ -272,11 +274,10 @@ impl LoopPlan {
         LoopPlan::empty(inputs).with(extents, layouts, min_row)
     }
 
-    /// Plans the loops over `extents` for inputs alone, in the order of the dimensions: the linear index numbers the elements in C
-    /// order. Reductions use it, since the order of the elements is that of their numbers.
+    /// Plans the loops over `extents` for inputs alone, in the given order of the dimensions, so that the linear index numbers
+    /// the elements in C order. Reductions use such plans, since they depend on the numbers of the elements.
     ///
-    /// # Errors
-    /// As [`LoopPlan::new`].
+    /// # Errors As [`LoopPlan::new`].
     pub fn in_order<'l>(
         extents: &[usize],
         layouts: impl ExactSizeIterator<Item = OperandLayout<'l>>,
@@ -286,10 +287,10 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// Plans loops in order whose rows are those of the last dimension: it is not joined with another, and a tile has whole rows.
+    /// Plans loops in the given order whose rows are those of the last dimension: it is not joined with another, and a tile has
+    /// whole rows.
     ///
-    /// # Errors
-    /// As [`LoopPlan::new`].
+    /// # Errors As [`LoopPlan::new`].
     pub fn in_rows<'l>(
         extents: &[usize],
         layouts: impl ExactSizeIterator<Item = OperandLayout<'l>>,
@@ -330,7 +331,7 @@ impl LoopPlan {
         }
     }
 
-    /// Adds an operand with its original strides.
+    /// Adds an operand with the strides of the given dimensions.
     #[inline]
     fn push(&mut self, extents: &[usize], layout: OperandLayout<'_>) -> Result<(), LoopPlanError> {
         let OperandLayout { item, offset, strides, is_generated } = layout;
@@ -338,7 +339,7 @@ impl LoopPlan {
         if strides.len() != extents.len() {
             return Err(LoopPlanError::Rank { operand });
         }
-        // PERF: the item is a power of two; a division would take longer than the rest of the function.
+        // PERF: the item size is a power of two; a division would take longer than the rest of the function.
         let loose = |(&extent, &stride): (&usize, &isize)| extent > 1 && stride as usize & (item - 1) != 0;
         if !matches!(item, 1 | 2 | 4 | 8) || extents.iter().zip(strides).any(loose) {
             return Err(LoopPlanError::Misaligned { operand });
@@ -390,16 +391,16 @@ impl LoopPlan {
             self.strides = self.operands.iter().enumerate().map(stride).collect();
             return;
         }
-        // The order of the first output's memory, or, without outputs, of the first input's.
+        // Loops follow the memory of the first output or, without outputs, of the first input.
         let lead = if self.inputs < self.operands.len() { self.inputs } else { 0 };
         if let ([extent], true) =
             (extents, self.order != Order::Free || self.strides.get(lead).is_none_or(|&s| s >= 0))
         {
-            // PERF: the most frequent short call, for which the general case would take as long as its work.
+            // PERF: one dimension is the most frequent short call, and the general case would take as long as its work.
             self.dims.push(LoopDim { extent: *extent });
             return;
         }
-        // PERF: the next most frequent one, where all operands are linear in the given order.
+        // PERF: the next most frequent call, in which all operands are linear in the given order.
         let operands = || self.operands.iter().zip(self.strides.chunks_exact(given));
         let linear: SmallVec<[isize; 8]> = operands()
             .map_while(|(operand, strides)| linear_step(extents.iter().copied(), strides, operand.item()))
@@ -413,8 +414,8 @@ impl LoopPlan {
         self.collapse();
     }
 
-    /// Sorts the dimensions by the strides of the operand `lead`, the longest first, and flips those with a negative stride, unless
-    /// the order is given. Dimensions of one index are dropped.
+    /// Sorts the dimensions by the strides of the operand `lead`, the longest first, and flips those with a negative stride,
+    /// unless the order is given. Dimensions of extent 1 are dropped.
     fn order(&mut self, extents: &[usize], lead: usize) {
         let given = extents.len();
         let lead = self.strides.iter().skip(lead * given).take(given);
@@ -422,7 +423,7 @@ impl LoopPlan {
             if self.order != Order::Free { SmallVec::new() } else { lead.copied().collect() };
         let steps = |d: usize| steps.get(d).copied().unwrap_or(0);
         let mut order: SmallVec<[usize; 6]> = (0..given).filter(|&d| extents[d] > 1).collect();
-        // The sort is stable: where strides are equal, for example 0, the given order stays.
+        // The sort is stable, so dimensions of equal strides, for example 0, stay in the given order.
         order.sort_by_key(|&d| std::cmp::Reverse(steps(d).unsigned_abs()));
         let mut strides = SmallVec::with_capacity(order.len() * self.operands.len());
         for (operand, given) in self.operands.iter_mut().zip(self.strides.chunks_exact(given)) {
@@ -440,7 +441,7 @@ impl LoopPlan {
         self.dims.extend(order.iter().map(|&d| LoopDim { extent: extents[d] }));
     }
 
-    /// Joins adjacent dimensions wherever the step of every operand from row to row continues its step within a row.
+    /// Joins adjacent dimensions if, for every operand, the step from row to row continues the step within a row.
     fn collapse(&mut self) {
         let rank = self.dims.len();
         let mut last = 0;
@@ -467,7 +468,7 @@ impl LoopPlan {
         }
     }
 
-    /// Sets the access of each operand; `flat` tells whether rows are joined.
+    /// Classifies the operands; `flat` tells whether rows are joined.
     fn classify(&mut self, flat: bool) {
         let rank = self.dims.len();
         let cols = self.dims[rank - 1].extent;
@@ -546,13 +547,13 @@ impl LoopPlan {
         self.operands[..self.inputs].iter().map(|operand| operand.class.access())
     }
 
-    /// The access of each input for an executor that reads steps.
+    /// The access of each input for an executor that reads stepped inputs.
     pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.inputs].iter().map(|operand| operand.class.stepped_access())
     }
 
-    /// The bytes of an operand that are moved: an element that is used at several indices counts once, and generated elements don't
-    /// count.
+    /// The number of bytes of an operand that are moved. An element that is used at several indices counts once, and generated
+    /// elements don't count.
     pub fn distinct_bytes(&self, operand: usize) -> usize {
         if self.operands[operand].is_generated {
             return 0;
@@ -581,7 +582,7 @@ impl LoopPlan {
         self.strides(operand).iter().nth_back(1).copied().unwrap_or(0)
     }
 
-    /// Extents of the last two dimensions.
+    /// The extents of the last two dimensions.
     #[inline]
     pub fn rows_and_cols(&self) -> (usize, usize) {
         match self.dims[..] {
@@ -599,7 +600,7 @@ impl AccessClass {
         self.stepped_access().packed()
     }
 
-    /// The access of an operand of this class for an executor that reads steps.
+    /// The access of an operand of this class for an executor that reads stepped inputs.
     #[inline]
     pub fn stepped_access(self) -> Access {
         match self {
@@ -616,7 +617,8 @@ impl AccessClass {
     }
 }
 
-/// The distance of consecutive elements in the linear index, if that is an element's size (0 for an operand of a single element).
+/// The distance of consecutive elements in the linear index, if it is the size of an element, or 0 for an operand of a single
+/// element.
 fn linear_step(
     extents: impl DoubleEndedIterator<Item = usize>,
     strides: &[isize],

@@ -1,11 +1,12 @@
 //! The range of bytes that a strided layout reaches, and whether two of its indices can address one byte.
 //!
-//! "Injective" is a proof; a layout without a proof may still be injective. Extents of 1 never count.
+//! A layout that is reported as injective is proven to be; a layout without a proof may still be injective. Dimensions of extent
+//! 1 don't count.
 
 use smallvec::SmallVec;
 
-/// The first byte that is reached and the end, relative to the element with index 0; (0, 0) if there are no elements, `None` if the
-/// distance does not fit in `isize`.
+/// The first byte that a layout reaches and the end, relative to the element with index 0; (0, 0) if there are no elements,
+/// `None` if the distance does not fit in `isize`.
 #[inline]
 pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, isize)> {
     if shape.contains(&0) {
@@ -21,13 +22,13 @@ pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, 
             high = high.checked_add(span)?;
         }
     }
-    // The whole range must fit in `isize`, as well as its ends.
+    // The length of the range has to fit in `isize` too, not only its ends.
     high.checked_sub(low)?;
     Some((low, high))
 }
 
-/// Whether no two indices can reach a common byte: ordered by size, each stride is larger than the span of the smaller ones. The
-/// caller has checked that the layout's [`reach`] fits.
+/// Whether no two indices can reach a common byte. The proof is that each stride, in the order of their sizes, is larger than the
+/// span of the smaller ones. The caller has checked that the layout's [`reach`] fits.
 #[inline]
 pub fn injective(shape: &[usize], strides: &[isize], item: usize) -> bool {
     if shape.contains(&0) {
@@ -73,7 +74,7 @@ mod tests {
         all.iter().flat_map(|&a| a..a + item).collect()
     }
 
-    /// Small layouts of elements of 1, 2 and 4 bytes. Contiguous elements of one byte are a byte apart.
+    /// Small layouts of elements of 1, 2 and 4 bytes.
     fn layouts() -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

@@ -6,7 +6,7 @@ fn plan(extents: &[usize], inputs: usize, strides: &[&[isize]]) -> Result<LoopPl
     LoopPlan::new(extents, inputs, layouts, LoopPlan::MIN_ROW)
 }
 
-/// Rows of the strides of an input and an output of float32, and the expected plan.
+/// Rows with the strides of a float32 input and a float32 output, and the expected plan.
 #[test]
 fn layouts_and_their_loops() {
     type Row<'a> = (&'a [usize], [&'a [isize]; 2], &'a [usize], LoopMode, AccessClass);
@@ -46,7 +46,7 @@ fn layouts_and_their_loops() {
     }
 }
 
-/// Permutations of elements of 4 and of 8 bytes.
+/// Reversed elements and every second element can be read in place if they have 4 or 8 bytes; shorter ones are packed.
 #[test]
 fn steps_of_each_size() {
     for (item, is_read) in [(1, false), (2, false), (4, true), (8, true)] {
@@ -73,7 +73,7 @@ fn loops_follow_the_memory_of_the_output() {
     assert_eq!(reaches, [(0, 960), (-8, 952)]);
 }
 
-/// Every element that a plan visits is in the reach that it reports, and none is visited twice.
+/// Every element that a plan visits is within the reach that the plan reports, and none is visited twice.
 #[test]
 fn each_element_is_visited_once() {
     let shapes: [(&[usize], [&[isize]; 2]); 4] = [
@@ -121,7 +121,7 @@ fn units_cover_the_space() {
             assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
             assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
         }
-        // A unit has at least a tile, which the packed operands of three dimensions may make larger.
+        // A unit has at least a tile, and packed operands of three dimensions may need a larger tile.
         let (high, wide) = plan.tile();
         let is_finer = plan.in_units_of(1000).units() > plan.units();
         assert!(is_finer || high * wide > 1000, "{extents:?}: {high} × {wide}");
@@ -129,7 +129,7 @@ fn units_cover_the_space() {
     }
 }
 
-/// Tiles are larger in both directions for a transposed operand whose columns come from memory, and units still cover the space.
+/// Tiles for a transposed operand that is larger than the caches have more rows and columns, and units still cover the space.
 #[test]
 fn transposed_tiles_are_taller_where_memory_is_far() {
     let of_side = |side: usize| {
@@ -162,7 +162,7 @@ fn bytes_that_are_moved() {
     }
 }
 
-/// Extents, number of inputs, strides of each operand, and the expected error.
+/// A row of the test: extents, number of inputs, strides of each operand, and the expected error.
 type Refusal<'r> = (&'r [usize], usize, &'r [&'r [isize]], LoopPlanError);
 
 #[test]
@@ -188,8 +188,8 @@ fn what_is_no_layout_is_refused() {
     assert_eq!(LoopPlan::new(&[2], 1, [layout], 1).map(drop), Err(OutOfReach { operand: 0 }));
 }
 
-/// A generated operand is packed wherever one in memory would be used in place, so no plan with one is linear. The loops are the
-/// same as for an operand in memory of that layout.
+/// A generated operand is always packed, so that no plan with one is linear. The loops are the same as for an operand in memory
+/// of that layout.
 #[test]
 fn generated_operands_are_packed_and_move_no_bytes() {
     type Row<'a> = (&'a [usize], &'a [isize], &'a [usize], LoopMode);

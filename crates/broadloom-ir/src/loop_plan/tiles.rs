@@ -9,11 +9,11 @@ use crate::tuning::tiles::{
     ROW_BYTES, TRANSPOSED_BYTES,
 };
 
-/// A number of elements that is a whole number of cache lines for every element size; so are its multiples.
+/// A number of elements that fills whole cache lines for every element size, as do its multiples.
 const LINES: usize = 64;
 
 impl LoopPlan {
-    /// Chooses mode, tile and unit for classified operands.
+    /// Chooses mode, tile and unit once operands are classified.
     pub(super) fn cut(&mut self, flat: bool) {
         if flat {
             self.mode = LoopMode::Flat;
@@ -51,7 +51,7 @@ impl LoopPlan {
         };
     }
 
-    /// The plan with units of about this many elements, if they are larger by default; a unit has at least a tile.
+    /// The same plan with units of about this many elements, if its units are larger. A unit has at least a tile.
     #[must_use]
     pub fn in_units_of(&self, elements: usize) -> LoopPlan {
         let mut plan = self.clone();
@@ -62,7 +62,7 @@ impl LoopPlan {
     }
 
     fn cut_flat(&mut self) {
-        // A tile holds whole repetitions of as many dimensions as fit: operands that repeat are then packed once.
+        // A tile holds whole repetitions of as many dimensions as fit, so that operands that repeat are packed once.
         let mut tile = 1;
         for extent in self.extents().rev() {
             if tile * extent > FLAT_TILE && tile > 1 {
@@ -70,7 +70,7 @@ impl LoopPlan {
             }
             tile *= extent;
         }
-        // The rows of a tile are whole cache lines, if that many repetitions fit.
+        // If enough repetitions fit, the rows of a tile are whole cache lines.
         let most = (FLAT_TILE / tile).max(1);
         tile *= most - most % LINES.min(1 << most.ilog2());
         self.tile = (1, tile.min(self.elements));
@@ -125,7 +125,7 @@ impl LoopPlan {
             return;
         }
         let high = rows.min(high);
-        // The columns are divided into equal pieces. Short pieces get more rows, except where each row is in another page.
+        // The columns are divided into equal parts. Short parts get more rows, except where each row is in another page.
         let pieces = cols.div_ceil(elements / high);
         let wide = cols.div_ceil(pieces).next_multiple_of(16).min(cols);
         let high = if transposed.is_some() { high } else { rows.min((elements / wide).max(high)) };
@@ -145,13 +145,13 @@ impl LoopPlan {
         self.units
     }
 
-    /// The size of a unit: in direct and flat mode elements of the linear index, in tiled mode columns.
+    /// The size of a unit: elements of the linear index in direct and flat mode, columns in tiled mode.
     #[inline]
     pub fn unit(&self) -> usize {
         self.unit
     }
 
-    /// The elements of the units before `unit`.
+    /// The number of elements in the units before `unit`.
     #[inline]
     pub fn elements_before(&self, unit: usize) -> usize {
         if self.mode != LoopMode::Tiled {

@@ -162,7 +162,7 @@ fn complement<O: Ops>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     scale::<O, Full>(o, y, n)
 }
 
-/// erfc(a) for 0 ≤ a ≤ 10.5, for a float32 or float16 result.
+/// erfc(a) for 0 ≤ a ≤ 10.5, precise enough for a float32 or float16 result.
 #[inline(always)]
 fn short_complement<O: Ops, P: Precision>(o: &mut O, a: O::V<f64>) -> O::V<f64> {
     let square = o.mul::<f64>(a, a);

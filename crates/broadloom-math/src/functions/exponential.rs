@@ -176,14 +176,14 @@ pub(crate) fn reciprocal_power<O: Ops>(o: &mut O, n: O::V<f64>, times: f64) -> O
 
 #[inline(always)]
 pub(crate) fn expm1<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
-    // Below −40 the result rounds to −1.
+    // Arguments below −40 are replaced, since their result rounds to −1.
     let sign = o.sign_of(x);
     let (lo, hi) = if P::FULL { (-40.0, 710.0) } else { (-40.0, 200.0) };
     let x = o.at_most(x, hi);
     let x = o.at_least(x, lo);
     let Reduced { n, r } = reduce::<O, P>(o, x);
     let (even, odd) = even_and_odd::<O, P>(o, r.hi);
-    // 2^n · ((1 − 2^−n) + r + (cosh r − 1) + (sinh r − r))
+    // Computes 2^n · ((1 − 2^−n) + r + (cosh r − 1) + (sinh r − r)).
     let q = reciprocal_power(o, n, 1.0);
     let y = if P::FULL {
         let one = o.constant(1.0);

@@ -48,7 +48,7 @@ impl Precision for Short {
     }
 }
 
-/// An unevaluated sum of two doubles.
+/// A number as the unevaluated sum of two doubles.
 pub(crate) struct Sum<O: Ops> {
     pub hi: O::V<f64>,
     pub lo: O::V<f64>,
@@ -142,7 +142,7 @@ pub(crate) trait Float64: Ops {
         self.of_bits::<f64>(bits)
     }
 
-    /// Compares with a constant.
+    /// Compares `x` with a constant.
     #[inline(always)]
     fn is(&mut self, x: Self::V<f64>, how: Cmp, c: f64) -> Self::M<f64> {
         let c = self.splat(c);
@@ -246,7 +246,7 @@ pub(crate) trait Float64: Ops {
         Sum { hi, lo }
     }
 
-    /// The sum rounded to a double.
+    /// A double-double rounded to a double.
     #[inline(always)]
     fn rounded(&mut self, x: Sum<Self>) -> Self::V<f64> {
         self.add::<f64>(x.hi, x.lo)

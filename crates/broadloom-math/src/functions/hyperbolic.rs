@@ -263,7 +263,7 @@ pub(crate) fn acosh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> 
 #[inline(always)]
 pub(crate) fn atanh<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // log((1 + a)/(1 − a)) = log1p(2a/(1 − a))
+    // Uses log((1 + a)/(1 − a)) = log1p(2a/(1 − a)).
     let one = o.constant(1.0);
     let double = o.add::<f64>(a, a);
     let t = if P::FULL {

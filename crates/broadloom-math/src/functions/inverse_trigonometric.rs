@@ -188,7 +188,7 @@ fn angle<O: Ops, P: Precision>(
 #[inline(always)]
 pub(crate) fn atan<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);
-    // From 2^60 on the result rounds to π/2.
+    // From 2^60 on the result rounds to π/2, so larger arguments are clamped.
     let a = o.at_most(a, (1u64 << 60) as f64);
     let one = o.constant(1.0);
     let swapped = o.is(a, Cmp::Gt, 1.0);

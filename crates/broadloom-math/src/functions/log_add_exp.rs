@@ -216,7 +216,7 @@ fn log_of_sum<O: Ops, P: Precision>(o: &mut O, m: O::V<f64>, k: O::V<f64>) -> O:
     o.rare2::<Exceptional, f64>(flagged, m, k, y)
 }
 
-/// logaddexp in short precision.
+/// logaddexp in short precision, for float32 and float16 results.
 #[inline(always)]
 fn in_short_precision<O: Ops, P: Precision>(o: &mut O, x1: O::V<f64>, x2: O::V<f64>) -> O::V<f64> {
     let first = o.cmp::<f64>(Cmp::Ge, x1, x2);

@@ -65,7 +65,7 @@ pub(crate) fn exponent_and_significand<O: Ops>(o: &mut O, x: O::V<f64>) -> (O::V
 pub(crate) fn split<O: Ops, P: Precision>(o: &mut O, x: O::V<f64>) -> Split<O> {
     let zero = o.constant(0.0);
     if !P::FULL {
-        // A float32 subnormal is a normal float64.
+        // A subnormal float32 is a normal float64, so it needs no special case.
         let (e, f) = exponent_of(o, x);
         return Split { e, f, low: None };
     }

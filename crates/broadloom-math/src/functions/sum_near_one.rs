@@ -47,7 +47,7 @@ pub(crate) struct Difference {
     exponent: i32,
 }
 
-/// e^m + e^k − 1, for negative m ≥ k with a sum near 1.
+/// e^m + e^k − 1 for negative m ≥ k where the sum of the exponentials is close to 1.
 pub(crate) fn sum_less_one(m: f64, k: f64) -> Difference {
     // e^k = 2^−n · e^r with |r| ≤ ln 2 / 2. For NaN, n is 0.
     let n = (-k * LOG2_E + 0.5) as u16;
@@ -92,7 +92,7 @@ impl Difference {
     /// Rounds to the nearest double, which may be subnormal.
     pub fn rounded(&self) -> f64 {
         let (top, exponent, mut inexact) = self.leading();
-        // The result is a multiple of 2^unit.
+        // The result is rounded to a multiple of 2^unit.
         let unit = (exponent + 127 - 52).max(-1074);
         let cut = (unit - exponent).clamp(1, 128) as u32;
         let mut y = top.checked_shr(cut).unwrap_or(0) as u64;

@@ -119,7 +119,7 @@ trait OfAngle {
     fn call<O: Ops, P: Precision>(o: &mut O, angle: Angle<O>) -> O::V<f64>;
 }
 
-/// sin of (quadrant + `SHIFT`)·π/2 + r.
+/// The sine of (quadrant + `SHIFT`)·π/2 + r.
 struct Sine<const SHIFT: u64>;
 
 impl<const SHIFT: u64> OfAngle for Sine<SHIFT> {
@@ -142,7 +142,7 @@ impl<const SHIFT: u64> OfAngle for Sine<SHIFT> {
     }
 }
 
-/// tan of quadrant·π/2 + r.
+/// The tangent of quadrant·π/2 + r.
 struct Tangent;
 
 impl OfAngle for Tangent {
@@ -294,7 +294,7 @@ fn reduce_huge(x: f64) -> Angle<Scalar> {
         let pair = (u128::from(word(at + k)) << 64) | u128::from(word(at + k + 1));
         (pair >> (64 - shift)) as u64
     });
-    // m · window modulo 2^256, most significant word first.
+    // m · window modulo 2^256, the most significant word first.
     let mut product = [0u64; 4];
     let mut carry = 0u128;
     for k in (0..4).rev() {

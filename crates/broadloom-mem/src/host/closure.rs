@@ -1,4 +1,4 @@
-//! Host functions from Rust closures, over elements (called in a loop over a tile) or over tiles.
+//! Host functions from Rust closures, over elements (called for each element of a tile) or over tiles.
 //!
 //! An element is read and written as its [`Elem::Store`], so that every byte is valid. A panic ends the process at the entry, since
 //! machine code can't be unwound through; a failure is stored in the thread's scope (`failure`).
@@ -17,7 +17,7 @@ use super::failure::{self, Failure};
 pub trait HostResult {
     /// The element type.
     type Element: Elem;
-    /// Whether it is a `Result`, so that the function can fail.
+    /// Whether the return type is a `Result`, so that the function can fail.
     #[doc(hidden)]
     const CAN_FAIL: bool;
     #[doc(hidden)]
@@ -106,7 +106,7 @@ macro_rules! closures {
                         match self($($t::load(inputs.$i.add(at).read())),*).outcome() {
                             Ok(result) => output.add(at).write(result.store()),
                             Err(failure) => {
-                                // Zero bytes are valid elements of every dtype.
+                                // All-zero bytes are a valid element of every dtype.
                                 output.add(at).write_bytes(0, elements - at);
                                 return Err(failure);
                             }
@@ -126,7 +126,7 @@ closures! {
 
 /// The return type of a function over tiles: nothing, or a `Result<(), E>`.
 pub trait HostTileResult {
-    /// Whether it is a `Result`, so that the function can fail.
+    /// Whether the return type is a `Result`, so that the function can fail.
     #[doc(hidden)]
     const CAN_FAIL: bool;
     #[doc(hidden)]
@@ -215,13 +215,13 @@ tile_closures! {
     (A 0, B 1, C 2)
 }
 
-/// A function with its name, which the errors of its failures contain.
+/// A function with its name, which errors of its failures contain.
 pub struct Named<F> {
     pub name: Box<str>,
     pub function: F,
 }
 
-/// The closure's entry. Its ABI does not unwind: a panic that would leave it ends the process.
+/// The closure's entry. A panic in the closure ends the process, because the ABI does not unwind.
 ///
 /// # Safety
 /// As for [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     }
 }
 
-/// The entry of a closure over tiles. Its ABI does not unwind: a panic that would leave it ends the process.
+/// The entry of a closure over tiles. A panic in the closure ends the process, because the ABI does not unwind.
 ///
 /// # Safety
 /// As for [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.

@@ -55,7 +55,7 @@ fn scope<'s>() -> Option<&'s OnceCell<Error>> {
     unsafe { SCOPE.get().as_ref() }
 }
 
-/// The status returned by a failing function by pointer.
+/// The status that a function registered by pointer has returned for a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the function returned status {0}")]
 pub struct HostStatus(pub i32);

@@ -25,14 +25,14 @@ pub use failure::{HostStatus, catch_failure, has_failed};
 pub use pointer::HostPointer;
 pub use tile::{HostFallibleTile, HostTile};
 
-/// Elements per call if bytes have to be converted to bools first.
+/// The number of elements per call if bytes have to be converted to bools first.
 const CHUNK: usize = 256;
 
 /// A function of the application, element by element, for use in expressions.
 ///
-/// A handle that is cheap to clone. Two handles are equal if they come from the same registration: functions are not compared
-/// otherwise, so register a function once and keep the handle. Values owned by the function are dropped with the last handle, which
-/// a cache of plans or of compiled kernels may hold for a while.
+/// This is a handle that is cheap to clone. Two handles are equal if they come from the same registration: functions are not
+/// compared otherwise, so register a function once and keep the handle. Values owned by the function are dropped with the last
+/// handle, which a cache of plans or of compiled kernels may hold for a while.
 ///
 /// A function is called for every element, from any thread, in any order, and for some elements more than once (and for none if no
 /// result is needed), so its result must depend on its arguments alone. If it does not, results are unspecified values of their
@@ -53,7 +53,7 @@ struct Inner {
     owner: Arc<dyn Any + Send + Sync>,
 }
 
-/// The entry of a function.
+/// The entry of a function: the pointer by which executors call it.
 struct Entry {
     tile: HostTile,
     can_fail: bool,
@@ -233,7 +233,7 @@ impl HostFunction {
         }))
     }
 
-    /// Makes the function of an `entry` for these dtypes, whose context is a pointer to the [`Named`] function.
+    /// Makes the function with this entry and these dtypes, whose context is a pointer to the [`Named`] function.
     fn named<F: Send + Sync + 'static>(
         name: &str,
         operands: &[DType],
@@ -244,7 +244,7 @@ impl HostFunction {
         HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
     }
 
-    /// Makes the function of an `entry` for these dtypes, whose context is a pointer to the value in `owner`.
+    /// Makes the function with this entry and these dtypes, whose context is a pointer to the value in `owner`.
     fn with(
         name: &str,
         operands: &[DType],
@@ -316,7 +316,7 @@ impl HostFunction {
         }
     }
 
-    /// Calls the function for bool operands with bytes other than 0 and 1: any byte but 0 is true.
+    /// Calls the function after converting bool operands, in whose bytes any number but 0 is true, to bytes of 0 and 1.
     #[cold]
     fn call_with_bools(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();
@@ -345,7 +345,7 @@ impl HostFunction {
         self.0.entry
     }
 
-    /// The context to call the entry with.
+    /// The context that the entry is called with.
     pub fn context(&self) -> *const c_void {
         Arc::as_ptr(&self.0.owner).cast()
     }
@@ -370,7 +370,7 @@ impl Hash for HostFunction {
     }
 }
 
-/// `hypot(float32, float32 -> float32)`
+/// Prints the function as in `hypot(float32, float32 -> float32)`.
 impl fmt::Display for HostFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0.declaration, f)

@@ -1,6 +1,6 @@
 //! Host functions from pointers in C's calling convention, over elements or over tiles.
 //!
-//! The pointer is called as a function that may unwind, from one that may not: unwinding ends the process there.
+//! The pointer is called as a function that may unwind, by a function that may not, where unwinding ends the process.
 
 use std::ffi::c_void;
 
@@ -78,7 +78,7 @@ impl<C> Tile<C> {
     }
 }
 
-/// The pointer's entry. Its ABI does not unwind: unwinding that would leave it ends the process.
+/// The pointer's entry. Unwinding out of the function ends the process, because the ABI does not unwind.
 ///
 /// # Safety
 /// As for [`HostTile`]; the context is a pointer to a `Tile<C>`.
@@ -117,7 +117,8 @@ impl<C> FallibleTile<C> {
     }
 }
 
-/// The entry of a pointer to a function that can fail. Its ABI does not unwind: unwinding that would leave it ends the process.
+/// The entry of a pointer to a function that can fail. Unwinding out of the function ends the process, because the ABI does not
+/// unwind.
 ///
 /// # Safety
 /// As for [`HostTile`]; the context is a pointer to a `Named<FallibleTile<C>>`.

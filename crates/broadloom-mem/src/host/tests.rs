@@ -47,7 +47,7 @@ fn a_bool_is_0_or_1_on_both_sides() -> Result<(), HostError> {
     let bools = [DType::Bool];
     // SAFETY: the function reads and writes bytes of its dtypes.
     let copy = unsafe { HostFunction::tile("copy", &bools, DType::Bool, copy_shared, Shared(seen.clone()))? };
-    // More than one chunk, with the bytes other than 0 and 1 in the last.
+    // There is more than one chunk, and the last one has bytes other than 0 and 1.
     let mut input = [0u8; 600];
     input[0] = 1;
     input[599] = 255;
@@ -117,7 +117,7 @@ fn a_failure_stays_in_its_scope() -> Result<(), HostError> {
         out
     };
     assert!(next.can_fail() && !twice.can_fail());
-    // Without a scope the failure shows only in zeros.
+    // Without a scope, a failure shows only by results of zero.
     assert_eq!(call(&next, [1, -1, 2, 3]), [2, 0, 0, 0]);
     let ((), none) = catch_failure(|| assert_eq!(call(&next, [1, 2, 3, 4]), [2, 3, 4, 5]));
     assert!(none.is_none());

@@ -1,4 +1,4 @@
-//! Calls, and the function's own parameters.
+//! Allocates the registers of calls, and of the function's own parameters.
 
 use smallvec::SmallVec;
 
@@ -9,7 +9,7 @@ use crate::error::{Unsupported, refuse};
 use crate::inst::{RegClass, VReg};
 
 impl Allocator<'_> {
-    /// The parameters of the function are where the caller has put them; those on the stack are loaded.
+    /// Records where the caller has put the function's parameters, and loads those that were passed on the stack.
     pub(super) fn enter(&mut self, parameters: &[VReg]) {
         let registers = self.convention.arguments();
         for (&reg, &number) in parameters.iter().zip(registers) {
@@ -23,14 +23,14 @@ impl Allocator<'_> {
         }
     }
 
-    /// An inline call.
+    /// Allocates a call on the inline path.
     pub(super) fn call(&mut self, target: VReg, arguments: &[VReg]) -> Result<(), Unsupported> {
         self.call_with(target, arguments, |allocator, reg| allocator.next_use(reg) != NEVER)?;
         self.release_dead();
         Ok(())
     }
 
-    /// A call that spills what is live after it and in a register that the callee may change.
+    /// Allocates a call. A register that the callee may change is spilled if its value is live after the call.
     pub(super) fn call_with(
         &mut self,
         target: VReg,
@@ -47,7 +47,7 @@ impl Allocator<'_> {
                 }
             }
         }
-        // No argument is in the scratch register.
+        // The scratch register holds no argument, so the target's address can go there.
         self.fetch(SCRATCH, target)?;
         let registers = self.convention.arguments();
         if arguments.len() > registers.len() {

@@ -1,7 +1,7 @@
 //! Out-of-line code.
 //!
-//! At its end everything live is back in the registers where the inline path has it, so the inline path pays for the branch
-//! alone.
+//! At the end of out-of-line code every live value is back in the register where the inline path has it, so the inline path pays
+//! for the branch alone.
 
 use smallvec::SmallVec;
 
@@ -12,10 +12,10 @@ use crate::allocated::{AInst, PReg};
 use crate::error::{Unsupported, refuse};
 use crate::inst::{Condition, JoinParameter, MInst, VReg};
 
-/// Where the parameters of the join are.
+/// The registers of the parameters of a join, where out-of-line code meets the inline path.
 struct Join {
     targets: SmallVec<[(VReg, PReg); 8]>,
-    /// The inline values whose registers parameters take over.
+    /// The inline values whose registers the join's parameters take over.
     taken: SmallVec<[VReg; 8]>,
 }
 
@@ -60,12 +60,13 @@ impl Allocator<'_> {
                 self.registers.put(register, parameter);
             }
         }
-        // Registers read last by the out-of-line code and the test.
+        // Free the registers that the out-of-line code or the test read for the last time.
         self.release_dead();
         Ok(())
     }
 
-    /// On the inline path a parameter takes over its value's register, if that value is dead, or gets a copy.
+    /// Allocates the join's parameters on the inline path. A parameter takes over its value's register if that value is dead, and
+    /// gets a copy otherwise.
     fn join(&mut self, parameters: &[JoinParameter]) -> Result<Join, Unsupported> {
         let mut join = Join { targets: SmallVec::new(), taken: SmallVec::new() };
         for &JoinParameter { parameter, inline, .. } in parameters {
@@ -94,7 +95,8 @@ impl Allocator<'_> {
         Ok(join)
     }
 
-    /// Live across the call: what the inline path or the rest of the out-of-line code reads.
+    /// Allocates a call in out-of-line code. A value is live across the call if the inline path or the rest of the out-of-line
+    /// code reads it.
     fn cold_call(
         &mut self,
         (target, arguments): (VReg, &[VReg]),
@@ -110,7 +112,7 @@ impl Allocator<'_> {
         })
     }
 
-    /// Moves everything live back to where the inline path has it, and the parameters to their registers.
+    /// Moves every live value back to where the inline path has it, and the join's parameters to their registers.
     fn restore(
         &mut self,
         before: &Snapshot,

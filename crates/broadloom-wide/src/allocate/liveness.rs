@@ -4,12 +4,12 @@
 
 use crate::inst::{MInst, VFunction, VReg};
 
-/// No further use.
+/// The value of [`Liveness::next_use`] for a register that is not read again.
 pub(super) const NEVER: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Liveness {
-    /// Where the uses of each register begin in `uses`; sorted for each register.
+    /// For each register, the index in `uses` where its uses begin; they are sorted.
     first: Vec<u32>,
     uses: Vec<u32>,
     defined: Vec<Option<u32>>,
@@ -22,13 +22,14 @@ impl Liveness {
         let each = |f: &mut dyn FnMut(VReg, u32)| {
             for (at, inst) in func.insts.iter().enumerate() {
                 inst.each_read(&mut |reg| f(reg, at as u32));
-                // A tail loop compares with the number of columns at its end as well.
+                // The end of a tail loop reads the number of columns too: it compares the index with it.
                 if let MInst::Loop { tail: Some(tail), end, .. } = inst {
                     f(tail.columns, *end);
                 }
             }
         };
-        // A counting sort: each count stands one further on, where its prefix sum becomes the next register's start.
+        // A counting sort: each count is stored one position further on, so that its prefix sum becomes the next register's
+        // start.
         each(&mut |reg, _| first[reg.index() + 1] += 1);
         for i in 1..first.len() {
             first[i] += first[i - 1];
@@ -57,7 +58,7 @@ impl Liveness {
     /// The first use after an instruction, or [`NEVER`].
     pub(super) fn next_use(&self, reg: VReg, at: u32) -> u32 {
         let uses = self.uses(reg);
-        // Most registers have a few uses.
+        // Most registers have so few uses that a linear search is faster than a binary one.
         let place = match uses.len() {
             0..8 => uses.iter().position(|&use_at| use_at > at).unwrap_or(uses.len()),
             _ => uses.partition_point(|&use_at| use_at <= at),
@@ -65,12 +66,12 @@ impl Liveness {
         uses.get(place).copied().unwrap_or(NEVER)
     }
 
-    /// Whether that instruction reads the register.
+    /// Whether the instruction at the index `at` reads the register.
     pub(super) fn is_read_at(&self, reg: VReg, at: u32) -> bool {
         self.uses(reg).binary_search(&at).is_ok()
     }
 
-    /// Where the register is defined: nowhere for constants and the function's parameters.
+    /// The index of the instruction that defines the register; `None` for constants and the function's parameters.
     pub(super) fn defined_at(&self, reg: VReg) -> Option<u32> {
         self.defined[reg.index()]
     }

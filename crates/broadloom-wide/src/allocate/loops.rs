@@ -1,7 +1,7 @@
-//! Loops.
+//! Allocates registers around loops.
 //!
-//! At the head of a loop the pinned values and the parameters are in registers and everything else is in memory, whatever way
-//! the head is reached. So a branch back has nothing to restore but the parameters.
+//! At the head of a loop the pinned values and the loop's parameters are in registers and all other values are in memory,
+//! whichever way control reaches the head. A branch back therefore restores only the parameters.
 
 use smallvec::SmallVec;
 
@@ -23,7 +23,8 @@ impl Allocator<'_> {
         let registers = RegClass::ALL.map(|class| self.registers.count(class));
         let pins = pins::choose(self.func, &self.liveness, (head, end), tail, registers);
         self.spill_all_but(&pins, parameters);
-        // Unless an instruction after the loop or an outer loop's next iteration finds them there, pins need no slot.
+        // A pinned value needs a spill slot only if an instruction after the loop, or the next iteration of an outer loop, reads
+        // it from there.
         for &reg in &pins {
             if self.register_of(reg).is_none() {
                 let to = self.room_for(self.func.class(reg), 0)?;
@@ -43,7 +44,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Frees every register but the pinned values', after their values are in memory.
+    /// Frees all registers except those of pinned values, after storing what they hold.
     fn spill_all_but(&mut self, pins: &[VReg], parameters: &[LoopParameter]) {
         for class in RegClass::ALL {
             for (register, reg) in self.registers.held(class) {
@@ -60,7 +61,7 @@ impl Allocator<'_> {
         }
     }
 
-    /// A register of its own for each parameter, read or not: the branch back writes all of them.
+    /// Gives each loop parameter a register of its own, whether it is read or not, because the branch back writes all of them.
     fn place_parameters(
         &mut self,
         parameters: &[LoopParameter],
@@ -115,8 +116,8 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Frees the registers of a tail loop's parameters: its moves run on the way out as well, so what is read after the loop is
-    /// spilled first.
+    /// Frees the registers that a tail loop's parameters are moved to. These moves also run when the loop ends, so a value in
+    /// such a register that is read after the loop is spilled first.
     fn clear(&mut self, wanted: &[Wanted]) {
         for w in wanted {
             if let Some(reg) = self.registers.held_by(w.to).filter(|&reg| reg != w.reg) {
@@ -143,7 +144,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Where the number of a row's elements is throughout the loop.
+    /// The register or spill slot that holds the number of a row's elements throughout the loop.
     fn columns(&self, reg: VReg) -> Result<POperand, Unsupported> {
         match (self.register_of(reg), self.slots.stored(reg)) {
             (Some(register), _) if self.registers.is_pinned(reg) => Ok(POperand::Reg(register)),

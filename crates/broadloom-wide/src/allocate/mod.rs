@@ -1,10 +1,10 @@
 //! Register allocation by one walk over the instruction sequence.
 //!
 //! A value stays in its register until another one needs it more: the value whose next use is farthest is evicted (L. Belady,
-//! 1966), into a spill slot if it is no constant. At the head of an inner loop the values that it reads most are pinned to
-//! registers for all of it, as many as leave room for what the body computes; all other values are in memory there and are
-//! operands from there. Where control flow meets (loop heads, ends of out-of-line code) every value is where both ways
-//! expect it: [`crate::check`] verifies this.
+//! 1966), into a spill slot if it is no constant. At the head of an inner loop the values that the loop reads most are pinned to
+//! registers for the whole loop, as many as leave room for what the body computes; all other values are in memory at the head and
+//! are read from memory. Where control flow meets (loop heads, ends of out-of-line code) every value is where both ways expect
+//! it: [`crate::check`] verifies this.
 
 mod calls;
 mod cold;

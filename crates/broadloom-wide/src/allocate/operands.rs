@@ -1,7 +1,7 @@
 //! Allocates the operands of one operation.
 //!
-//! An operand that is in memory is folded where the machine can read it there. A register that is written held nothing, or a
-//! value that is dead.
+//! An operand in memory is folded into the instruction if the machine can read it from memory. A result only overwrites a
+//! register that is free or whose value is dead.
 
 use smallvec::SmallVec;
 
@@ -17,13 +17,13 @@ type Operands = SmallVec<[POperand; 4]>;
 /// An operation whose operands are being allocated.
 struct Operation<'i> {
     inst: &'i VInst,
-    /// The sources, commuted where that is better.
+    /// The sources, with the first two exchanged where that saves a move.
     sources: SmallVec<[VOperand; 3]>,
-    /// The source that is folded from memory.
+    /// The position of the source that is folded from memory.
     memory: Option<usize>,
-    /// The sources that are dead afterwards, each once.
+    /// The sources that are not read again, without duplicates.
     dead: SmallVec<[VReg; 8]>,
-    /// The registers of the sources as a bit set for each class.
+    /// The registers that hold the sources, as a bit set for each class.
     held: [u32; 3],
 }
 
@@ -67,7 +67,7 @@ impl Allocator<'_> {
             zeroing: inst.zeroing,
         };
         self.emit(AInst::Op { id: self.id(), inst: allocated });
-        // A result without uses.
+        // Free the register of a result that nothing reads.
         if let Some(def) = inst.def
             && !self.slots.in_cold()
             && self.is_dead(def)
@@ -77,8 +77,8 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// The sources in the better of two orders, if they commute: first one that is in a register, and of a tied operation one
-    /// that is dead afterwards.
+    /// The sources of a commutative operation in the better order: a source in a register comes first, and for a tied operation a
+    /// source that is dead afterwards. Other operations keep their order.
     fn commuted(&self, inst: &VInst) -> SmallVec<[VOperand; 3]> {
         let mut sources = inst.sources.clone();
         if let (true, [first, VOperand::Reg(second)]) = (inst.encoding.commutes, &sources[..])
@@ -95,14 +95,14 @@ impl Allocator<'_> {
         sources
     }
 
-    /// The source to fold from memory, if there is one: not one that is read twice, which is fetched once.
+    /// The position of the source to fold from memory. A value that the operation reads twice is fetched once instead.
     fn folded(&self, op: &Operation<'_>) -> Option<usize> {
         let can_fold = |i: usize| {
             let source = op.sources[i];
             source.reg().is_some_and(|reg| self.is_foldable(reg)) && op.count(source) == 1
         };
         if op.inst.encoding.is_fma() {
-            // The addend, else a factor.
+            // Fold the addend if possible, otherwise a factor.
             return [2, 0, 1].into_iter().find(|&i| can_fold(i));
         }
         let position = op.inst.encoding.memory.map(usize::from)?;
@@ -120,7 +120,7 @@ impl Allocator<'_> {
             }
     }
 
-    /// `op first, others…` where the first source is overwritten, or a copy of it.
+    /// Allocates `op first, others…`, which overwrites its first source, or a copy of it if the value is read again.
     fn tied(&mut self, op: &Operation<'_>) -> Result<Operands, Unsupported> {
         let (VOperand::Reg(first), Some(def)) = (op.sources[0], op.inst.def) else {
             return refuse("a tied instruction without a result");
@@ -136,7 +136,7 @@ impl Allocator<'_> {
         Ok([POperand::Reg(to)].into_iter().chain(others).collect())
     }
 
-    /// The register of a source if it can be overwritten, else a copy in another one.
+    /// The register of a source that can be overwritten, or else of a copy of it.
     fn overwritten(
         &mut self,
         op: &Operation<'_>,
@@ -172,7 +172,8 @@ impl Allocator<'_> {
         Ok(operands)
     }
 
-    /// `a·b + c` in the operand order that overwrites a dead source, if there is one, and reads the folded one last.
+    /// Allocates `a·b + c`. The operand order is the one that overwrites a dead source, if there is one, and has the folded
+    /// source last.
     fn fma(&mut self, op: &Operation<'_>) -> Result<(Encoding, Operands), Unsupported> {
         let (Some(def), [VOperand::Reg(a), VOperand::Reg(b), VOperand::Reg(c)]) =
             (op.inst.def, &op.sources[..])
@@ -198,7 +199,7 @@ impl Allocator<'_> {
         Ok((op.inst.encoding.with_fma_order(order), operands))
     }
 
-    /// The registers that the sources are in, as a bit set for each class.
+    /// The registers that hold the sources, as a bit set for each class.
     fn held(&self, sources: &[VOperand], mask: Option<VReg>) -> [u32; 3] {
         let mut held = [0; 3];
         for reg in sources.iter().flat_map(|source| source.reads()).chain(mask) {
@@ -209,7 +210,7 @@ impl Allocator<'_> {
         held
     }
 
-    /// Brings into registers what has to be in one.
+    /// Brings the operands that can't be folded into registers.
     fn fetch_all(&mut self, op: &Operation<'_>) -> Result<(), Unsupported> {
         for (i, source) in op.sources.iter().enumerate() {
             if op.memory == Some(i) {
@@ -258,7 +259,7 @@ impl Allocator<'_> {
         })
     }
 
-    /// Where a value that is in no register is read.
+    /// The address of a value that is read from memory: its spill slot, or the constant pool.
     fn folded_address(&self, reg: VReg, inst: &VInst) -> Result<PAddress, Unsupported> {
         match self.func.kinds[reg.index()] {
             VRegKind::Constant(bits) => {

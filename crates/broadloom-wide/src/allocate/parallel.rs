@@ -1,4 +1,4 @@
-//! Sequences register copies that are wanted in parallel.
+//! Puts register copies that take place at once into an order in which they can be made one by one.
 
 use smallvec::SmallVec;
 
@@ -10,8 +10,8 @@ enum From {
     Slot(SpillSlot),
 }
 
-/// Appends moves that have the effect of all copies, given as (to, from), at once. A copy is made once no other one reads its
-/// target; of a cycle one register goes through a fresh slot.
+/// Appends moves that together have the effect of all copies, given as (to, from), made at once. A copy is emitted once no other
+/// pending copy reads its target; a cycle is broken by moving one of its registers through a fresh slot.
 pub(super) fn sequence(
     copies: &[(PReg, PReg)],
     mut fresh_slot: impl FnMut() -> SpillSlot,

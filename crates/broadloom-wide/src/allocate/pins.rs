@@ -1,15 +1,16 @@
-//! Which values from outside an inner loop stay in registers throughout it.
+//! Chooses the values from outside an inner loop that stay in registers throughout the loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::allocate::liveness::Liveness;
 use crate::inst::{MInst, RegClass, TailLoop, VFunction, VReg, VRegKind};
 
-/// Registers of each class kept free beyond the body's own pressure, for operands that are reloaded.
+/// The number of registers of each class that are kept free in addition to the body's own pressure, for operands that are
+/// reloaded.
 const SPARE: [usize; 3] = [2, 2, 1];
 
-/// The values to pin in the loop from `head` to `end`: those that it reads most, as many as fit beside the values that the body
-/// computes. None in a loop that contains a loop or an inline call.
+/// The values to pin in the loop from `head` to `end`: the most read ones, as many as fit beside the values that the body
+/// computes. A loop that contains a loop or an inline call has no pins.
 pub(super) fn choose(
     func: &VFunction,
     liveness: &Liveness,
@@ -26,7 +27,7 @@ pub(super) fn choose(
         *outside.entry(tail.columns).or_default() += 1;
     }
     let mut wanted: Vec<(VReg, u32)> = outside.into_iter().collect();
-    // The most read first.
+    // The most read values come first.
     wanted.sort_unstable_by_key(|&(reg, count)| (u32::MAX - count, reg));
     let mut room = RegClass::ALL.map(|class| {
         let i = class as usize;

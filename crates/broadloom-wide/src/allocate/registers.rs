@@ -1,7 +1,7 @@
-//! Which physical register holds which virtual one.
+//! The state of the physical registers: which virtual register each one holds.
 //!
-//! A physical register holds one value at most, and a value is in one register at most. Pinned registers keep theirs until the
-//! loop ends.
+//! A physical register holds one value at most, and a value is in one register at most. Pinned registers keep their values until
+//! the loop ends.
 
 use crate::allocated::{PReg, TAIL_MASK, TAIL_VECTOR};
 use crate::inst::{RegClass, VReg};
@@ -9,11 +9,11 @@ use crate::target::{Convention, Level};
 
 const NONE: u8 = u8::MAX;
 
-/// The registers of one class.
+/// The state of the registers of one class.
 #[derive(Clone, Copy, Debug)]
 struct ClassState {
     holds: [Option<VReg>; 32],
-    /// The allocatable registers in allocation order; as many as `count` says.
+    /// The numbers of the allocatable registers in allocation order, of which the first `count` are valid.
     order: [u8; 32],
     count: u8,
     pinned: u32,
@@ -36,7 +36,7 @@ impl ClassState {
 pub(super) struct Snapshot([ClassState; 3]);
 
 impl Snapshot {
-    /// Each register that holds a value, and whether it is pinned.
+    /// The registers in use, as (register, value, whether it is pinned).
     pub(super) fn held(&self) -> impl Iterator<Item = (PReg, VReg, bool)> + '_ {
         RegClass::ALL.into_iter().flat_map(|class| {
             let state = &self.0[class as usize];
@@ -55,9 +55,9 @@ pub(super) struct Pins([u32; 3]);
 #[derive(Debug)]
 pub(super) struct Registers {
     classes: [ClassState; 3],
-    /// The number of the register that each value is in.
+    /// For each value, the number of the register that holds it.
     number: Vec<u8>,
-    /// The registers that are written anywhere, by class.
+    /// The registers that the function writes anywhere, as a bit set for each class.
     written: [u32; 3],
 }
 
@@ -65,7 +65,7 @@ impl Registers {
     pub(super) fn new(level: Level, convention: Convention, values: usize) -> Registers {
         let vectors: Vec<u8> = match level {
             Level::Avx2 => (0..16).collect(),
-            // The low ones have shorter encodings; on Windows ten of them are callee-saved.
+            // Low-numbered vector registers have shorter encodings, but on Windows ten of them are callee-saved and come last.
             Level::Avx512 => match convention {
                 Convention::SystemV => (0..TAIL_VECTOR.number).collect(),
                 Convention::Windows => (0..6).chain(16..TAIL_VECTOR.number).chain(6..16).collect(),
@@ -92,7 +92,7 @@ impl Registers {
         self.class(register.class).holds[register.number as usize]
     }
 
-    /// Each register of a class that holds a value.
+    /// The registers of a class that hold a value, with the value.
     pub(super) fn held(&self, class: RegClass) -> impl Iterator<Item = (PReg, VReg)> + use<> {
         let held = self.class(class).holds.into_iter().enumerate();
         held.filter_map(move |(number, held)| Some((PReg { class, number: number as u8 }, held?)))
@@ -107,7 +107,7 @@ impl Registers {
                 .any(|class| class.holds[number as usize] == Some(reg) && class.pinned >> number & 1 == 1)
     }
 
-    /// Pins these values where they are; gives back what was pinned before.
+    /// Pins values to the registers that they are in. Returns the previous pins.
     pub(super) fn pin(&mut self, values: impl Iterator<Item = (RegClass, VReg)>) -> Pins {
         let before = Pins([0, 1, 2].map(|i| self.classes[i].pinned));
         for (class, reg) in values {
@@ -132,7 +132,7 @@ impl Registers {
         self.note_written(register);
     }
 
-    /// Frees a register.
+    /// Frees a register. Returns the value that it held.
     pub(super) fn take(&mut self, register: PReg) -> Option<VReg> {
         let reg = self.classes[register.class as usize].holds[register.number as usize].take();
         if let Some(reg) = reg {
@@ -156,7 +156,7 @@ impl Registers {
         state.allocatable().iter().copied().find(is_free)
     }
 
-    /// The registers that may be evicted, with what they hold, in allocation order.
+    /// The registers that may be evicted, with their values, in allocation order.
     pub(super) fn evictable(&self, class: RegClass, forbidden: u32) -> impl Iterator<Item = (u8, VReg)> + '_ {
         let state = self.class(class);
         let kept = forbidden | state.pinned;
@@ -175,7 +175,7 @@ impl Registers {
         Snapshot(self.classes)
     }
 
-    /// Goes back to what the registers held at a snapshot; what was ever written stays noted.
+    /// Restores the registers' contents at a snapshot. Registers written since then still count as written.
     pub(super) fn restore(&mut self, snapshot: Snapshot) {
         for reg in self.classes.iter().flat_map(|class| class.holds).flatten() {
             self.number[reg.index()] = NONE;

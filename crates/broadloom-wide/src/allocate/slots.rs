@@ -1,7 +1,7 @@
-//! Spill slots: which value has one, whether its value is in it, and when it may be reused.
+//! Spill slots: which value has a slot, whether the slot holds the value yet, and when a slot may be reused.
 //!
-//! A slot that is freed becomes reusable only after the current instruction, which may still read it. In out-of-line code no
-//! slot is freed or reused, and what is stored there counts as stored only there.
+//! A slot that is freed becomes reusable only after the current instruction, which may still read it. In out-of-line code no slot
+//! is freed or reused, and a value stored there counts as stored only until that code ends.
 
 use crate::allocated::SpillSlot;
 use crate::inst::VReg;
@@ -10,7 +10,7 @@ use crate::inst::VReg;
 pub(super) struct SpillSlots {
     slot: Vec<Option<SpillSlot>>,
     is_stored: Vec<bool>,
-    /// The values stored in the current out-of-line code.
+    /// The values that the current out-of-line code has stored; `None` on the inline path.
     stored_in_cold: Option<Vec<VReg>>,
     count: u32,
     free: Vec<SpillSlot>,
@@ -30,7 +30,7 @@ impl SpillSlots {
         }
     }
 
-    /// The slot that holds a value.
+    /// The slot of a value that has been stored.
     pub(super) fn stored(&self, reg: VReg) -> Option<SpillSlot> {
         self.slot[reg.index()].filter(|_| self.is_stored[reg.index()])
     }
@@ -39,12 +39,12 @@ impl SpillSlots {
         self.is_stored[reg.index()]
     }
 
-    /// The slot that a value is about to be stored in.
+    /// The slot to store a value in, which counts as stored from now on.
     pub(super) fn store(&mut self, reg: VReg) -> SpillSlot {
         let slot = match self.slot[reg.index()] {
             Some(slot) => slot,
             None => {
-                // A freed slot may hold what out-of-line code still reads.
+                // In out-of-line code a freed slot may still hold a value that this code reads.
                 let free = if self.in_cold() { None } else { self.free.pop() };
                 let slot = free.unwrap_or_else(|| self.fresh());
                 self.slot[reg.index()] = Some(slot);
@@ -58,13 +58,13 @@ impl SpillSlots {
         slot
     }
 
-    /// A slot that no value has.
+    /// A new slot that belongs to no value.
     pub(super) fn fresh(&mut self) -> SpillSlot {
         self.count += 1;
         SpillSlot(self.count - 1)
     }
 
-    /// Frees the slot of a value that is dead; not in out-of-line code.
+    /// Frees the slot of a dead value. Does nothing in out-of-line code.
     pub(super) fn free(&mut self, reg: VReg) {
         if self.in_cold() {
             return;
@@ -88,7 +88,7 @@ impl SpillSlots {
         self.stored_in_cold = Some(Vec::new());
     }
 
-    /// Leaves out-of-line code: on the inline path nothing of what it stored is in memory.
+    /// Leaves out-of-line code. Its stores have not happened on the inline path, so the values that it stored are unmarked.
     pub(super) fn leave_cold(&mut self) {
         for reg in self.stored_in_cold.take().unwrap_or_default() {
             self.is_stored[reg.index()] = false;

@@ -11,7 +11,7 @@ use crate::error::Unsupported;
 use crate::inst::{InstId, RegClass, VFunction, VReg, VRegKind};
 use crate::target::{Convention, Level};
 
-/// A value that is wanted in a register.
+/// A value to be moved to a given register.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) to: PReg,
@@ -22,13 +22,13 @@ pub(super) struct Wanted {
 pub(super) struct OpenLoop {
     pub(super) head: u32,
     pub(super) end: u32,
-    /// The registers of its parameters.
+    /// The registers of the loop's parameters.
     pub(super) parameters: SmallVec<[PReg; 2]>,
-    /// Of a tail loop: the row's elements, the block's.
+    /// For a tail loop: the number of elements of the row, and of a block.
     pub(super) tail: Option<(POperand, u32)>,
-    /// The pins before it.
+    /// The pins to restore after the loop.
     pub(super) pins: Pins,
-    /// The code before it.
+    /// The code before the loop.
     pub(super) before: Vec<AInst>,
 }
 
@@ -62,7 +62,7 @@ impl<'f> Allocator<'f> {
         }
     }
 
-    // The current instruction.
+    // The instruction being allocated.
 
     pub(super) fn begin(&mut self, index: usize) {
         self.current = InstId { index: index as u32, cold: None };
@@ -80,7 +80,7 @@ impl<'f> Allocator<'f> {
         self.current
     }
 
-    /// The index of the current instruction; of out-of-line code, the branch's.
+    /// The index of the current instruction. In out-of-line code this is the index of the branch that enters it.
     pub(super) fn at(&self) -> u32 {
         self.current.index
     }
@@ -89,7 +89,7 @@ impl<'f> Allocator<'f> {
         self.liveness.next_use(reg, self.at())
     }
 
-    /// Whether no later instruction reads the value, in this iteration of the loop or the next.
+    /// Whether no later instruction reads the value, in this iteration of the loop or in the next one.
     pub(super) fn is_dead(&self, reg: VReg) -> bool {
         self.next_use(reg) == NEVER && !self.registers.is_pinned(reg)
     }
@@ -100,7 +100,7 @@ impl<'f> Allocator<'f> {
         self.loops.last().is_some_and(|open| defined.is_none_or(|at| at < open.head))
     }
 
-    // Code.
+    // Emitting code.
 
     pub(super) fn emit(&mut self, inst: AInst) {
         self.code.push(inst);
@@ -113,17 +113,17 @@ impl<'f> Allocator<'f> {
         self.code.push(AInst::Move(m));
     }
 
-    /// Begins a nested body; gives back the code before it.
+    /// Begins a nested body. Returns the code before it.
     pub(super) fn begin_body(&mut self) -> Vec<AInst> {
         std::mem::take(&mut self.code)
     }
 
-    /// Ends a nested body, which it gives back.
+    /// Ends a nested body and returns it.
     pub(super) fn end_body(&mut self, before: Vec<AInst>) -> Vec<AInst> {
         std::mem::replace(&mut self.code, before)
     }
 
-    // Registers and slots.
+    // Registers and spill slots.
 
     pub(super) fn register_of(&self, reg: VReg) -> Option<PReg> {
         let number = self.registers.number_of(reg)?;
@@ -140,7 +140,7 @@ impl<'f> Allocator<'f> {
         }
     }
 
-    /// Stores a value in its slot, if it is not there yet.
+    /// Stores a value in its spill slot, unless it is there already.
     pub(super) fn spill(&mut self, reg: VReg) {
         if self.func.is_constant(reg) || self.slots.is_stored(reg) {
             return;
@@ -150,20 +150,20 @@ impl<'f> Allocator<'f> {
         self.emit_move(RegMove::Spill { slot, from });
     }
 
-    /// The move that brings a value that is in no register into one.
+    /// The move that brings a value into a register from its slot, or rematerialises a constant.
     fn materialise(&self, to: PReg, reg: VReg) -> Result<RegMove, Unsupported> {
         Ok(match self.func.kinds[reg.index()] {
             VRegKind::Constant(bits) => RegMove::Constant { to: to.number, bits },
             VRegKind::Integer(value) => RegMove::Integer { to: to.number, value },
             VRegKind::Defined(_) => match self.slots.stored(reg) {
                 Some(slot) => RegMove::Reload { to, slot },
-                // A bug in instruction selection.
+                // A use without a definition is a bug in instruction selection.
                 None => return Err(Unsupported(format!("a use of v{} without a definition", reg.0))),
             },
         })
     }
 
-    /// Brings a value into a register, from wherever it is; the register's state is left to the caller.
+    /// Brings a value into a register from wherever it is. The caller records what the register holds.
     pub(super) fn fetch(&mut self, to: PReg, reg: VReg) -> Result<(), Unsupported> {
         self.registers.note_written(to);
         match self.register_of(reg) {
@@ -176,7 +176,7 @@ impl<'f> Allocator<'f> {
         Ok(())
     }
 
-    /// Moves that bring values into registers as if all at once.
+    /// Moves that bring values into registers as if all were moved at once.
     pub(super) fn parallel_moves(&mut self, wanted: &[Wanted]) -> Result<Vec<RegMove>, Unsupported> {
         let copies: SmallVec<[(PReg, PReg); 16]> = wanted
             .iter()
@@ -194,7 +194,7 @@ impl<'f> Allocator<'f> {
         Ok(moves)
     }
 
-    /// A free register of a class outside of the forbidden ones; if there is none, the value whose next use is farthest is evicted.
+    /// A free register of a class that is not forbidden. If there is none, the value whose next use is farthest is evicted.
     pub(super) fn room_for(&mut self, class: RegClass, forbidden: u32) -> Result<PReg, Unsupported> {
         if let Some(number) = self.registers.free(class, forbidden) {
             return Ok(PReg { class, number });
@@ -202,7 +202,7 @@ impl<'f> Allocator<'f> {
         let mut victim = None;
         for (number, reg) in self.registers.evictable(class, forbidden) {
             let next = u64::from(self.next_use(reg));
-            // Among registers whose next uses are equally far, prefer one that need not be stored.
+            // Among registers whose next uses are equally far, prefer a value that need not be stored.
             let cheap = u64::from(self.func.is_constant(reg) || self.slots.is_stored(reg));
             let late = 2 * next + cheap + 1;
             if victim.is_none_or(|(_, _, latest)| late > latest) {
@@ -222,7 +222,7 @@ impl<'f> Allocator<'f> {
         Ok(register)
     }
 
-    /// Frees the register of a value that is dead, and its slot, unless the next iteration of the loop reads it there.
+    /// Frees the register and the slot of a dead value. A slot is kept if the next iteration of the loop reads the value there.
     pub(super) fn release(&mut self, reg: VReg) {
         if let Some(register) = self.register_of(reg) {
             self.registers.take(register);
@@ -243,7 +243,7 @@ impl<'f> Allocator<'f> {
         }
     }
 
-    /// The code, with the registers and slots that it writes.
+    /// The finished code, with the registers and slots that it writes.
     pub(super) fn finish(self) -> (Vec<AInst>, Registers, SpillSlots) {
         (self.code, self.registers, self.slots)
     }

@@ -1,5 +1,6 @@
-//! Straight code is run on a machine whose values are only names: every instruction must read what the function gives it,
-//! wherever that was kept meanwhile. The cost of eviction is tested here as well. (Loops and out-of-line code: [`crate::check`].)
+//! Tests allocation of straight-line code on a machine whose values are symbolic names: every instruction must read the values
+//! that the function gives it, wherever they were kept in the meantime. Also tests which value is evicted. (For loops and
+//! out-of-line code see [`crate::check`].)
 
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ fn made(how: u64, of: &[Name]) -> Name {
     })
 }
 
-/// The symbolic result of an instruction; the order of two terms or factors does not matter.
+/// The symbolic result of an instruction. The order of two addends or factors does not matter.
 fn result(encoding: Encoding, mut of: Vec<Name>) -> Name {
     if encoding == encodings::PADDD {
         of.sort_unstable();
@@ -44,7 +45,7 @@ fn fma_positions(encoding: Encoding) -> Option<[usize; 3]> {
     Some([x, y, sum])
 }
 
-/// Registers, slots and memory, by what they hold.
+/// A machine whose registers, slots and memory hold symbolic names.
 #[derive(Default)]
 struct NameMachine {
     registers: HashMap<u8, Name>,
@@ -122,7 +123,7 @@ fn at(offset: i32) -> VOperand {
     VOperand::Mem(VAddress { base, index: None, offset, tail: None })
 }
 
-/// A function that is being written, and what it means.
+/// A function under construction, and the symbolic names that its stores must write.
 struct Draft {
     func: VFunction,
     names: Vec<Name>,
@@ -181,7 +182,7 @@ impl Draft {
     }
 }
 
-/// The registers that are spilled.
+/// The registers that the code spills.
 fn spilled(allocated: &AllocatedFunction) -> Vec<PReg> {
     let spill = |inst: &AInst| match *inst {
         AInst::Move(RegMove::Spill { from, .. }) => Some(from),
@@ -190,7 +191,7 @@ fn spilled(allocated: &AllocatedFunction) -> Vec<PReg> {
     allocated.insts.iter().filter_map(spill).collect()
 }
 
-/// With one value too many, the one whose use is farthest is spilled, and no other.
+/// With one value too many, only the value whose use is farthest is spilled.
 #[test]
 fn the_value_with_the_farthest_use_is_spilled() {
     for last in [0, 7, 30] {
@@ -219,7 +220,8 @@ fn slots_are_reused() {
     assert_eq!(draft.allocated().slots, 2);
 }
 
-/// An operand is read from its slot for the last time by an instruction whose result evicts another value.
+/// An instruction reads its operand from a slot for the last time, and its result evicts another value, which must not go to that
+/// slot.
 #[test]
 fn a_slot_is_not_reused_by_the_instruction_that_reads_it() {
     for encoding in [encodings::PSUBD, encodings::PADDD] {
@@ -263,7 +265,7 @@ fn every_instruction_reads_what_the_function_gives_it() {
             };
             values.push(value);
         }
-        // The others have their last use anywhere.
+        // Some values are stored at the end; the last use of the others can be anywhere.
         let kept = 1 + dice(6);
         for (i, &value) in values.iter().rev().enumerate().filter(|&(i, _)| i < 2 || dice(kept) == 0) {
             draft.store(value, 1_000_000 + 64 * i as i32);

@@ -5,33 +5,33 @@ use std::fmt;
 use crate::allocated::{PReg, SpillSlot};
 use crate::inst::{InstId, VReg};
 
-/// Where a value can be between instructions.
+/// The registers and spill slots, where a value can be between two instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Allocation {
     Reg(PReg),
     Slot(SpillSlot),
 }
 
-/// How an allocation is wrong.
+/// A mistake of the register allocator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {
-    /// An operand is read where another value, or none, is.
+    /// An instruction reads a register or slot that does not hold the wanted value.
     WrongValue { wanted: VReg, at: Allocation, holds: Vec<VReg> },
-    /// The operation, or the shape of its operands, is not that of the instruction it comes from.
+    /// The operation, or the shape of its operands, differs from the instruction it comes from.
     Mismatch(&'static str),
-    /// Not the next instruction of the function; `None` where there should be no further one.
+    /// The code has an instruction that is not the function's next one, or (`None`) an instruction after the last one.
     OutOfOrder { expected: Option<InstId> },
-    /// A register that no value may be in, or of another class.
+    /// A value is in a register of another class, or in one that no value may be in.
     NotAllocatable(PReg),
-    /// A register that the prologue does not know to be written, so it would not be saved.
+    /// The code writes a callee-saved register that the prologue does not save.
     NotSaved(PReg),
-    /// A slot beyond the frame's.
+    /// The code uses a slot outside of the frame.
     NoSuchSlot(SpillSlot),
-    /// A masked access while the tail mask counts from another lane, or may not be set.
+    /// A masked access finds the tail mask unset, or counting from another lane.
     TailMask { wanted: u16, found: Option<u16> },
 }
 
-/// Wrong code, found by the checker: the first failure and the instruction.
+/// Wrong code that the checker has found: the first failure and its instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CheckError {
     pub(crate) failure: Failure,

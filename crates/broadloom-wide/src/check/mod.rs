@@ -1,10 +1,10 @@
 //! A symbolic checker of register allocation, in the manner of regalloc2's.
 //!
-//! It walks the allocated code beside the code over virtual registers, with an abstract state that maps each physical register and
-//! spill slot to the virtual registers whose value it holds. Where control flow meets, the states are intersected; loops
-//! are walked until their head's state no longer changes, and the tail of a row is walked with its masks. Every use must find
-//! the virtual register that instruction selection named, so a missing or misplaced move, a clobbered register and a slot
-//! reused too early are all found, whatever the values at run time. It trusts nothing that the allocator has concluded.
+//! It walks the allocated code beside the code over virtual registers, with an abstract state that maps each physical register
+//! and spill slot to the virtual registers whose value it holds. Where control flow meets, the states are intersected; loops are
+//! walked until their head's state no longer changes, and the body of a tail loop is walked a second time with masks. Every use
+//! must find the virtual register that instruction selection named, so a missing or misplaced move, a clobbered register and a
+//! slot reused too early are all found, whatever the values at run time. It trusts nothing that the allocator has concluded.
 
 mod error;
 mod operation;
@@ -25,7 +25,7 @@ pub(crate) use error::{Allocation, CheckError, Failure};
 use operation::{OperationCheck, is_allocatable};
 use state::{State, Values};
 
-/// Checks that the allocated code computes what the function says.
+/// Checks that the allocated code computes what the function over virtual registers computes.
 pub(crate) fn check(
     func: &VFunction,
     allocated: &AllocatedFunction,
@@ -60,7 +60,7 @@ pub(crate) fn check(
     if is_whole { Ok(()) } else { Err(CheckError { failure, instruction: "the end".into() }) }
 }
 
-/// The next instruction over virtual registers.
+/// The position of the next instruction over virtual registers.
 type Cursor = InstId;
 
 /// A loop that is being walked: its head, and the states of the branches back to it.
@@ -80,7 +80,7 @@ struct Checker<'f> {
 }
 
 impl<'f> Checker<'f> {
-    /// Walks code from the cursor on; gives back where it ends.
+    /// Checks allocated code from the cursor on. Returns the position after it.
     fn sequence(
         &mut self,
         insts: &[AInst],
@@ -110,7 +110,7 @@ impl<'f> Checker<'f> {
                     }
                     _ => Err(Failure::OutOfOrder { expected: Some(cursor) }),
                 },
-                // The next instructions have bodies of their own, in which errors name their instruction.
+                // These instructions have bodies; an error within a body names the instruction in it.
                 AInst::Cold { .. } => {
                     cursor = self.cold(inst, cursor, state, masker)?;
                     Ok(())
@@ -138,7 +138,7 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// The instruction at the cursor, which has to be this one; moves on to the next.
+    /// The instruction at the cursor, whose id has to be `id`. Moves the cursor to the next one.
     fn advance(&self, cursor: &mut Cursor, id: InstId) -> Result<&'f MInst, Failure> {
         let expected = *cursor;
         let Some(origin) = self.origin(expected).filter(|_| id == expected) else {
@@ -151,7 +151,7 @@ impl<'f> Checker<'f> {
         Ok(origin)
     }
 
-    // Straight code.
+    // Straight-line code.
 
     fn operation(
         &self,
@@ -176,7 +176,7 @@ impl<'f> Checker<'f> {
         Ok(())
     }
 
-    /// Whether a register may be written: it can be allocated, and is saved if it has to be.
+    /// Whether code may write a register: it has to be allocatable, and saved by the prologue if it is callee-saved.
     fn writable(&self, register: PReg, or_scratch: bool) -> Result<(), Failure> {
         let is_allocatable = is_allocatable(register, self.level == Level::Avx512);
         if !(is_allocatable || or_scratch && register == SCRATCH) {
@@ -221,8 +221,8 @@ impl<'f> Checker<'f> {
         Ok(())
     }
 
-    /// A call reads its target and arguments, and leaves nothing in the registers that the callee may change. Of the callee-saved
-    /// vector registers of Windows only the low halves survive, so no vector does.
+    /// Checks a call. It reads its target and arguments, and afterwards the registers that the callee may change hold nothing. On
+    /// Windows only the low halves of some vector registers are callee-saved, so no vector survives a call there either.
     fn call(
         &self,
         origin: &MInst,
@@ -255,7 +255,7 @@ impl<'f> Checker<'f> {
 
     // Control flow.
 
-    /// Both ways around out-of-line code, and their join.
+    /// Checks the path around out-of-line code, the path through it, and the join of both.
     fn cold(
         &mut self,
         inst: &AInst,
@@ -320,7 +320,7 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// Walks a loop until the state at its head is the same on all ways there; `state` becomes the one behind the loop.
+    /// Walks a loop until the state at its head no longer changes. `state` becomes the state after the loop.
     fn plain_loop(&mut self, body: &[AInst], first: Cursor, state: &mut State) -> Result<Cursor, CheckError> {
         let mut head = state.clone();
         loop {
@@ -338,7 +338,8 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// A branch back: after the moves, the head's parameters have their next values. `state` stays that of the way on.
+    /// Checks a branch back: after its moves the parameters of the loop head hold their next values. `state` remains that of the
+    /// path that leaves the loop.
     fn back(
         &mut self,
         id: InstId,
@@ -367,7 +368,7 @@ impl<'f> Checker<'f> {
         Ok(())
     }
 
-    /// Whole blocks until fewer elements are left than a block has, then the same body with masks.
+    /// Checks a tail loop: the body for whole blocks, then the same body with masks for the remaining elements.
     fn tail_loop(
         &mut self,
         inst: &AInst,
@@ -384,7 +385,7 @@ impl<'f> Checker<'f> {
         if *lanes != tail.lanes {
             return Err(fail(self, Failure::Mismatch("number of lanes")));
         }
-        // The code around the body reads the index and the number of columns, and writes the scratch register.
+        // The code around the body reads the index and the number of columns, and overwrites the scratch register.
         let around = |checker: &Self, state: &mut State, at: VReg| -> Result<(), CheckError> {
             let check = OperationCheck { func: checker.func, state, loaded: None };
             let index = check.register(at, PReg::general(*index));

@@ -12,13 +12,13 @@ use crate::encodings::FmaOrder;
 use crate::inst::{RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind};
 use crate::tail::{self, TailExpansion};
 
-/// For each source the position of its operand.
+/// For each source, the position of its operand.
 type Arrangement = SmallVec<[usize; 3]>;
 
 pub(super) struct OperationCheck<'c> {
     pub(super) func: &'c VFunction,
     pub(super) state: &'c State,
-    /// The address whose elements a masked load has just put into [`TAIL_VECTOR`].
+    /// The address that the preceding masked load has read into [`TAIL_VECTOR`].
     pub(super) loaded: Option<PAddress>,
 }
 
@@ -27,7 +27,7 @@ fn require(holds: bool, what: &'static str) -> Result<(), Failure> {
 }
 
 impl OperationCheck<'_> {
-    /// Checks the operation; gives back the register that it writes.
+    /// Checks one operation. Returns the register that it writes.
     pub(super) fn check(&self, want: &VInst, got: &PInst) -> Result<Option<PReg>, Failure> {
         let is_same = got.length == want.length && got.immediate == want.immediate.map(i64::from);
         require(is_same, "length or immediate")?;
@@ -91,7 +91,7 @@ impl OperationCheck<'_> {
         self.state.read(Allocation::Reg(register), reg)
     }
 
-    /// A value that is read from its spill slot, or as a constant from the pool.
+    /// Checks an operand in memory: the value is read from its spill slot, or a constant from the pool.
     fn folded(&self, reg: VReg, address: &PAddress, got: &PInst) -> Result<(), Failure> {
         let plain = PAddress { broadcast: address.broadcast, ..PAddress::at(address.base, 0) };
         require(*address == plain, "folded operand's address")?;
@@ -130,7 +130,7 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// Checks the instructions that replace the operation in the tail of a row; the state already has the new tail mask.
+    /// Checks the instructions that replace an operation in the tail of a row. The state has the new tail mask already.
     pub(super) fn check_tail(
         &mut self,
         want: &VInst,
@@ -144,7 +144,7 @@ impl OperationCheck<'_> {
             };
             self.masked(load, &address, true)?;
             if expansion.inst.is_none() {
-                // The load itself: as in whole blocks, but masked.
+                // The operation is itself a load: as for whole blocks, but masked.
                 require(got.operands[..] == load.operands[..] && got.length == load.length, "masked load")?;
                 return self.check(want, got);
             }
@@ -165,7 +165,8 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// A masked access: by the tail mask, which must count from the vector's first lane, and by elements.
+    /// Checks a masked access: its mask is the tail mask, which counts from the vector's first lane, and it has the width of the
+    /// elements.
     fn masked(&self, inst: &PInst, address: &PAddress, is_load: bool) -> Result<(), Failure> {
         let Some(access) = address.tail else { return Err(Failure::Mismatch("tail access")) };
         let found = self.state.tail_mask;
@@ -177,7 +178,7 @@ impl OperationCheck<'_> {
     }
 }
 
-/// The ways in which the sources may stand among the operands, if the encoding is the instruction's.
+/// The orders in which the sources may appear among the operands. There is none if the encoding is another instruction's.
 fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>, Failure> {
     let same_count = |operands: usize| require(got.operands.len() == operands, "number of operands");
     if want.encoding.is_fma() {
@@ -200,7 +201,8 @@ fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>,
     Ok(arrangements)
 }
 
-/// Whether a register can hold a value at a level: the stack's registers, the scratch register and those of the tail can't.
+/// Whether a register can hold a value at a level. The stack's registers, the scratch register and the registers reserved for the
+/// tail can't.
 pub(super) fn is_allocatable(register: PReg, avx512: bool) -> bool {
     let number = register.number;
     match register.class {

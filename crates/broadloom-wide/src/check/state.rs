@@ -1,4 +1,4 @@
-//! The abstract state: which virtual registers' values each physical register and spill slot holds.
+//! The checker's abstract state: for each physical register and spill slot, the virtual registers whose value it holds.
 
 use smallvec::SmallVec;
 
@@ -6,16 +6,16 @@ use crate::allocated::{PReg, SpillSlot};
 use crate::check::error::{Allocation, Failure};
 use crate::inst::VReg;
 
-/// Virtual registers that have one value, sorted.
+/// The virtual registers whose value is in one place, sorted.
 pub(super) type Values = SmallVec<[VReg; 2]>;
 
-/// Registers of all classes come first, then the spill slots.
+/// The index of the first spill slot in the state; the registers of all classes come before it.
 const SLOTS: usize = 3 * 32;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct State {
     holds: Vec<Values>,
-    /// The first lane of the tail mask, where it is set.
+    /// The lane that the tail mask counts from, if the mask is set.
     pub(super) tail_mask: Option<u16>,
 }
 
@@ -27,7 +27,7 @@ fn place(allocation: Allocation) -> usize {
 }
 
 impl State {
-    /// Nothing is known.
+    /// The state in which nothing is known.
     pub(super) fn new(slots: u32) -> State {
         State { holds: vec![Values::new(); SLOTS + slots as usize], tail_mask: None }
     }
@@ -36,7 +36,7 @@ impl State {
         &self.holds[place(at)]
     }
 
-    /// Whether the value is there.
+    /// Fails unless the value is in that register or slot.
     pub(super) fn read(&self, at: Allocation, wanted: VReg) -> Result<(), Failure> {
         let holds = self.values(at);
         match holds.contains(&wanted) {
@@ -45,12 +45,13 @@ impl State {
         }
     }
 
-    /// Overwrites a place; with no values, something unknown is there.
+    /// Records that a register or slot holds these values; an empty list means that its contents are unknown.
     pub(super) fn write(&mut self, at: Allocation, values: Values) {
         self.holds[place(at)] = values;
     }
 
-    /// A new value of a virtual register, which is in one place only. In a loop the last iteration's is gone everywhere.
+    /// Defines a virtual register, whose value is now in one place only. Copies of its value from the previous iteration of a
+    /// loop are forgotten.
     pub(super) fn define(&mut self, reg: VReg, at: PReg) {
         for values in &mut self.holds {
             values.retain(|&mut value| value != reg);
@@ -58,7 +59,8 @@ impl State {
         self.write(Allocation::Reg(at), Values::from_slice(&[reg]));
     }
 
-    /// A control flow edge on which parameters get values, given as (parameter, value), all at once.
+    /// Follows a control flow edge, at which parameters get the values of other registers, given as (parameter, value), all at
+    /// once.
     pub(super) fn pass(&mut self, edges: &[(VReg, VReg)]) {
         for values in self.holds.iter_mut().filter(|values| !values.is_empty()) {
             let passed = edges.iter().filter(|(_, value)| values.contains(value)).map(|&(p, _)| p);
@@ -70,7 +72,7 @@ impl State {
         }
     }
 
-    /// Where control flow meets, what holds on both ways holds.
+    /// Joins two states: each register or slot keeps the values that it holds in both.
     pub(super) fn meet(&mut self, other: &State) {
         for (values, others) in self.holds.iter_mut().zip(&other.holds) {
             values.retain(|value| others.contains(value));

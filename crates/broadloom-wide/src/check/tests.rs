@@ -16,7 +16,7 @@ use crate::target::{Convention, Level};
 
 const CONVENTIONS: [Convention; 2] = [Convention::SystemV, Convention::Windows];
 
-/// A function that is being written.
+/// A function under construction.
 struct Draft {
     insts: Vec<MInst>,
     kinds: Vec<VRegKind>,
@@ -24,7 +24,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// A function of six integers, the last of which are on the stack on Windows.
+    /// A draft of a function with six integer parameters, the last two of which are on the stack on Windows.
     fn new() -> Draft {
         let kinds = vec![VRegKind::Defined(RegClass::General); 6];
         Draft { insts: Vec::new(), kinds, parameters: (0..6).map(VReg).collect() }
@@ -95,7 +95,7 @@ impl Draft {
         self.push(VInst::new(encodings::KORTESTW, VectorLength::L128, None, &sources));
     }
 
-    /// Out-of-line code that stores a value, calls a function and gives another value back: the join's parameter.
+    /// Adds out-of-line code that stores a value, calls a function and returns another value. Returns the join's parameter.
     fn cold_call(&mut self, value: VReg, base: VReg) -> VReg {
         let target = self.reg(VRegKind::Integer(0x1234_5678_9abc));
         let (result, load) = self.op(encodings::MOVUPS, RegClass::Vector, &[memory(base, 640, None)]);
@@ -125,7 +125,8 @@ fn store(value: VReg, base: VReg, offset: i32, tail: Option<TailAccess>) -> VIns
     VInst::new(encodings::MOVUPS_STORE, VectorLength::L512, None, &sources)
 }
 
-/// More values than registers, each read twice; constants and masks between them; out-of-line code with a call among them.
+/// A function with more live values than registers, each read twice, with constants and masks between them and out-of-line code
+/// with a call.
 fn pressure() -> VFunction {
     let mut draft = Draft::new();
     let base = VReg(0);
@@ -144,7 +145,8 @@ fn pressure() -> VFunction {
     draft.function()
 }
 
-/// A loop that carries an integer and two vectors that change places, with a pinned value, and code after it.
+/// A loop that carries an integer and two vectors that are swapped in each iteration, with a pinned value, and code after the
+/// loop.
 fn carried() -> VFunction {
     let mut draft = Draft::new();
     let (base, count) = (VReg(0), VReg(3));
@@ -173,7 +175,7 @@ fn carried() -> VFunction {
     draft.function()
 }
 
-/// A loop over the blocks of a row, of two vectors each, with out-of-line code that calls a function in its middle.
+/// A loop over the blocks of a row, of two vectors each, with out-of-line code in its middle that calls a function.
 fn row() -> VFunction {
     let mut draft = Draft::new();
     let (from, to, columns) = (VReg(0), VReg(1), VReg(4));
@@ -210,7 +212,7 @@ fn allocated(func: &VFunction, convention: Convention) -> AllocatedFunction {
     allocated
 }
 
-/// Calls `f` with each instruction sequence: the function's and those nested in it.
+/// Calls `f` with the function's instruction sequence and with each sequence nested in it.
 fn each_body(insts: &mut Vec<AInst>, f: &mut impl FnMut(&mut Vec<AInst>)) {
     f(insts);
     for inst in insts {
@@ -223,7 +225,7 @@ fn each_body(insts: &mut Vec<AInst>, f: &mut impl FnMut(&mut Vec<AInst>)) {
     }
 }
 
-/// Corrupts the first instruction of a function that `f` takes, and expects the checker to reject it.
+/// Corrupts the first instruction that `f` accepts, and expects the checker to reject the function.
 #[track_caller]
 fn rejects(func: &VFunction, mut f: impl FnMut(&mut AInst) -> bool) -> Failure {
     rejects_body(func, |body| body.iter_mut().any(&mut f))
@@ -244,7 +246,7 @@ fn rejects_body(func: &VFunction, mut f: impl FnMut(&mut Vec<AInst>) -> bool) ->
     failure.expect("two conventions")
 }
 
-/// Removes the first instruction that is of a kind.
+/// Removes the first instruction for which `is` holds.
 fn drop_first(body: &mut Vec<AInst>, is: impl Fn(&AInst) -> bool) -> bool {
     let found = body.iter().position(is);
     found.map(|i| body.remove(i)).is_some()
@@ -283,7 +285,7 @@ fn two_source_registers_are_swapped() {
     assert!(is_wrong_value(&failure), "{failure}");
 }
 
-/// A subtraction does not commute; an addition does.
+/// The checker accepts swapped sources of an addition, but not of a subtraction.
 #[test]
 fn sources_of_an_addition_may_be_swapped() {
     let func = carried();
@@ -367,7 +369,7 @@ fn a_folded_operand_reads_the_wrong_slot() {
     assert!(is_wrong_value(&failure), "{failure}");
 }
 
-/// All spills go to one slot, as if it had been freed each time.
+/// All spills use one slot, as if it were freed too early each time.
 #[test]
 fn a_slot_is_reused_too_early() {
     let mut first = None;
@@ -399,7 +401,7 @@ fn a_slot_beyond_the_frame_is_used() {
     assert_eq!(failure, Failure::NoSuchSlot(SpillSlot(1 << 20)));
 }
 
-/// Nothing is saved around the call in out-of-line code.
+/// The code saves no registers around the call in out-of-line code.
 #[test]
 fn a_save_around_a_cold_call_is_missing() {
     for func in [pressure(), row()] {
@@ -450,7 +452,7 @@ fn an_argument_of_a_call_is_overwritten() {
             _ => None,
         };
         let Some(value) = body.iter().find_map(target) else { return false };
-        // The first argument's register, by convention.
+        // The registers of the first argument, by the two conventions.
         for to in [7, 1] {
             body.insert(at, AInst::Move(RegMove::Integer { to, value }));
         }
@@ -459,7 +461,7 @@ fn an_argument_of_a_call_is_overwritten() {
     assert!(matches!(failure, Failure::WrongValue { .. } | Failure::NotSaved(_)), "{failure}");
 }
 
-/// Values that change places are moved one after the other.
+/// Two values that are to be swapped are moved one after the other.
 #[test]
 fn parallel_moves_are_in_the_wrong_order() {
     let failure = rejects(&carried(), |inst| match inst {
@@ -472,7 +474,7 @@ fn parallel_moves_are_in_the_wrong_order() {
     assert!(is_wrong_value(&failure), "{failure}");
 }
 
-/// Only the state at the loop's head shows that the second iteration reads something else.
+/// The fault shows only in the second iteration: the state at the loop's head no longer holds what the body reads.
 #[test]
 fn the_branch_back_leaves_another_value() {
     for i in 0..2 {
@@ -577,7 +579,7 @@ fn a_reserved_register_is_written() {
     assert_eq!(failure, Failure::NotAllocatable(TAIL_MASK));
 }
 
-/// A register that the prologue would not save.
+/// The code writes a callee-saved register that the prologue would not save.
 #[test]
 fn a_written_register_is_not_noted() {
     for func in functions() {

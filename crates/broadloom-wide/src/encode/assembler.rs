@@ -1,4 +1,4 @@
-//! Bytes of code: instructions, jumps whose targets are bound later, the constant pool.
+//! The assembler: it appends instructions, jumps whose targets are bound later, and the constant pool.
 
 use iced_x86::{Code as Opcode, Encoder, Instruction};
 
@@ -12,7 +12,7 @@ use crate::error::Unsupported;
 use crate::inst::Condition;
 use crate::target::Level;
 
-/// A jump without a target: where its displacement ends.
+/// A jump whose target is not bound yet: the position where its displacement ends.
 #[derive(Clone, Copy)]
 pub(super) struct Jump(usize);
 
@@ -56,7 +56,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// An operation that has no vector length.
+    /// A machine operation without a vector length.
     pub(super) fn scalar(
         &mut self,
         encoding: Encoding,
@@ -104,9 +104,9 @@ impl Assembler {
         Ok(())
     }
 
-    /// Fills up to the next multiple of 32, where a fetch window of the front end begins.
+    /// Pads with no-operations up to the next multiple of 32, where a fetch window of the front end begins.
     pub(super) fn align(&mut self) {
-        // The processors' manuals recommend this as the no-operation of nine bytes.
+        // The no-operation of nine bytes that the processors' manuals recommend.
         const LONG: [u8; 9] = [0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
         let missing = self.at.next_multiple_of(32) - self.at;
         let fill = LONG.iter().copied().cycle().take(missing / LONG.len() * LONG.len());
@@ -114,7 +114,7 @@ impl Assembler {
         self.at += missing;
     }
 
-    /// The code with its jumps and constants in place.
+    /// The finished code, with its jump targets and constants patched in.
     pub(super) fn finish(mut self) -> Result<Code, Unsupported> {
         let mut bytes = self.encoder.take_buffer();
         let code_bytes = bytes.len();

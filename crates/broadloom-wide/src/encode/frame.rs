@@ -13,9 +13,9 @@ pub(super) struct Frame {
     slots: u32,
     stack_slot_bytes: u32,
     has_tail: bool,
-    /// The callee-saved general registers that are written.
+    /// The callee-saved general registers that the function writes.
     pub(super) saved: Vec<u8>,
-    /// The vector registers that are written and whose low halves are callee-saved.
+    /// The vector registers with callee-saved low halves that the function writes.
     pub(super) saved_vectors: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Frame {
         self.saved_vectors_at() + 16 * self.saved_vectors.len() as i32
     }
 
-    /// Where the i-th callee-saved vector is kept.
+    /// The address where the i-th callee-saved vector register is saved.
     pub(super) fn saved_vector(&self, i: usize) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.saved_vectors_at() + 16 * i as i32)
     }
@@ -72,7 +72,7 @@ impl Frame {
         PAddress::at(PBase::Reg(RSP), self.tail_at())
     }
 
-    /// Where the first element of a row's last whole block is kept.
+    /// The stack slot with the index of the first element of a row's last whole block.
     pub(super) fn tail_limit(&self) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.tail_at() + 8)
     }

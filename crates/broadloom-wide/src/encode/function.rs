@@ -1,4 +1,4 @@
-//! Writes a function: straight code, loops with their tails, and at the end the out-of-line code.
+//! Encodes a function: straight-line code, loops with their tails, and the out-of-line code at the end.
 
 use crate::allocated::{
     AInst, AllocatedFunction, PAddress, PBase, POperand, PReg, RegMove, SCRATCH, TAIL_MASK,
@@ -13,7 +13,7 @@ use crate::inst::Condition;
 use crate::tail::{TailExpansion, TailMasker};
 use crate::target::{Convention, Level};
 
-/// Out-of-line code that is still to be written.
+/// Out-of-line code that is still to be encoded.
 struct Pending<'f> {
     body: &'f [AInst],
     jump: Jump,
@@ -26,7 +26,7 @@ pub(super) struct FunctionWriter<'f> {
     level: Level,
     pending: Vec<Pending<'f>>,
     heads: Vec<Label>,
-    /// In the tail of a row.
+    /// The state of the tail mask while the tail of a row is encoded; `None` elsewhere.
     masker: Option<TailMasker>,
 }
 
@@ -39,7 +39,7 @@ impl<'f> FunctionWriter<'f> {
     pub(super) fn write(mut self, func: &'f AllocatedFunction) -> Result<Code, Unsupported> {
         stack::prologue(&mut self.asm)?;
         self.sequence(&func.insts)?;
-        // Breadth first: out-of-line code follows in the order of its branches.
+        // Out-of-line code is encoded in the order of its branches, breadth first.
         let mut next = 0;
         while next < self.pending.len() {
             let Pending { body, jump, back, ref mut masker } = self.pending[next];
@@ -104,7 +104,7 @@ impl<'f> FunctionWriter<'f> {
         Ok(())
     }
 
-    /// Whole blocks, then the same body with masks if there are elements left.
+    /// Encodes the loop over whole blocks, then the same body with masks for the remaining elements, if any.
     fn tail_loop(
         &mut self,
         body: &'f [AInst],
@@ -114,7 +114,7 @@ impl<'f> FunctionWriter<'f> {
     ) -> Result<(), Unsupported> {
         const RAX: POperand = POperand::Reg(SCRATCH);
         let index = POperand::Reg(PReg::general(index));
-        // Where the last whole block begins.
+        // The index of the last whole block's first element.
         let limit = POperand::Mem(self.asm.frame.tail_limit());
         self.asm.scalar(encodings::MOV, &[RAX, columns], None)?;
         self.asm.scalar(encodings::ADD_I, &[RAX], Some(-i64::from(lanes)))?;

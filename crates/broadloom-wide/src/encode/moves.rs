@@ -1,4 +1,4 @@
-//! The instructions for the allocator's moves. None of them changes the flags.
+//! The machine instructions of the allocator's moves. None of them changes the flags.
 
 use crate::allocated::{PAddress, PBase, PInst, POperand, PReg, RegMove};
 use crate::encodings::{self, Encoding};
@@ -41,7 +41,7 @@ pub(super) fn lower(m: RegMove, level: Level) -> PInst {
     }
 }
 
-/// 64 bits in every part of a vector: all zeros and all ones without memory, else a broadcast from the pool.
+/// Fills a vector with 64 bits that repeat. All zeros and all ones need no memory; other constants are broadcast from the pool.
 fn constant(to: POperand, bits: u64, level: Level, widest: VectorLength) -> PInst {
     let avx512 = level == Level::Avx512;
     match bits {

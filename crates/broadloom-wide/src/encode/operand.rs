@@ -1,4 +1,4 @@
-//! Operands in the encoder's terms: registers named at the length of the encoding, addresses in the frame.
+//! Converts operands to the encoder's terms: registers named by their width, and addresses in the frame.
 
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -7,13 +7,13 @@ use crate::encode::frame::Frame;
 use crate::error::Unsupported;
 use crate::inst::{RegClass, VectorLength};
 
-/// An instruction, and the constant that it reads.
+/// An instruction in the encoder's terms, and the constant that it reads.
 pub(super) struct Lowered {
     pub(super) instruction: Instruction,
     pub(super) pool: Option<(u64, u8)>,
 }
 
-/// The instruction for an operation at an offset in the code.
+/// The encoder's instruction for an operation at an offset in the code.
 pub(super) fn lower(inst: &PInst, frame: &Frame, avx512: bool, at: usize) -> Result<Lowered, Unsupported> {
     let Some(code) = inst.encoding.code(inst.length, avx512) else {
         return Err(Unsupported(format!("{:?} at {:?}", inst.encoding, inst.length)));
@@ -56,7 +56,7 @@ fn address(instruction: &mut Instruction, memory: PAddress, frame: &Frame, at: u
         PBase::StackSlots => (Register::RSP, frame.stack_slots() + memory.offset),
         PBase::Spill(slot) => (Register::RSP, frame.slot(slot) + memory.offset),
         PBase::StackArguments => (Register::RBP, 16 + memory.offset),
-        // Patched when the constant's place is known.
+        // The displacement is patched once the constant's position is known.
         PBase::Pool { .. } => (Register::RIP, 0),
     };
     instruction.set_memory_base(base);
@@ -91,7 +91,7 @@ fn set_immediate(instruction: &mut Instruction, position: u32, bytes: u8, immedi
     }
 }
 
-/// The name of a register: a vector's at a length, a general one's at this many bytes.
+/// The encoder's name of a register: of a vector register at a length, of a general register with this many bytes.
 fn named(register: PReg, length: VectorLength, bytes: u8) -> Register {
     let n = u32::from(register.number);
     match register.class {

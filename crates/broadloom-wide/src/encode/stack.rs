@@ -1,4 +1,5 @@
-//! The prologue and the epilogue: callee-saved registers are as they were, every page of the frame is touched in order before it is used.
+//! The prologue and the epilogue. They save and restore callee-saved registers, and touch every page of a large frame in order
+//! before it is used.
 
 use crate::allocated::{PAddress, PBase, PInst, POperand, PReg};
 use crate::encode::assembler::Assembler;

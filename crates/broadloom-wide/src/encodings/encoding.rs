@@ -1,4 +1,4 @@
-//! One machine instruction: its codes for each vector length, and what its operands may be.
+//! The description of a machine instruction: its codes for each vector length, and the operands that it accepts.
 
 use iced_x86::Code;
 
@@ -14,12 +14,12 @@ pub(super) struct Codes {
 impl Codes {
     const NONE: [Code; 3] = [Code::INVALID; 3];
 
-    /// One code whatever the length.
+    /// The same code at every length.
     pub(super) const fn single(code: Code) -> Codes {
         Codes { vex: [code; 3], evex: Codes::NONE }
     }
 
-    /// One code whatever the length, of AVX-512.
+    /// The same code at every length, available with AVX-512 only.
     pub(super) const fn single_avx512(code: Code) -> Codes {
         Codes { vex: Codes::NONE, evex: [code; 3] }
     }
@@ -37,25 +37,26 @@ impl Codes {
     }
 }
 
-/// For [`Encoding::narrow_source`] and [`Encoding::narrow_result`]: 128 bits at every length of the operation.
+/// An argument for [`Encoding::narrow_source`] and [`Encoding::narrow_result`]: the operand has 128 bits at every length of the
+/// operation.
 pub(super) const TO_128: u8 = 9;
 
 /// A machine instruction at all its vector lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encoding {
     codes: Codes,
-    /// Bytes of the scalar that an embedded broadcast reads from memory, or 0.
+    /// The size in bytes of the scalar that an embedded broadcast reads from memory, or 0 if the instruction has none.
     pub(crate) broadcast: u8,
-    /// The source that may be a memory operand.
+    /// The position of the source that may be a memory operand.
     pub(crate) memory: Option<u8>,
     /// Whether the first two sources may be exchanged.
     pub(crate) commutes: bool,
-    /// log2(operation width / result width), and the same of the last source.
+    /// log2(operation width / operand width) of the result, and of the last source.
     result: u8,
     source: u8,
-    /// Bytes of general registers: the first operand's, the others'.
+    /// The sizes in bytes of general registers: the first operand's, and that of all others.
     general: [u8; 2],
-    /// Bytes of an immediate.
+    /// The size of the immediate in bytes.
     pub(crate) immediate: u8,
     pub(super) is_fma: bool,
 }
@@ -75,27 +76,27 @@ impl Encoding {
         }
     }
 
-    /// No source may be a memory operand, unless it is one by its nature (a store, `lea`).
+    /// An instruction without a foldable source. (Stores and `lea` have a memory operand by their nature.)
     pub(super) const fn plain(codes: Codes) -> Encoding {
         Encoding::new(codes, None)
     }
 
-    /// One source, which may be memory.
+    /// An instruction with one source, which may be a memory operand.
     pub(super) const fn unary(codes: Codes) -> Encoding {
         Encoding::new(codes, Some(0))
     }
 
-    /// Two sources, of which the second may be memory.
+    /// An instruction with two sources, of which the second may be a memory operand.
     pub(super) const fn binary(codes: Codes) -> Encoding {
         Encoding::new(codes, Some(1))
     }
 
-    /// Three sources, of which the third may be memory.
+    /// An instruction with three sources, of which the third may be a memory operand.
     pub(super) const fn ternary(codes: Codes) -> Encoding {
         Encoding::new(codes, Some(2))
     }
 
-    /// `a·b + c`, which overwrites one of the three.
+    /// A fused multiply-add `a·b + c`, which overwrites one of its three sources.
     pub(super) const fn fma(codes: Codes) -> Encoding {
         Encoding { is_fma: true, ..Encoding::ternary(codes) }
     }
@@ -108,12 +109,12 @@ impl Encoding {
         Encoding { commutes: true, ..self }
     }
 
-    /// The result is that many times half as wide as the operation, but 128 bits at least.
+    /// Makes the result 2^`log2` times narrower than the operation, but at least 128 bits.
     pub(super) const fn narrow_result(self, log2: u8) -> Encoding {
         Encoding { result: log2, ..self }
     }
 
-    /// The last source is that many times half as wide as the operation, but 128 bits at least.
+    /// Makes the last source 2^`log2` times narrower than the operation, but at least 128 bits.
     pub(super) const fn narrow_source(self, log2: u8) -> Encoding {
         Encoding { source: log2, ..self }
     }
@@ -140,12 +141,12 @@ impl Encoding {
         }
     }
 
-    /// Bytes of a general register, given its position among the operands.
+    /// The size in bytes of a general register, given its position among the operands.
     pub(crate) fn general_bytes(self, position: usize) -> u8 {
         self.general[usize::from(position > 0)]
     }
 
-    /// The code at a length: the EVEX one where AVX-512 is available and there is one, else the VEX or legacy one.
+    /// The code at a length: with AVX-512 the EVEX one if it exists, otherwise the VEX or legacy one.
     pub(crate) fn code(self, length: VectorLength, avx512: bool) -> Option<Code> {
         let evex = self.codes.evex[length as usize];
         let code = if avx512 && evex != Code::INVALID { evex } else { self.codes.vex[length as usize] };

@@ -1,7 +1,7 @@
 //! The three operand orders of a fused multiply-add.
 //!
 //! The digits of an order name the operands that are multiplied, then the one that is added; the first operand is overwritten.
-//! So the order says which of a, b and c of `a·b + c` is destroyed and which one may be a memory operand.
+//! The order thus determines which of a, b and c of `a·b + c` is destroyed and which one may be a memory operand.
 
 use super::encoding::Encoding;
 use super::table::*;
@@ -17,7 +17,7 @@ pub(crate) enum FmaOrder {
     O231,
 }
 
-/// The encodings of each multiply-add, in the order of [`FmaOrder`].
+/// The encodings of each multiply-add, one for each [`FmaOrder`] in its order.
 const ORDERS: [[Encoding; 3]; 8] = [
     [FMADD132PS, FMADD213PS, FMADD231PS],
     [FMADD132PD, FMADD213PD, FMADD231PD],
@@ -47,12 +47,13 @@ impl FmaOrder {
 }
 
 impl Encoding {
-    /// Whether it is a fused multiply-add. Instruction selection uses the order 213, the allocator picks the final one.
+    /// Whether the instruction is a fused multiply-add. Instruction selection uses the order 213; the allocator picks the final
+    /// one.
     pub(crate) fn is_fma(self) -> bool {
         self.is_fma
     }
 
-    /// The multiply-add with another operand order.
+    /// The same multiply-add in another operand order.
     pub(crate) fn with_fma_order(self, order: FmaOrder) -> Encoding {
         let orders = ORDERS.iter().find(|orders| orders.contains(&self));
         orders.map_or(self, |orders| orders[order as usize])

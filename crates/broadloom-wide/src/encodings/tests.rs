@@ -8,7 +8,7 @@ use crate::length::VectorLength;
 
 const LENGTHS: [VectorLength; 3] = [VectorLength::L128, VectorLength::L256, VectorLength::L512];
 
-/// Each code of a row, with its length and whether it is for AVX-512.
+/// The codes of a row, each with its length and whether it needs AVX-512.
 fn codes(encoding: Encoding) -> impl Iterator<Item = (VectorLength, bool, Code)> {
     LENGTHS
         .into_iter()
@@ -32,7 +32,7 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
             let has_evex = encoding.code(VectorLength::L512, true).is_some();
             let is_evex = avx512 && has_evex || !has_vex;
             assert_eq!(text.starts_with("EVEX_"), is_evex, "{name}: {text}");
-            // The widest register of the name is the operation's; some conversions name shorter ones besides.
+            // The widest register in the code's name has the operation's length; conversions may also name shorter ones.
             let widest = ['z', 'y', 'x'].into_iter().find(|l| text.contains(&format!("_{l}mm")));
             assert_eq!(widest, Some(['x', 'y', 'z'][length as usize]), "{name}: {text}");
             let broadcast = if is_evex { encoding.broadcast } else { 0 };
@@ -42,13 +42,13 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
     }
 }
 
-/// Operand and immediate sizes are those of the encoder.
+/// The sizes of operands and immediates in the table agree with the encoder's.
 #[test]
 fn operand_sizes_are_those_of_the_encoder() {
     for &(name, encoding) in ALL {
         for (length, _, code) in codes(encoding) {
             let info = code.op_code();
-            // A tied source and the result are one operand; an implied operand is none.
+            // A result and the source tied to it are one operand, and implied operands are not counted.
             let count = info.op_count();
             let kinds: Vec<OpCodeOperandKind> = (0..count).map(|i| info.op_kind(i)).collect();
             let is_immediate = |k: &OpCodeOperandKind| format!("{k:?}").starts_with("imm");
@@ -70,7 +70,7 @@ fn operand_sizes_are_those_of_the_encoder() {
                     "r3" => 4,
                     "r6" => 8,
                     "r8" => 1,
-                    // One code serves every length.
+                    // The instruction has the same code at every length.
                     _ if encoding.is_single() => continue,
                     "xm" | "ym" | "zm" => {
                         let expected = LENGTHS["xyz".find(&text[..1]).expect("a length")];
@@ -85,7 +85,7 @@ fn operand_sizes_are_those_of_the_encoder() {
     }
 }
 
-/// The three operand orders of a multiply-add are what their names say.
+/// The names of the three operand orders agree with the mnemonics of the encoder.
 #[test]
 fn fma_orders_are_named_by_the_encoder() {
     use super::fma::FmaOrder;

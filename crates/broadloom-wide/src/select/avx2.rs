@@ -1,5 +1,5 @@
-//! Instruction sequences for AVX2 where AVX-512 has one instruction. AVX2 shuffles stay within their 128-bit half, so narrowing
-//! works on the two halves and combines them afterwards.
+//! Instruction sequences for AVX2 in place of single instructions of AVX-512. AVX2 shuffles do not cross 128-bit halves, so
+//! narrowing works on the two halves and combines them afterwards.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Value};
@@ -17,7 +17,7 @@ const PCMPEQ: [Encoding; 4] =
 const PCMPGT: [Encoding; 4] =
     [encodings::PCMPGTB, encodings::PCMPGTW, encodings::PCMPGTD, encodings::PCMPGTQ];
 
-/// The sign of a 64-bit lane.
+/// The sign bit of a 64-bit lane.
 const SIGN: u64 = 1 << 63;
 
 impl Lower<'_> {
@@ -35,14 +35,14 @@ impl Lower<'_> {
         self.make_i(op, length, &[VOperand::Reg(x)], by)
     }
 
-    /// The upper half of 256 bits.
+    /// The upper 128 bits of a vector of 256 bits.
     fn upper(&mut self, x: VReg) -> VReg {
         self.make_i(encodings::EXTRACTI128, VectorLength::L256, &[VOperand::Reg(x)], 1)
     }
 
     // Shifts.
 
-    /// An arithmetic right shift of 64-bit lanes by one count, modulo 64.
+    /// An arithmetic right shift of 64-bit lanes, all by the same count modulo 64.
     pub(super) fn shift_right_signed_64(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let length = length(self.clif.ty(result));
         let (def, x) = (self.reg(result), self.reg(args[0]));
@@ -68,13 +68,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// `def` is `x` sign-extended in each lane from the one bit that `sign` has set; the bits of `x` above it are 0.
+    /// `def` is `x` sign-extended in each lane from the single bit that is set in `sign`; the bits of `x` above it are 0.
     fn sign_extend_from(&mut self, sign: VReg, length: VectorLength, def: VReg, x: VReg) {
         let flipped = self.two(encodings::PXOR, length, x, sign);
         self.set(encodings::PSUBQ, length, def, flipped, sign);
     }
 
-    /// An arithmetic right shift of 64-bit lanes, or any shift of 16-bit lanes, by a count per lane.
+    /// An arithmetic right shift of 64-bit lanes, or any shift of 16-bit lanes, with a count for each lane.
     pub(super) fn shift_lanes_avx2(
         &mut self,
         intrinsic: Intrinsic,
@@ -96,7 +96,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Shifts even and odd lanes apart, each in a lane of 32 bits.
+    /// Shifts 16-bit lanes: the even and the odd lanes separately, each in a lane of 32 bits.
     fn shift_lanes_16(
         &mut self,
         intrinsic: Intrinsic,
@@ -121,7 +121,7 @@ impl Lower<'_> {
                 (even, self.two(encodings::PSRLVD, length, x, odd_counts))
             }
             _ => {
-                // Moved up, so that the sign is the lane's.
+                // The even lanes are moved up, so that their sign is the sign of the 32-bit lane.
                 let low = self.shifted(encodings::PSLLD_I, length, x, 16);
                 let even = self.two(encodings::PSRAVD, length, low, even_counts);
                 let even = self.shifted(encodings::PSRLD_I, length, even, 16);
@@ -153,7 +153,7 @@ impl Lower<'_> {
             (4, 2, false) => self.pack(&[encodings::PACKUSDW], length(from), def, x),
             (2, 1, true) => self.pack(&[encodings::PACKSSWB], length(from), def, x),
             (2, 1, false) => self.pack(&[encodings::PACKUSWB], length(from), def, x),
-            // The first pack keeps the sign, and saturates what is too large for the second.
+            // The first pack keeps the sign and saturates numbers that are too large for the second pack.
             (4, 1, true) => self.pack(&[encodings::PACKSSDW, encodings::PACKSSWB], length(from), def, x),
             (4, 1, false) => self.pack(&[encodings::PACKSSDW, encodings::PACKUSWB], length(from), def, x),
             _ => return refuse(format!("{intrinsic:?} from {from} to {to}")),
@@ -161,9 +161,9 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Keeps the low bytes of each lane.
+    /// Keeps the low `narrow` bytes of each lane of `broad` bytes.
     fn truncate(&mut self, def: VReg, x: VReg, length: VectorLength, broad: u32, narrow: u32) {
-        // The remaining part of a half has 8 bytes at most; the shuffle repeats it throughout the half.
+        // At most 8 bytes of each half are kept; the shuffle repeats them throughout the half.
         let indices = (0..8).map(|i| u64::from(i % narrow + i / narrow * broad % 16) << (8 * i));
         let indices = self.vregs.constant(indices.fold(0, |all, index| all | index));
         if length == VectorLength::L128 {
@@ -174,7 +174,7 @@ impl Lower<'_> {
             2 => {
                 let quarters =
                     VInst::new(encodings::PERMQ_I, VectorLength::L256, Some(def), &[VOperand::Reg(halves)]);
-                // The first and the third quarter.
+                // Takes the first and the third quarter of the register.
                 return self.push(quarters.immediate(0b10_00));
             }
             4 => encodings::PUNPCKLDQ,
@@ -184,7 +184,7 @@ impl Lower<'_> {
         self.set(op, VectorLength::L128, def, halves, upper);
     }
 
-    /// Keeps the low halves of the lanes of two vectors: the pack saturates nothing where the upper halves are cleared.
+    /// Keeps the low halves of the lanes of two vectors. The pack does not saturate, because the upper halves are cleared before.
     pub(super) fn truncate_pair(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let (to, from) = (self.clif.ty(result), self.clif.ty(args[0]));
         let (mask, pack) = match lane(from) {
@@ -197,12 +197,12 @@ impl Lower<'_> {
         let [low, high] = [args[0], args[1]].map(|v| self.reg(v));
         let [low, high] = [low, high].map(|x| self.two(encodings::PAND, length, x, mask));
         let halves = VOperand::Reg(self.two(pack, length, low, high));
-        // Each half of the register has a quarter of either vector.
+        // After the pack, each half of the register has a quarter of both vectors.
         self.push(VInst::new(encodings::PERMQ_I, length, Some(def), &[halves]).immediate(0b11_01_10_00));
         Ok(())
     }
 
-    /// Each pack halves the width of all lanes.
+    /// Narrows lanes by a sequence of packs, each of which halves their width.
     fn pack(&mut self, packs: &[Encoding], length: VectorLength, def: VReg, x: VReg) {
         let (mut low, mut high) = (x, if length == VectorLength::L128 { x } else { self.upper(x) });
         for (i, &op) in packs.iter().enumerate() {
@@ -218,7 +218,7 @@ impl Lower<'_> {
             return self.conversion(Intrinsic::SignExtend, result, x);
         }
         let (def, x) = (self.reg(result), self.reg(x));
-        // Signed saturation keeps 0 and −1; a lane of 64 bits is packed as two equal ones.
+        // Signed saturation keeps 0 and −1. A 64-bit lane of a mask is packed as two equal lanes of 32 bits.
         match (lane(from), lane(to)) {
             (2, 1) => self.pack(&[encodings::PACKSSWB], length(from), def, x),
             (4, 2) | (8, 4) => self.pack(&[encodings::PACKSSDW], length(from), def, x),
@@ -251,7 +251,7 @@ impl Lower<'_> {
         let number = self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(x)], 0x07);
         let large =
             self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(one_above)], 0x1d);
-        // Too large, too small and NaN are converted to `MIN`, whose complement is `MAX`.
+        // The conversion gives `MIN` for numbers that are too large or too small and for NaN; its complement is `MAX`.
         let converted = self.make(encodings::CVTTPS2DQ, length, &[VOperand::Reg(x)]);
         let held = self.two(encodings::PXOR, length, converted, large);
         self.set(encodings::PAND, length, def, held, number);
@@ -278,13 +278,13 @@ impl Lower<'_> {
         }
     }
 
-    /// AVX2 compares for x = y and, as signed integers, x > y; the others are derived from these.
+    /// Compares integers. AVX2 compares for x = y and signed x > y; the other conditions are derived from these.
     fn compare_integers(&mut self, cond: IntCC, def: VReg, x: Value, y: Value) {
         use IntCC::*;
         let ty = self.clif.ty(x);
         let (w, length) = (lane(ty), length(ty));
         let (equal, greater) = (by_lane(w, PCMPEQ), by_lane(w, PCMPGT));
-        // x is the maximum, or minimum, of the two.
+        // x ≥ y if x is the maximum of both, and x ≤ y if it is the minimum.
         let min_max = match cond {
             SignedGreaterThanOrEqual => Some(PMAXS),
             SignedLessThanOrEqual => Some(PMINS),
@@ -345,7 +345,7 @@ impl Lower<'_> {
         self.set(encodings::PXOR, length, def, x, ones);
     }
 
-    /// Unsigned integers mapped to signed ones in the same order.
+    /// Unsigned integers mapped to signed ones by flipping the sign bit, which keeps their order.
     fn sign_flipped(&mut self, v: Value) -> VReg {
         let ty = self.clif.ty(v);
         let sign = repeated(lane(ty), 1 << (8 * lane(ty) - 1));
@@ -384,7 +384,7 @@ impl Lower<'_> {
         self.set(encodings::PSUBQ, length, def, flipped, negative);
     }
 
-    /// The highest bit of each lane, the first one's lowest.
+    /// The highest bit of each lane as an integer; the first lane's bit is the lowest.
     pub(super) fn high_bits(&mut self, result: Value, x: Value) -> Result<(), Unsupported> {
         let ty = self.clif.ty(x);
         self.clif.needs(Level::Avx2, "the highest bits of a vector that may be a mask register")?;
@@ -405,7 +405,7 @@ impl Lower<'_> {
     pub(super) fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         let mut x = self.reg(v);
-        // Bits above the lanes don't count, so the lanes are spread over a whole register.
+        // Bits above the vector's own lanes must not count, so the lanes are spread over a whole register.
         let spread = match ty.bytes() {
             2 => Some(encodings::PMOVZXBQ),
             4 => Some(encodings::PMOVZXBD),

@@ -1,7 +1,7 @@
 //! Blocks and their order: one linear instruction sequence of inline code, selected backwards.
 //!
-//! The function must have the emitter's shape: blocks that run one after the other, loops that begin at a block and end with a
-//! branch back, cold blocks that come back to the next inline block. Anything else is refused.
+//! The function must have the emitter's shape: inline blocks in sequence, loops that begin at a block and end with a branch back,
+//! cold blocks that come back to the next inline block. Anything else is refused.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -17,7 +17,7 @@ use crate::inst::{
 use crate::intrinsic::Intrinsic;
 use crate::select::lower::Lower;
 
-/// A loop whose branch back has been selected: its head, and the number of instructions behind that branch.
+/// A loop whose branch back has been selected: its head, and the number of instructions after that branch.
 struct PendingLoop {
     head: Block,
     behind: usize,
@@ -66,7 +66,7 @@ impl Lower<'_> {
             }
         }
         self.flush();
-        // Counted from the back until the sequence is whole.
+        // The end is counted from the back until the sequence is complete.
         self.place(MInst::Loop { parameters, end: behind as u32, tail });
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Lower<'_> {
         call.block(&self.clif.dfg().value_lists)
     }
 
-    /// The arguments that a block with a jump at its end passes to the next.
+    /// The arguments that a block which ends with a jump passes to the next block.
     fn jump_arguments(&self, from: Block, to: Block) -> Result<SmallVec<[Value; 8]>, Unsupported> {
         let last = self.clif.func.layout.last_inst(from).map(|i| self.clif.data(i));
         match last {
@@ -130,7 +130,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A branch back to the head of a loop.
+    /// Selects a branch back to the head of a loop.
     fn back(
         &mut self,
         head: Block,
@@ -140,14 +140,15 @@ impl Lower<'_> {
         loops: &mut Vec<PendingLoop>,
     ) -> Result<(), Unsupported> {
         let values = self.call_arguments(call);
-        // The encoder compares the index of a loop over a row itself.
+        // For a loop over a row the encoder emits the comparison of the index.
         let is_row = self.clif.row_loop.is_some_and(|row| row.head == head);
         let condition = if is_row { Condition::Less } else { self.condition(arg)? };
         let condition = if inverse { condition.inverse() } else { condition };
         let test = self.take_current();
         let mut regs = SmallVec::new();
         for (&param, &value) in self.clif.dfg().block_params(head).iter().zip(&values) {
-            // The parameter's uses precede the branch, so they have not been seen yet; few are never read.
+            // The uses of a parameter precede this branch, so they have not been seen yet. Each parameter gets a register; few
+            // are never read.
             self.reg(param);
             regs.push(self.reg(value));
         }
@@ -163,7 +164,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Out-of-line code that comes back to the join.
+    /// Selects out-of-line code, which returns to the join.
     fn cold(
         &mut self,
         condition: Condition,
@@ -190,7 +191,7 @@ impl Lower<'_> {
                 wanted.push((JoinParameter { parameter, inline, cold: parameter }, other));
             }
         }
-        // A load that only the inline value needs precedes the test.
+        // Loads that only the inline value needs go before the test.
         let loads = self.take_current();
         let parameters =
             wanted.into_iter().map(|(p, other)| JoinParameter { cold: self.reg(other), ..p }).collect();
@@ -208,7 +209,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Sets the flags; gives back the condition under which a value is true.
+    /// Emits a test that sets the flags. Returns the condition under which the value is true.
     pub(super) fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
         if let Some(inst) = self.clif.def_of(v, Opcode::VanyTrue) {
             return self.any_true(self.clif.arguments(inst)[0]);
@@ -244,7 +245,7 @@ impl Lower<'_> {
         Ok(integer_condition(cond))
     }
 
-    /// Selects for one instruction, if anybody needs it.
+    /// Selects machine instructions for one CLIF instruction, if its result is needed.
     fn select(&mut self, inst: ClifInst) -> Result<(), Unsupported> {
         self.at = Some(inst);
         let results = self.clif.dfg().inst_results(inst);
@@ -277,7 +278,7 @@ impl Lower<'_> {
     }
 }
 
-/// The condition of an integer comparison.
+/// The machine condition of an integer comparison.
 fn integer_condition(cond: IntCC) -> Condition {
     match cond {
         IntCC::Equal => Condition::Equal,
@@ -293,7 +294,7 @@ fn integer_condition(cond: IntCC) -> Condition {
     }
 }
 
-/// Sets the indices of loop heads and loop ends, now that the sequence is in order.
+/// Sets the indices of loop heads and loop ends, once the sequence is in order.
 fn number_loops(insts: &mut [MInst]) -> Result<(), Unsupported> {
     let count = insts.len();
     let mut heads: Vec<(u32, u32)> = Vec::new();
@@ -305,7 +306,7 @@ fn number_loops(insts: &mut [MInst]) -> Result<(), Unsupported> {
     }
     for (i, inst) in insts.iter_mut().enumerate() {
         if let MInst::Back { head, .. } = inst {
-            // The innermost loop around it.
+            // The innermost loop around the branch back.
             match heads.iter().rev().find(|(head, end)| (*head..=*end).contains(&(i as u32))) {
                 Some((innermost, _)) => *head = *innermost,
                 None => return refuse("a branch to a block that does not contain it"),

@@ -1,4 +1,4 @@
-//! Families of encodings that differ in the width of lanes, and the sizes of vector types.
+//! Chooses among encodings that differ in the width of lanes, and gives the sizes of vector types.
 
 use cranelift_codegen::ir::Type;
 use cranelift_codegen::ir::condcodes::FloatCC;
@@ -15,7 +15,7 @@ pub(super) const PMAXU: [Encoding; 4] =
 pub(super) const PMINU: [Encoding; 4] =
     [encodings::PMINUB, encodings::PMINUW, encodings::PMINUD, encodings::PMINUQ];
 
-/// Bytes of a lane.
+/// The size of a lane in bytes.
 pub(super) fn lane(ty: Type) -> u32 {
     ty.lane_bits() / 8
 }
@@ -25,7 +25,7 @@ pub(super) fn length(ty: Type) -> VectorLength {
     VectorLength::of_bytes(ty.bytes())
 }
 
-/// Bits of a lane of this many bytes, as often as 64 bits hold them.
+/// The bits of one lane of this many bytes, repeated to fill 64 bits.
 pub(super) fn repeated(lane: u32, bits: u64) -> u64 {
     match lane {
         1 => (bits & 0xff) * 0x0101_0101_0101_0101,
@@ -35,12 +35,12 @@ pub(super) fn repeated(lane: u32, bits: u64) -> u64 {
     }
 }
 
-/// One of four encodings, by the bytes of a lane.
+/// The encoding of four for lanes of 1, 2, 4 and 8 bytes.
 pub(super) fn by_lane(lane: u32, encodings: [Encoding; 4]) -> Encoding {
     encodings[lane.trailing_zeros() as usize]
 }
 
-/// One of four encodings for masks, by the number of lanes.
+/// The encoding of four for masks, chosen by the number of lanes.
 pub(super) fn by_lane_count(lanes: u32, encodings: [Encoding; 4]) -> Encoding {
     encodings[match lanes {
         0..=8 => 0,
@@ -50,12 +50,12 @@ pub(super) fn by_lane_count(lanes: u32, encodings: [Encoding; 4]) -> Encoding {
     }]
 }
 
-/// One of two encodings, by the width of float lanes.
+/// The encoding for lanes of float32 or float64.
 pub(super) fn by_float(ty: Type, single: Encoding, double: Encoding) -> Encoding {
     if lane(ty) == 4 { single } else { double }
 }
 
-/// The predicate of a float comparison that raises no exception for quiet NaNs.
+/// The predicate of a float comparison that does not signal for quiet NaNs.
 pub(super) fn float_predicate(cond: FloatCC) -> i32 {
     match cond {
         FloatCC::Equal => 0x00,

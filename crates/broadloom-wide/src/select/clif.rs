@@ -1,4 +1,4 @@
-//! The CLIF function that instructions are selected for, and what is known of its values before selection begins.
+//! The CLIF function for which instructions are selected, and the facts about its values that are found before selection begins.
 
 use cranelift_codegen::ir::{
     Block, DataFlowGraph, Function, Inst as ClifInst, InstructionData as Data, Opcode, Type, Value, ValueDef,
@@ -9,13 +9,13 @@ use crate::intrinsic::Intrinsic;
 use crate::select::by_lane::repeated;
 use crate::target::Level;
 
-/// A loop over blocks of a row: the head's first parameter is the index of the block's first element.
+/// A loop over the blocks of a row. The first parameter of its head is the index of the block's first element.
 #[derive(Clone, Copy)]
 pub(super) struct RowLoop {
     pub(super) head: Block,
     pub(super) index: Value,
     pub(super) columns: Value,
-    /// Elements of a block.
+    /// The number of elements of a block.
     pub(super) lanes: u32,
 }
 
@@ -24,18 +24,19 @@ pub(super) struct Clif<'f> {
     pub(super) level: Level,
     /// How often each value is used.
     pub(super) uses: Vec<u32>,
-    /// Loaded values of which only subvectors are read, each once: they can be loaded one by one.
+    /// For each value, whether it is loaded and only its subvectors are read, each once. Such subvectors can be loaded
+    /// separately.
     pub(super) in_pieces: Vec<bool>,
-    /// Values whose lanes are all ones or all zeros.
+    /// For each value, whether all its lanes are all ones or all zeros.
     pub(super) masks: Vec<bool>,
-    /// The stores, in order; and for each instruction, how many of them come before it.
+    /// The stores in order, and for each instruction the number of stores before it.
     pub(super) stores: Vec<ClifInst>,
     pub(super) stores_before: Vec<u32>,
     /// The block of each instruction.
     pub(super) blocks: Vec<Option<Block>>,
-    /// The loop whose accesses are masked in its tail.
+    /// The loop over a row, whose accesses are masked in its tail.
     pub(super) row_loop: Option<RowLoop>,
-    /// The offsets of the explicit stack slots.
+    /// The offset of each explicit stack slot.
     pub(super) slot_offsets: Vec<i32>,
     pub(super) slot_bytes: u32,
 }
@@ -69,7 +70,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// The instruction that defines a value, if it is of this opcode.
+    /// The instruction that defines a value, if it has this opcode.
     pub(super) fn def_of(&self, v: Value, opcode: Opcode) -> Option<ClifInst> {
         self.def(v).filter(|&inst| self.dfg().insts[inst].opcode() == opcode)
     }
@@ -78,7 +79,7 @@ impl<'f> Clif<'f> {
         self.dfg().inst_args(inst)
     }
 
-    /// The intrinsic that a call is of.
+    /// The intrinsic that a call instruction calls.
     pub(super) fn intrinsic(&self, inst: ClifInst) -> Option<Intrinsic> {
         match self.data(inst) {
             Data::Call { func_ref, .. } => {
@@ -92,12 +93,12 @@ impl<'f> Clif<'f> {
         self.uses[v.as_u32() as usize] == 1
     }
 
-    /// Whether every lane of a value is all ones or all zeros, because of how it was made.
+    /// Whether every lane of a value is known to be all ones or all zeros from the instruction that defines it.
     pub(super) fn is_mask(&self, v: Value) -> bool {
         self.masks[self.resolve(v).as_u32() as usize]
     }
 
-    /// Refuses a function that needs another level.
+    /// Refuses the function unless its level is at least this one.
     pub(super) fn needs(&self, level: Level, what: &str) -> Result<(), Unsupported> {
         match self.level == level {
             true => Ok(()),
@@ -107,7 +108,7 @@ impl<'f> Clif<'f> {
 
     // Constants.
 
-    /// The 64 bits that repeat in a vector constant.
+    /// The 64 bits that a vector constant repeats.
     pub(super) fn constant_bits(&self, v: Value) -> Option<u64> {
         let inst = self.def(v)?;
         match self.data(inst) {
@@ -144,7 +145,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    // A bitcast keeps the bits.
+    // Values behind bitcasts, which keep the bits.
 
     /// The operand of a vector bitcast.
     pub(super) fn bitcast_of(&self, v: Value) -> Option<Value> {
@@ -154,7 +155,7 @@ impl<'f> Clif<'f> {
         same.then_some(inner)
     }
 
-    /// A value without the bitcasts around it.
+    /// The value below any number of bitcasts.
     pub(super) fn bare(&self, v: Value) -> Value {
         let mut v = self.resolve(v);
         while let Some(inner) = self.bitcast_of(v) {
@@ -163,8 +164,8 @@ impl<'f> Clif<'f> {
         v
     }
 
-    /// The vector of which a value is the lowest subvector: lanes above a value may hold anything. Not of a mask in a mask
-    /// register, which has zeros above its lanes.
+    /// The vector whose lowest subvector a value is: both can share a register, since lanes above a value may hold anything.
+    /// `None` for a mask in a mask register, which must have zeros above its lanes.
     pub(super) fn lowest_subvector_of(&self, v: Value) -> Option<Value> {
         let inst = self.def_of(v, Opcode::Call)?;
         let in_vector = self.level == Level::Avx2 || !self.is_mask(v);
@@ -172,7 +173,7 @@ impl<'f> Clif<'f> {
         lowest.then(|| self.resolve(self.arguments(inst)[0]))
     }
 
-    /// The mask whose bits a mask has in lanes of another width: the same mask register.
+    /// The mask that a value is, with lanes of another width: both share a mask register.
     pub(super) fn resized_mask_of(&self, v: Value) -> Option<Value> {
         let inst =
             self.def_of(v, Opcode::Call).filter(|&i| self.intrinsic(i) == Some(Intrinsic::ResizeMask))?;
@@ -180,12 +181,12 @@ impl<'f> Clif<'f> {
         (self.level == Level::Avx512 && self.is_mask(inner)).then_some(inner)
     }
 
-    /// The operand of a complement.
+    /// The operand of which a value is the bitwise complement.
     pub(super) fn complement_of(&self, v: Value) -> Option<Value> {
         self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
     }
 
-    /// A value as another one plus a constant.
+    /// A value as the sum of another value and a constant.
     pub(super) fn linear(&self, v: Value) -> Option<(Value, i64)> {
         let v = self.resolve(v);
         let inst = self.def(v)?;
@@ -201,8 +202,8 @@ impl<'f> Clif<'f> {
 
     // Loads and stores.
 
-    /// The load of a value, or the subvector of one, that can move to its only use, at another instruction of its block: no store
-    /// between them writes what it reads.
+    /// The load of a value, or of a subvector, that can be moved to its only use, the instruction `to` of the same block: no
+    /// store between them may write what it reads.
     pub(super) fn movable_load(&self, v: Value, to: ClifInst) -> Option<ClifInst> {
         if !self.is_used_once(v) {
             return None;
@@ -224,7 +225,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// The load that an instruction takes a subvector of, which can be loaded by itself, and which of them it is.
+    /// If an instruction takes a subvector of a loaded value and can load it by itself: the load and the index of the subvector.
     pub(super) fn piece_of_load(&self, inst: ClifInst) -> Option<(ClifInst, u8)> {
         let Some(Intrinsic::Piece(index)) = self.intrinsic(inst) else { return None };
         let whole = self.resolve(self.arguments(inst)[0]);
@@ -232,8 +233,8 @@ impl<'f> Clif<'f> {
         Some((load, index))
     }
 
-    /// Whether a store can't write what a load reads: other elements of a row. An output is an input in place, element for
-    /// element, or overlaps none.
+    /// Whether a store can't write what a load reads, because they access different elements of the row. An output either has the
+    /// same elements as an input or does not overlap it.
     fn are_apart(&self, load: ClifInst, store: ClifInst) -> bool {
         let first_lane = |inst: ClifInst, intrinsic, left: usize| {
             let is_masked = self.intrinsic(inst) == Some(intrinsic);
@@ -246,7 +247,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// The first lane, counted from the block's, of a vector whose remaining elements are `left`.
+    /// The position within the block of the first lane of a vector for which `left` elements remain.
     pub(super) fn first_lane(&self, mut left: Value) -> Result<u16, Unsupported> {
         let mut offset = 0;
         while let Some((base, by)) = self.linear(left) {

@@ -12,7 +12,7 @@ use crate::select::by_lane::{PMAXS, by_lane, lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// The index of a pair of widths: 1→2, 1→4, 1→8, 2→4, 2→8, 4→8.
+/// The index of a pair of lane widths in bytes: 1→2, 1→4, 1→8, 2→4, 2→8, 4→8.
 fn pair(narrow: u32, broad: u32) -> Option<usize> {
     [(1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (4, 8)].iter().position(|&p| p == (narrow, broad))
 }
@@ -66,7 +66,7 @@ impl Lower<'_> {
         x: Value,
     ) -> Result<(), Unsupported> {
         let (to, from) = (self.clif.ty(result), self.clif.ty(x));
-        // The longer type determines the vector length of the conversion.
+        // The longer one of the two types determines the vector length of the conversion.
         let long = VectorLength::of_bytes(to.bytes().max(from.bytes()));
         let unknown = || Unsupported(format!("{intrinsic:?} from {from} to {to}"));
         match intrinsic {
@@ -92,7 +92,7 @@ impl Lower<'_> {
                     Intrinsic::Truncate => TRUNCATE[place],
                     Intrinsic::SaturateSigned => SATURATE[place],
                     _ => {
-                        // The machine reads the operand as unsigned.
+                        // The machine reads the operand as unsigned, so negative numbers become 0 first.
                         let zero = self.vregs.constant(0);
                         let max = by_lane(lane(from), PMAXS);
                         x = VOperand::Reg(self.make(max, long, &[x, VOperand::Reg(zero)]));
@@ -157,7 +157,7 @@ impl Lower<'_> {
         let def = self.reg(result);
         let x = VOperand::Reg(self.reg(x));
         if !signed {
-            // Too large is converted to all ones, as wanted; NaN becomes 0 in the maximum with 0.
+            // Numbers that are too large are converted to all ones, as wanted. NaN becomes 0 by the maximum with 0.
             let zero = VOperand::Reg(self.vregs.constant(0));
             let max = if double { encodings::MAXPD } else { encodings::MAXPS };
             let natural = self.make(max, length, &[x, zero]);
@@ -165,7 +165,7 @@ impl Lower<'_> {
             self.put(op, length, def, &[VOperand::Reg(natural)]);
             return Ok(());
         }
-        // Too large, too small and NaN are converted to `MIN`, which is right for too small.
+        // Numbers that are too large or too small and NaN are converted to `MIN`, which is right for too small ones.
         let (compare, convert, one_above, max) = match double {
             true => (encodings::CMPKPD, encodings::CVTTPD2QQ, 0x43e0_0000_0000_0000, i64::MAX as u64),
             false => (encodings::CMPKPS, encodings::CVTTPS2DQ, 0x4f00_0000, i32::MAX as u64),

@@ -1,4 +1,4 @@
-//! Calls of intrinsics, and the subvector operations extract and concat, which keep lanes in their order.
+//! Selects calls of intrinsics, and the subvector operations extract and concat, which keep lanes in their order.
 
 use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value};
 
@@ -70,8 +70,9 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The minimum or maximum of floats. AVX-512 has an instruction that orders zeros; of two others, which give the second operand
-    /// where both are equal, one has the operands in the other order, and the bits of their results are joined.
+    /// The minimum or maximum of floats, with −0 smaller than 0. AVX-512 has an instruction for it. On AVX2, `MIN` and `MAX`
+    /// return the second operand if both are equal, so the result is computed with the operands in both orders, and the bits of
+    /// the two results are joined.
     fn float_extremum(
         &mut self,
         intrinsic: Intrinsic,
@@ -83,7 +84,7 @@ impl Lower<'_> {
         if self.clif.level == Level::Avx512 {
             let op = if is_single { encodings::RANGEPS } else { encodings::RANGEPD };
             let (def, x, y) = (self.reg(result), VOperand::Reg(self.reg(args[0])), self.source(args[1]));
-            // Bit 0 asks for the greater, and bits 2 and 3 for the sign that the result has.
+            // Bit 0 of the immediate selects the maximum; bits 2 and 3 select the sign of the result.
             let how = if is_least { 4 } else { 5 };
             self.push(VInst::new(op, length(ty), Some(def), &[x, y]).immediate(how));
             return Ok(());
@@ -111,7 +112,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Extracts this many bytes of a register from a byte offset that is not 0.
+    /// Extracts `bytes` bytes of a register from the byte offset `at`, which is not 0.
     fn extract_at(&mut self, def: VReg, x: VReg, from: u32, bytes: u32, at: u32) {
         let evex = self.clif.level == Level::Avx512;
         if bytes >= 32 {

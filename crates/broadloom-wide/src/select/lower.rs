@@ -1,4 +1,4 @@
-//! The state of selection at one CLIF instruction: where values are, and the machine instructions that it becomes.
+//! The state of selection at one CLIF instruction: the registers of values, and the machine instructions selected so far.
 
 use cranelift_codegen::ir::{Inst as ClifInst, Value};
 
@@ -15,9 +15,9 @@ pub(super) struct Lower<'f> {
     pub(super) at: Option<ClifInst>,
     /// The instructions selected for the current CLIF instruction, in order.
     current: Vec<MInst>,
-    /// The code behind the current instruction, the last one first.
+    /// The code after the current instruction, in reverse order.
     selected: Vec<MInst>,
-    /// The first thing that is not supported and was found where nothing could be returned.
+    /// The first unsupported thing that was found where no error could be returned.
     pub(super) refused: Option<Unsupported>,
 }
 
@@ -30,12 +30,12 @@ impl<'f> Lower<'f> {
 
     // Values.
 
-    /// The register of a value, as a vector or an integer.
+    /// The register of a value that is a vector or an integer.
     pub(super) fn reg(&mut self, v: Value) -> VReg {
         self.reg_of(v, true)
     }
 
-    /// The register of a value; `once` if this is the only use of the values around it, whose bits it shares.
+    /// The register of a value. `once` says that this is the only use of the bitcasts through which the value was reached.
     fn reg_of(&mut self, v: Value, once: bool) -> VReg {
         let v = self.clif.resolve(v);
         if let Some(reg) = self.vregs.of(v) {
@@ -62,7 +62,7 @@ impl<'f> Lower<'f> {
         reg
     }
 
-    /// The operand of a value, which may be the memory that it is loaded from.
+    /// The operand for a value: its register, or the memory that it is loaded from.
     pub(super) fn source(&mut self, v: Value) -> VOperand {
         let v = self.clif.resolve(v);
         match self.sunk_through_casts(v) {
@@ -86,7 +86,7 @@ impl<'f> Lower<'f> {
         self.push(VInst::new(encoding, length, Some(def), sources));
     }
 
-    /// A new vector that an instruction defines.
+    /// A new vector register, defined by an instruction with these sources.
     pub(super) fn make(&mut self, encoding: Encoding, length: VectorLength, sources: &[VOperand]) -> VReg {
         let def = self.vregs.fresh(RegClass::Vector);
         self.put(encoding, length, def, sources);
@@ -106,37 +106,37 @@ impl<'f> Lower<'f> {
         def
     }
 
-    /// Takes what the current instruction has become so far, to put something before it.
+    /// Takes the instructions selected so far for the current CLIF instruction, so that others can be put before them.
     pub(super) fn take_current(&mut self) -> Vec<MInst> {
         std::mem::take(&mut self.current)
     }
 
-    /// Puts back what was taken, behind what has been pushed meanwhile.
+    /// Puts back the instructions that were taken, after those pushed in the meantime.
     pub(super) fn append_current(&mut self, insts: Vec<MInst>) {
         self.current.extend(insts);
     }
 
-    /// Puts what the current instruction has become before the code behind it.
+    /// Puts the instructions of the current CLIF instruction before the code that follows it.
     pub(super) fn flush(&mut self) {
         self.selected.extend(self.current.drain(..).rev());
     }
 
-    /// Puts one instruction before the code behind it.
+    /// Puts one instruction before the code that follows it.
     pub(super) fn place(&mut self, inst: MInst) {
         self.selected.push(inst);
     }
 
-    /// The number of instructions behind the current one.
+    /// The number of instructions after the current one.
     pub(super) fn selected(&self) -> usize {
         self.selected.len()
     }
 
-    /// Begins code of its own; gives back the code so far.
+    /// Begins a separate instruction sequence. Returns the code so far.
     pub(super) fn begin_body(&mut self) -> Vec<MInst> {
         std::mem::take(&mut self.selected)
     }
 
-    /// Ends code of its own, which it gives back in order.
+    /// Ends a separate instruction sequence and returns it in order.
     pub(super) fn end_body(&mut self, before: Vec<MInst>) -> Vec<MInst> {
         let mut body = std::mem::replace(&mut self.selected, before);
         body.reverse();

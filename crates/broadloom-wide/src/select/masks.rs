@@ -1,7 +1,7 @@
-//! Masks in the mask registers of AVX-512: comparisons, bitwise operations on their results, selects by them.
+//! Masks in the mask registers of AVX-512: comparisons, bitwise operations on masks, and selects by masks.
 //!
-//! A mask register always has zeros above its lanes. A mask is made into a vector of all ones and all zeros only where something else
-//! reads it.
+//! A mask register always has zeros above its lanes. A mask is converted to a vector of all ones and all zeros only for uses that
+//! need a vector.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
@@ -48,7 +48,7 @@ impl Lower<'_> {
             self.vregs.set_mask(v, mask);
             return mask;
         }
-        // A constant, or a vector of all ones and all zeros that was not made by a comparison.
+        // The value is a constant, or a vector of all ones and all zeros that was not made by a comparison.
         let ty = self.clif.ty(v);
         let mask = self.vregs.fresh(RegClass::Mask);
         match self.clif.constant_bits(v) {
@@ -56,7 +56,7 @@ impl Lower<'_> {
             _ => {
                 let x = self.reg(v);
                 let op = by_lane(lane(ty), PMOV2M);
-                // A short vector has unknown lanes above its own.
+                // The lanes of the register above those of a short vector are unknown, and are cleared in the mask.
                 let all = if ty.bytes() < 16 { self.vregs.fresh(RegClass::Mask) } else { mask };
                 self.put(op, length(ty), all, &[VOperand::Reg(x)]);
                 if ty.bytes() < 16 {
@@ -68,12 +68,12 @@ impl Lower<'_> {
     }
 
     fn zero_mask(&mut self, mask: VReg) {
-        // From the constant 0: the mask instructions have no zeroing idiom without a dependence on the old value.
+        // The mask is made from the vector constant 0: mask instructions that make zeros depend on the register's old value.
         let zero = self.vregs.constant(0);
         self.put(encodings::PMOVB2M, VectorLength::L512, mask, &[VOperand::Reg(zero)]);
     }
 
-    /// Makes the vector of a mask if it is wanted, after the mask itself.
+    /// Makes the vector of a mask, if it is wanted, after the mask itself.
     fn finish_mask(&mut self, result: Value) {
         if let (Some(vector), Some(mask)) = (self.vregs.of(result), self.vregs.mask_of(result)) {
             let ty = self.clif.ty(result);
@@ -81,7 +81,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An instruction whose result is in a mask register.
+    /// Selects an instruction whose result is in a mask register.
     pub(super) fn mask_result(
         &mut self,
         inst: ClifInst,
@@ -91,7 +91,7 @@ impl Lower<'_> {
         let args = self.clif.arguments(inst);
         let lanes = self.clif.ty(result).lane_count();
         if let Some(inner) = self.clif.resized_mask_of(result) {
-            // Uses of the mask read the inner mask; what is missing is the vector.
+            // Uses of this mask read the inner mask's register; only the vector has to be made.
             let mask = self.mask(inner);
             self.vregs.set_mask(result, mask);
             self.finish_mask(result);
@@ -111,7 +111,7 @@ impl Lower<'_> {
         };
         match opcode {
             Opcode::Icmp | Opcode::Fcmp => self.compare(inst, def)?,
-            // The machine complements the first operand.
+            // The machine's AND-NOT complements its first operand.
             Opcode::Band => match (self.clif.complement_of(args[0]), self.clif.complement_of(args[1])) {
                 (_, Some(inner)) => three(self, KANDN, inner, args[0]),
                 (Some(inner), _) => three(self, KANDN, inner, args[1]),
@@ -154,12 +154,12 @@ impl Lower<'_> {
                 );
             }
             Opcode::Bitcast => {
-                // Uses of the mask read the inner mask; what is missing is the vector.
+                // Uses of this mask read the inner mask's register; only the vector has to be made.
                 let inner = self.mask(args[0]);
                 self.put(encodings::KMOVQ, VectorLength::L128, def, &[VOperand::Reg(inner)]);
                 let (outer, inner) = (result, self.clif.resolve(args[0]));
                 if self.vregs.of(outer) == self.vregs.of(inner) {
-                    // The inner value makes the vector of both.
+                    // The inner value makes the vector of both values.
                     return Ok(());
                 }
             }
@@ -172,7 +172,7 @@ impl Lower<'_> {
 
     fn not(&mut self, def: VReg, lanes: u32, x: Value) {
         let x = self.mask(x);
-        // The shortest complement instruction has eight bits.
+        // The shortest mask instruction complements eight bits.
         let all = if lanes < 8 { self.vregs.fresh(RegClass::Mask) } else { def };
         self.put(by_lane_count(lanes, KNOT), VectorLength::L128, all, &[VOperand::Reg(x)]);
         if lanes < 8 {
@@ -218,7 +218,7 @@ impl Lower<'_> {
                     self.keep_lanes(def, x, lanes);
                     return Ok(());
                 }
-                // The lanes above belong to other subvectors.
+                // Unless it is the last subvector, the bits above it belong to other subvectors and have to be cleared.
                 let is_last = first + lanes == all;
                 let down = if is_last { def } else { self.vregs.fresh(RegClass::Mask) };
                 let shift =
@@ -272,7 +272,7 @@ impl Lower<'_> {
         let ty = self.clif.ty(args[0]);
         let (x, y) = (self.reg(args[0]), self.source(args[1]));
         if ty.bytes() < 16 {
-            // Lanes above the vector's own compare as they may.
+            // The comparison gives arbitrary bits for the lanes of the register above the vector's own.
             let all = self.vregs.fresh(RegClass::Mask);
             self.push(VInst::new(op, length(ty), Some(all), &[VOperand::Reg(x), y]).immediate(condition));
             self.keep_lanes(def, all, ty.lane_count());
@@ -302,7 +302,7 @@ impl Lower<'_> {
         Ok(Condition::NotEqual)
     }
 
-    /// `m ? a : b`.
+    /// Selects lanes: `m ? a : b`.
     pub(super) fn select_by_mask(&mut self, result: Value, m: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let (w, length) = (lane(ty), length(ty));
@@ -316,14 +316,14 @@ impl Lower<'_> {
         self.push(VInst::new(by_lane(w, PBLENDM), length, Some(def), &[VOperand::Reg(no), yes]).merging(m));
     }
 
-    /// `m ? x : 0`.
+    /// Clears the lanes outside of a mask: `m ? x : 0`.
     pub(super) fn keep_where(&mut self, def: VReg, ty: Type, m: Value, x: Value) {
         let m = self.mask(m);
         let x = self.source(x);
         self.push(VInst::new(by_lane(lane(ty), MOVDQU), length(ty), Some(def), &[x]).zeroing(m));
     }
 
-    /// `m ? 0 : x`.
+    /// Clears the lanes in a mask: `m ? 0 : x`.
     pub(super) fn zero_where(&mut self, def: VReg, ty: Type, m: Value, x: Value) {
         let m = self.mask(m);
         let not = self.vregs.fresh(RegClass::Mask);
@@ -333,7 +333,7 @@ impl Lower<'_> {
     }
 }
 
-/// The predicate of a comparison of integers, and whether they are unsigned.
+/// The predicate of an integer comparison, and whether it is unsigned.
 fn int_condition(cond: IntCC) -> (i32, bool) {
     match cond {
         IntCC::Equal => (0, false),

@@ -10,14 +10,14 @@ use crate::select::lower::Lower;
 use crate::target::Level;
 
 impl Lower<'_> {
-    /// The load of a value that the current instruction alone reads, if it can move here.
+    /// The load of a value that only the current instruction reads, if the load can be moved to this instruction.
     pub(super) fn sunk(&self, v: Value) -> Option<ClifInst> {
         let v = self.clif.resolve(v);
         let load = self.clif.movable_load(v, self.at?)?;
         self.vregs.of(v).is_none().then_some(load)
     }
 
-    /// Finds a load to fold through bitcasts that have no other use.
+    /// The load of a value below bitcasts that have no other use, if it can be moved to this instruction.
     pub(super) fn sunk_through_casts(&self, v: Value) -> Option<ClifInst> {
         let mut v = self.clif.resolve(v);
         while let Some(inner) = self.clif.bitcast_of(v) {
@@ -29,13 +29,13 @@ impl Lower<'_> {
         self.sunk(v)
     }
 
-    /// Whether a load fills a vector register of some length, so that a memory operand can replace it.
+    /// Whether a load has exactly the size of a vector register, so that it can be folded as a memory operand.
     pub(super) fn is_whole_operand(&self, inst: ClifInst) -> bool {
         let ty = self.clif.ty(self.clif.dfg().first_result(inst));
         ty.is_vector() && ty.bytes() >= 16
     }
 
-    /// The address that a load reads, or that of a subvector.
+    /// The address of a load, or of the subvector that the instruction takes of a load.
     pub(super) fn load_address(&mut self, inst: ClifInst) -> VAddress {
         if let Some((load, index)) = self.clif.piece_of_load(inst) {
             let ty = self.clif.ty(self.clif.dfg().first_result(inst));
@@ -57,13 +57,13 @@ impl Lower<'_> {
     }
 
     fn masked_address(&mut self, address: Value, left: Value, element: u32) -> VAddress {
-        // A `left` that is not counted from the block is refused with the function.
+        // A `left` that is not counted from the block's first element is refused when the function is selected.
         let lane = self.clif.first_lane(left).unwrap_or(u16::MAX);
         let tail = Some(TailAccess { element: element as u8, lane });
         VAddress { tail, ..self.address(address, 0) }
     }
 
-    /// An address as base, index and offset.
+    /// A CLIF address as base, index and offset.
     pub(super) fn address(&mut self, v: Value, offset: i64) -> VAddress {
         let (mut v, mut offset) = (self.clif.resolve(v), offset);
         while let Some((base, by)) = self.clif.linear(v) {
@@ -100,7 +100,7 @@ impl Lower<'_> {
         at(VBase::Reg(base), None, offset)
     }
 
-    /// Loads a value at the current instruction.
+    /// Emits the load of a value at the current instruction.
     pub(super) fn load_now(&mut self, inst: ClifInst, v: Value) -> VReg {
         let ty = self.clif.ty(v);
         let address = self.load_address(inst);
@@ -126,7 +126,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A load that is not folded.
+    /// Selects a load that is not folded into its user.
     pub(super) fn load(&mut self, inst: ClifInst, result: Value) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let address = self.load_address(inst);

@@ -1,8 +1,8 @@
 //! Instruction selection: from optimised CLIF to machine instructions over virtual registers.
 //!
-//! It goes backwards, from uses to definitions: an instruction sees whether its result is used, and in what form, and folds
-//! definitions that the machine can do in one with itself (loads, addresses, negations). An unused value costs
-//! nothing. What is not supported is refused by name.
+//! Selection goes backwards, from uses to definitions. At each instruction it is known whether and in what form the result is
+//! used, and definitions that one machine instruction can do together with their use (loads, addresses, negations) are folded
+//! into it. An unused value costs nothing. An unsupported instruction is refused by name.
 
 mod avx2;
 mod blocks;
@@ -26,7 +26,7 @@ use crate::error::Unsupported;
 use crate::inst::VFunction;
 use crate::target::Level;
 
-/// Selects the instructions of a function.
+/// Selects the machine instructions of a function.
 pub(crate) fn select(func: &Function, level: Level) -> Result<VFunction, Unsupported> {
     lower::Lower::new(clif::Clif::survey(func, level)?).function()
 }

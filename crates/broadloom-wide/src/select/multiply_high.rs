@@ -1,6 +1,8 @@
-//! The high halves of products of unsigned integers, and shifts by one count: what a division by a reciprocal consists of.
+//! The high halves of products of unsigned integers, and shifts of all lanes by one count, of which a division by a reciprocal
+//! consists.
 //!
-//! The machine multiplies 16-bit lanes to their high halves, and the even 32-bit lanes to 64 bits; wider products are made of these.
+//! The machine has the high halves of products for 16-bit lanes only, and 64-bit products of the even 32-bit lanes; wider
+//! products are built from these.
 
 use cranelift_codegen::ir::Value;
 
@@ -31,7 +33,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The even lanes' products moved down, and the odd lanes' where they are; the lanes of `b` are the same.
+    /// The high halves of 32-bit products: those of the even lanes are moved down, those of the odd lanes are in place. All lanes
+    /// of `b` are equal.
     fn multiply_high_32(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let a_odd = self.upper_halves(length, a);
         let even = self.product(length, a, b);
@@ -42,19 +45,20 @@ impl Lower<'_> {
             self.push(VInst::new(encodings::PBLENDD, length, Some(def), &[even, odd]).immediate(0xaa));
             return;
         }
-        // The lower halves of `even`'s lanes, whose upper ones are 0, or the upper halves of `odd`'s.
+        // Merges the lower halves of `even`'s lanes, whose upper halves are 0, with the upper halves of `odd`'s lanes.
         let upper = VOperand::Reg(self.vregs.constant(0xffff_ffff_0000_0000));
         let inst = VInst::new(encodings::PTERNLOGQ, length, Some(def), &[even, odd, upper]);
         self.push(inst.tied().immediate(0xf8));
     }
 
-    /// Of the four products of halves, all but the lower half of the lowest.
+    /// The high halves of 64-bit products, by four products of 32-bit halves, of which only the lower half of the lowest one does
+    /// not matter.
     fn multiply_high_64(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let [a_high, b_high] = [a, b].map(|x| self.upper_halves(length, x));
         let lowest = self.product(length, a, b);
         let lowest = self.upper_halves(length, lowest);
         let middle = self.product(length, a_high, b);
-        // Neither sum has more than 64 bits: a product is at most (2^32 − 1)^2.
+        // Neither of the sums overflows 64 bits, as a product is at most (2^32 − 1)^2.
         let middle = self.sum(length, middle, lowest);
         let lower_half = self.vregs.constant(0xffff_ffff);
         let and = if self.clif.level == Level::Avx2 { encodings::PAND } else { encodings::PANDQ };
@@ -67,7 +71,7 @@ impl Lower<'_> {
         self.put(encodings::PADDQ, length, def, &[VOperand::Reg(highest), VOperand::Reg(other)]);
     }
 
-    /// 64-bit products of the lower halves of 64-bit lanes.
+    /// The 64-bit products of the lower halves of 64-bit lanes.
     fn product(&mut self, length: VectorLength, a: VReg, b: VReg) -> VReg {
         self.make(encodings::PMULUDQ, length, &[VOperand::Reg(a), VOperand::Reg(b)])
     }
@@ -76,13 +80,13 @@ impl Lower<'_> {
         self.make(encodings::PADDQ, length, &[VOperand::Reg(a), VOperand::Reg(b)])
     }
 
-    /// The upper halves of 64-bit lanes, moved down.
+    /// The upper halves of 64-bit lanes, moved down to the lower halves.
     fn upper_halves(&mut self, length: VectorLength, x: VReg) -> VReg {
         let op = if self.clif.level == Level::Avx2 { encodings::PSRLQ_I } else { encodings::PSRLQ_KI };
         self.make_i(op, length, &[VOperand::Reg(x)], 32)
     }
 
-    /// A shift right of all lanes by the count in the lowest 64 bits of a vector.
+    /// Shifts all lanes right by the count in the lowest 64 bits of a vector.
     pub(super) fn shift_right_uniform(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let op = match lane(ty) {

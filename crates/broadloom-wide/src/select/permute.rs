@@ -1,6 +1,6 @@
-//! Permutations of lanes of 32 and 64 bits: their order reversed, and every second lane of two vectors.
+//! Permutations of lanes of 32 and 64 bits: reversal, and every second lane of two vectors.
 //!
-//! Their indices are immediates. Most instructions permute within each 128 bits, to which another adds the order of these.
+//! The orders are immediates. Most instructions permute within 128 bits, so a second instruction permutes the groups of 128 bits.
 
 use cranelift_codegen::ir::Value;
 
@@ -11,7 +11,7 @@ use crate::select::by_lane::{lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// Of four lanes the last first, and of two.
+/// The immediates that reverse four lanes, and two lanes.
 const FOUR_REVERSED: i32 = 0b00_01_10_11;
 const TWO_SWAPPED: i32 = 0b01_00_11_10;
 
@@ -44,7 +44,7 @@ impl Lower<'_> {
 
     pub(super) fn every_second(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
-        // In 128 bits: lanes of the first, then of the second.
+        // Each 128 bits get lanes of the first vector, then lanes of the second.
         let (op, lanes) = match lane(ty) {
             4 if ty.bytes() >= 16 => (encodings::SHUFPS, 0b11_01_10_00),
             8 if ty.bytes() >= 16 => (encodings::SHUFPD, 0b10_10_10_10),
@@ -54,14 +54,14 @@ impl Lower<'_> {
         let first = VOperand::Reg(self.reg(args[0]));
         let second = self.source(args[1]);
         if length == VectorLength::L128 {
-            // Two lanes have two bits.
+            // With two lanes, only two bits of the immediate count.
             let lanes = if lane(ty) == 8 { lanes & 0b11 } else { lanes };
             self.push(VInst::new(op, length, Some(def), &[first, second]).immediate(lanes));
             return Ok(());
         }
         let lanes = if length == VectorLength::L256 && lane(ty) == 8 { lanes & 0b1111 } else { lanes };
         let parts = self.make_i(op, length, &[first, second], lanes);
-        // Each 128 bits have 64 of the first and 64 of the second.
+        // Each 128 bits now have 64 bits of the first vector and 64 of the second.
         self.quarters(length, def, VOperand::Reg(parts), 0b11_01_10_00);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Integers and addresses in general registers. Arithmetic is on 64 bits; narrower integers only come from memory and go into
-//! vectors.
+//! Integers and addresses in general registers. Arithmetic has 64 bits; narrower integers are only loaded from memory and put
+//! into vectors.
 
 use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value, types};
 
@@ -26,7 +26,7 @@ impl Lower<'_> {
                 self.put(encodings::LEA, VectorLength::L128, def, &[VOperand::Mem(address)]);
                 return Ok(());
             }
-            // Users of a narrow integer read its low bits only.
+            // Uses of a narrow integer read only its low bits.
             Opcode::Ireduce => {
                 let (def, x) = (self.reg(result), self.reg(args[0]));
                 self.put(encodings::MOV, VectorLength::L128, def, &[VOperand::Reg(x)]);
@@ -79,7 +79,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A tied operation on two integers; the immediate form, of the negated constant if `negate`, where the second is a short constant.
+    /// Selects a tied operation on two integers. If the second is a short constant, the immediate form is used, with the constant
+    /// negated if `negate`.
     fn binary_integer(
         &mut self,
         result: Value,
@@ -105,7 +106,7 @@ impl Lower<'_> {
     }
 }
 
-/// The conditional move.
+/// The conditional move for a condition.
 fn conditional_move(condition: Condition) -> Encoding {
     match condition {
         Condition::Equal => encodings::CMOVE,

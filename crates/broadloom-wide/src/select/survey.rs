@@ -9,7 +9,7 @@ use crate::select::clif::{Clif, RowLoop};
 use crate::target::Level;
 
 impl<'f> Clif<'f> {
-    /// Surveys a function; refuses types and calls that are not supported.
+    /// Collects the facts about a function. Types and calls that are not supported are refused.
     pub(super) fn survey(func: &'f Function, level: Level) -> Result<Clif<'f>, Unsupported> {
         let (values, insts) = (func.dfg.num_values(), func.dfg.num_insts());
         let mut clif = Clif {
@@ -46,7 +46,7 @@ impl<'f> Clif<'f> {
         Ok(clif)
     }
 
-    /// Finds the loads of which only subvectors are read, each once.
+    /// Finds the loads of which only subvectors are read, each of them once.
     fn find_pieces(&mut self) {
         let func = self.func;
         let mut reads = vec![0; self.uses.len()];
@@ -61,7 +61,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// Notes what is to be known of an instruction; whether it is a masked access.
+    /// Records the facts about an instruction. Returns whether it is a masked access.
     fn visit(&mut self, inst: ClifInst, block: Block) -> Result<bool, Unsupported> {
         let func = self.func;
         func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
@@ -88,7 +88,7 @@ impl<'f> Clif<'f> {
         Ok(matches!(intrinsic, Some(Intrinsic::StorePart | Intrinsic::LoadPart)))
     }
 
-    /// Whether the result of an instruction is a mask, from what is known of its operands.
+    /// Whether the result of an instruction is a mask, as far as its operands show.
     fn makes_mask(&self, inst: ClifInst, result: Value) -> bool {
         let args = self.arguments(inst);
         let is_uniform = |v: Value| matches!(self.constant_bits(v), Some(0 | u64::MAX));
@@ -112,7 +112,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// Whether a vector fits a register, and is one of those that are loaded and stored as a whole.
+    /// Refuses vector types that no register holds or that can't be loaded and stored as a whole.
     fn check_type(&self, v: Value) -> Result<(), Unsupported> {
         let ty = self.ty(v);
         let most = if self.level == Level::Avx512 { 64 } else { 32 };
@@ -122,7 +122,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// The loop that a block with masked accesses is in: it ends with `next = index + lanes; next < columns`.
+    /// The loop around a block with masked accesses. It has to end with `next = index + lanes; next < columns`.
     fn row_loop_around(&self, inside: Block) -> Result<RowLoop, Unsupported> {
         let layout = &self.func.layout;
         let mut block = Some(inside);
@@ -135,7 +135,7 @@ impl<'f> Clif<'f> {
                 if next.and_then(|next| self.linear(next)) != Some((row.index, i64::from(row.lanes))) {
                     return refuse("a loop over blocks that goes on with another index");
                 }
-                // A mask counts the remaining elements.
+                // The tail mask has a bit for each remaining element, so a block has 64 elements at most.
                 return match row.lanes {
                     1..=64 => Ok(row),
                     lanes => refuse(format!("blocks of {lanes} elements")),
@@ -146,7 +146,7 @@ impl<'f> Clif<'f> {
         refuse("masked accesses outside of a loop over blocks")
     }
 
-    /// The loop of a block that ends with a branch back to `head`, if it counts blocks.
+    /// The loop of a block that ends with a branch back to `head`, if the branch compares a block index with the row's length.
     fn row_loop_of(&self, block: Block, condition: Value, head: Block) -> Option<RowLoop> {
         let layout = &self.func.layout;
         let is_back = layout.is_block_inserted(head) && self.comes_before(head, block);

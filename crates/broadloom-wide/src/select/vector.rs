@@ -1,5 +1,5 @@
-//! Arithmetic on vectors: one machine instruction for one of CLIF wherever there is one. Lanes above the value's own may hold
-//! anything.
+//! Arithmetic on vectors: one machine instruction for each CLIF instruction where the machine has one. Register lanes above those
+//! of a value may hold anything.
 
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
@@ -99,7 +99,7 @@ impl Lower<'_> {
 
     pub(super) fn binary(&mut self, op: Encoding, result: Value, args: &[Value]) {
         let (def, ty) = (self.reg(result), self.clif.ty(result));
-        // A load to fold goes last.
+        // A load that is to be folded has to be the last operand.
         let swap = op.commutes && self.sunk_through_casts(args[0]).is_some();
         let [x, y] = if swap { [args[1], args[0]] } else { [args[0], args[1]] };
         let x = self.reg(x);
@@ -129,7 +129,7 @@ impl Lower<'_> {
         self.push(VInst::new(op, length(ty), Some(def), &[x]).immediate(how));
     }
 
-    /// a·b + c; negations of factors and of what is added are folded.
+    /// Selects a·b + c; negations of factors and of the addend are folded.
     fn fma(&mut self, result: Value, args: &[Value]) {
         let (def, ty) = (self.reg(result), self.clif.ty(result));
         let (mut a, mut b, mut c) = (args[0], args[1], args[2]);
@@ -176,7 +176,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A bitwise operation on lanes of a type; their width only matters for embedded broadcasts.
+    /// The encoding of a bitwise operation. The width of lanes matters only for embedded broadcasts.
     pub(super) fn logic(&self, ty: Type, logic: Logic) -> Encoding {
         let ops = match logic {
             Logic::And => [encodings::PAND, encodings::PANDD, encodings::PANDQ],
@@ -194,14 +194,14 @@ impl Lower<'_> {
     fn bitwise(&mut self, opcode: Opcode, result: Value, args: &[Value]) {
         let ty = self.clif.ty(result);
         let negated = [0, 1].map(|i| self.clif.complement_of(args[i]).filter(|_| opcode == Opcode::Band));
-        // The complemented operand second, if there is one.
+        // The complemented operand, if there is one, becomes the second.
         let (x, y, complement) = match negated {
             [_, Some(inner)] => (args[0], inner, true),
             [Some(inner), None] => (args[1], inner, true),
             _ => (args[0], args[1], false),
         };
         if self.clif.level == Level::Avx512 && opcode == Opcode::Band {
-            // One of the two may be in a mask register.
+            // Either operand may be in a mask register.
             let def = self.reg(result);
             match (self.clif.is_mask(x), self.clif.is_mask(y), complement) {
                 (false, true, true) => return self.zero_where(def, ty, y, x),
@@ -211,7 +211,7 @@ impl Lower<'_> {
             }
         }
         let logic = match opcode {
-            // The machine complements the first operand.
+            // The machine's AND-NOT complements its first operand.
             Opcode::Band if complement => {
                 return self.binary(self.logic(ty, Logic::AndNot), result, &[y, x]);
             }
@@ -222,7 +222,7 @@ impl Lower<'_> {
         self.binary(self.logic(ty, logic), result, args);
     }
 
-    /// `a` where the bits are set, else `b`, if one instruction does it.
+    /// Selects `a` where the bits of a constant are set and `b` elsewhere, if one instruction does it.
     fn blend_by_constant(&mut self, result: Value, bits: u64, a: Value, b: Value) -> bool {
         let ty = self.clif.ty(result);
         let whole = |lane: u32| {
@@ -232,7 +232,8 @@ impl Lower<'_> {
         if self.clif.level == Level::Avx512 {
             let (def, m) = (self.reg(result), self.vregs.constant(bits));
             let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));
-            // Bit 4b + 2m + a of the truth table: a where m is 1, b where it is 0. It overwrites b, and the constant stays.
+            // Bit 4b + 2m + a of the immediate is the result's bit: a where m is 1, and b where m is 0. The instruction
+            // overwrites b, so the constant is kept.
             let inst = VInst::new(encodings::PTERNLOGQ, length(ty), Some(def), &[b, VOperand::Reg(m), a]);
             self.push(inst.tied().immediate(0xb8));
         } else if whole(2) {
@@ -278,7 +279,7 @@ impl Lower<'_> {
             (Level::Avx512, false) => {
                 let def = self.reg(result);
                 let [m, a, b] = [m, a, b].map(|v| VOperand::Reg(self.reg(v)));
-                // Bit 4m + 2a + b of the truth table is the result: a where m is 1, b where it is 0.
+                // Bit 4m + 2a + b of the immediate is the result's bit: a where m is 1, and b where m is 0.
                 let op = if lane(ty) == 8 { encodings::PTERNLOGQ } else { encodings::PTERNLOGD };
                 self.push(VInst::new(op, length(ty), Some(def), &[m, a, b]).tied().immediate(0xca));
             }
@@ -292,7 +293,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a select is of the canonical NaN, or any constant, where `b` is NaN, and of `b` elsewhere.
+    /// Whether a select gives a constant, such as the canonical NaN, where `b` is NaN, and `b` elsewhere.
     fn replaces_nan(&self, m: Value, a: Value, b: Value) -> bool {
         let compare = self.clif.def(self.clif.bare(m)).map(|def| self.clif.data(def));
         let Some(Data::FloatCompare { cond: FloatCC::NotEqual, args, .. }) = compare else { return false };
@@ -302,14 +303,15 @@ impl Lower<'_> {
             && self.clif.constant_bits(self.clif.bare(a)).is_some()
     }
 
-    /// `a` where `b` is NaN, else `b`, by a table of what to do with each class of numbers.
+    /// `a` where `b` is NaN, otherwise `b`, by the instruction that chooses by the class of each number.
     ///
     /// PERF: one instruction on either of two ports; a comparison and a blend are two, the first of them on one port only:
     /// 0.93 of the time of a loop of twenty products and sums.
     fn replace_nan(&mut self, result: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let double = lane(ty) == 8;
-        // Four bits for each class, quiet and signalling NaNs first: 0 keeps what the register held, 1 takes the operand.
+        // The table has four bits for each class of numbers, the first two for quiet and signalling NaNs: 0 keeps what the
+        // register held, 1 takes the operand.
         let table = self.vregs.constant_of(lane(ty), 0x1111_1100);
         let def = self.reg(result);
         let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));
@@ -318,8 +320,8 @@ impl Lower<'_> {
         self.push(inst.tied().immediate(0));
     }
 
-    /// The minimum or maximum instruction that a select of floats by their comparison is. (Those of integers are
-    /// CLIF instructions.)
+    /// The minimum or maximum instruction that has the effect of a comparison of floats and a select by it. (For integers these
+    /// are CLIF instructions.)
     fn float_min_max(&self, m: Value, a: Value, b: Value) -> Option<Encoding> {
         let Data::FloatCompare { cond, args, .. } = self.clif.data(self.clif.def(self.clif.bare(m))?) else {
             return None;
@@ -331,7 +333,7 @@ impl Lower<'_> {
             (true, pair) if pair == (y, x) => CondCode::swap_args(cond),
             _ => return None,
         };
-        // Where the two are equal or one is NaN, the machine also gives the second one.
+        // If the operands are equal or one is NaN, the machine returns the second operand, as the select does.
         let [single, double] = match cond {
             FloatCC::LessThan => [encodings::MINPS, encodings::MINPD],
             FloatCC::GreaterThan => [encodings::MAXPS, encodings::MAXPD],
@@ -340,7 +342,7 @@ impl Lower<'_> {
         Some(if w == 4 { single } else { double })
     }
 
-    /// Shifts of all lanes by one count, modulo the width of a lane.
+    /// Shifts all lanes by one count, modulo the width of a lane.
     fn shift(&mut self, opcode: Opcode, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let w = lane(ty);
@@ -380,7 +382,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A count modulo the width of a lane, in a vector's lowest lane.
+    /// A shift count modulo the width of a lane, in the lowest lane of a vector.
     pub(super) fn shift_count(&mut self, count: Value, lane: u32) -> VReg {
         let count = self.reg(count);
         let low = self.vregs.fresh(RegClass::General);
@@ -394,7 +396,7 @@ impl Lower<'_> {
         self.make(op, VectorLength::L128, &[VOperand::Reg(low)])
     }
 
-    /// A scalar in every lane.
+    /// Broadcasts a scalar to every lane.
     pub(super) fn splat(&mut self, result: Value, scalar: Value) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let w = lane(ty);

@@ -1,4 +1,4 @@
-//! Which virtual register holds each CLIF value: as a vector or integer, and as a mask register.
+//! The virtual registers of CLIF values: of a vector or an integer, and of a mask in a mask register.
 
 use cranelift_codegen::ir::Value;
 use rustc_hash::FxHashMap;
@@ -8,9 +8,9 @@ use crate::select::by_lane::repeated;
 
 pub(super) struct VRegs {
     kinds: Vec<VRegKind>,
-    /// The register of each value that has been requested.
+    /// For each value, the register that was requested for it.
     values: Vec<Option<VReg>>,
-    /// The mask register of each value, if it has one.
+    /// For each value, its mask register if it has one.
     masks: Vec<Option<VReg>>,
     constants: FxHashMap<u64, VReg>,
     integers: FxHashMap<i64, VReg>,
@@ -32,7 +32,7 @@ impl VRegs {
         VReg(self.kinds.len() as u32 - 1)
     }
 
-    /// A vector constant of 64 bits that repeat.
+    /// The register of a vector constant of 64 bits that repeat.
     pub(super) fn constant(&mut self, bits: u64) -> VReg {
         let kinds = &mut self.kinds;
         *self.constants.entry(bits).or_insert_with(|| {
@@ -41,7 +41,7 @@ impl VRegs {
         })
     }
 
-    /// A vector constant with the bits in each lane of this many bytes.
+    /// The register of a vector constant with the same bits in each lane of `lane` bytes.
     pub(super) fn constant_of(&mut self, lane: u32, bits: u64) -> VReg {
         self.constant(repeated(lane, bits))
     }
@@ -70,12 +70,12 @@ impl VRegs {
         self.masks[v.as_u32() as usize] = Some(reg);
     }
 
-    /// Whether a value has been requested.
+    /// Whether a use has requested the value.
     pub(super) fn is_wanted(&self, v: Value) -> bool {
         self.of(v).is_some() || self.mask_of(v).is_some()
     }
 
-    /// Ends selection.
+    /// Ends selection. Returns how each virtual register gets its value.
     pub(super) fn into_kinds(self) -> Vec<VRegKind> {
         self.kinds
     }

@@ -9,14 +9,14 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cuts {
     shape: Vec<usize>,
-    /// The divided axis; boxes have one index of each axis before it, and all of each axis after it.
+    /// The divided axis. A box has one index of each axis before it, and all indices of each axis after it.
     axis: usize,
     /// Number of indices of the divided axis in a box.
     rows: usize,
 }
 
 impl Cuts {
-    /// A single box.
+    /// A division into a single box.
     pub fn none(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
     }
@@ -116,7 +116,7 @@ impl Cuts {
     }
 }
 
-/// An integer near the geometric mean of two positive ones.
+/// An integer near the geometric mean of two positive integers.
 fn geometric_mean(low: usize, high: usize) -> usize {
     low << ((high / low).ilog2() / 2)
 }
@@ -136,7 +136,7 @@ mod tests {
         Cuts::largest(shape, fits).unwrap_or_else(|never| match never {})
     }
 
-    /// The flat indices of a box's elements.
+    /// The row-major indices of a box's elements.
     fn flat(shape: &[usize], ranges: &[Range<usize>]) -> Vec<usize> {
         let mut flat = vec![0];
         for (&extent, range) in shape.iter().zip(ranges) {

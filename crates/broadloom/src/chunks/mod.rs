@@ -90,7 +90,7 @@ impl<'a> Chunks<'a> {
         Chunks::within(results, inputs, options, false)
     }
 
-    /// The implementation of [`Chunks::new`], also for results that depend on passes.
+    /// Implements [`Chunks::new`], also for results that depend on passes.
     fn within(
         results: &[&Array<'a>],
         inputs: &[&Array<'a>],
@@ -107,7 +107,8 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Sets the largest chunks that take at most this many bytes, or else the smallest possible ones; returns whether they fit.
+    /// Chooses the largest chunks that take at most this many bytes, or otherwise the smallest possible ones. Returns whether
+    /// they fit.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] for more elements than memory can address.
@@ -131,7 +132,7 @@ impl<'a> Chunks<'a> {
         Ok(fits)
     }
 
-    /// A single chunk of all elements.
+    /// Makes a single chunk of all elements.
     ///
     /// # Errors
     /// The errors of [`Chunks::new`], except that there is no limit.
@@ -188,7 +189,7 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// The chunks, in row-major order of the results; the errors are those of [`Chunks::get`].
+    /// The chunks, in row-major order of the results. The errors are those of [`Chunks::get`].
     pub fn iter(&self) -> impl Iterator<Item = Result<Chunk<'_, 'a>>> {
         (0..self.len()).filter_map(|i| self.get(i))
     }

@@ -39,14 +39,14 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// The windows of a node that have elements.
+    /// The windows of a node that are not empty.
     pub fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
         self.of[node].iter().filter(|window| !window.is_empty())
     }
 }
 
 impl<'a> Nodes<'a> {
-    /// The nodes of the expressions of these roots, whose extents are known.
+    /// Lists the nodes of the expressions of these roots, whose extents are known.
     pub fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
         let mut nodes =
             Nodes { list: Vec::new(), operands: Vec::new(), stored: Vec::new(), roots: Vec::new() };
@@ -92,7 +92,7 @@ impl<'a> Nodes<'a> {
         self.stored.push(0);
     }
 
-    /// The roots, in their order.
+    /// The roots in their order.
     pub fn results(&self) -> impl Iterator<Item = &Array<'a>> {
         self.roots.iter().map(|&root| &self.list[root as usize])
     }
@@ -102,7 +102,7 @@ impl<'a> Nodes<'a> {
         self.list.iter().enumerate()
     }
 
-    /// The operands of a node.
+    /// The operands of a node, with their numbers.
     pub fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
@@ -282,7 +282,7 @@ impl<'a> Nodes<'a> {
         Ok(self.roots.iter().map(|&root| made[root as usize].clone()).collect())
     }
 
-    /// The nodes that may divide by zero and that are read only in part, by a slice or an array without elements.
+    /// The nodes that may divide by zero and are read only in part, because a slice or an array without elements reads them.
     pub fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];

@@ -225,7 +225,7 @@ impl<'a> Passes<'a> {
         Ok(())
     }
 
-    /// The results, in which the reductions computed by passes are arrays in memory.
+    /// The results, in which the reductions that passes have computed are arrays in memory.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if passes remain.

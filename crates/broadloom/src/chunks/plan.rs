@@ -1,4 +1,4 @@
-//! Chooses the reductions and scans that need passes of their own, before the results that use them.
+//! Chooses the reductions and scans that need separate passes before the results that use them.
 //!
 //! Results are computed in chunks directly if each chunk fits memory, no reduction's elements are computed for several chunks,
 //! and inputs are read in long pieces. Otherwise some reduction or scan is an obstacle, and a pass computes it. If the obstacle
@@ -116,7 +116,7 @@ fn resolve<'a>(
     inputs: &[&Array<'a>],
     limit: usize,
 ) -> Result<Option<(Vec<Array<'a>>, Pass<'a>)>> {
-    // A pass that is possible, but reads inputs in short pieces, or scans elements repeatedly.
+    // A pass that is possible, but reads inputs in short pieces or computes the elements of a scan repeatedly.
     let mut slow = None;
     loop {
         let mut inner = None;

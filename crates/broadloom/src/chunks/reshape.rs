@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use broadloom_core::Layout;
 
-    /// The elements of a layout, in row-major order.
+    /// The positions of a layout's elements, in row-major order.
     fn each(layout: &Layout) -> Vec<isize> {
         let mut at = vec![layout.offset];
         for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {

@@ -49,7 +49,7 @@ fn whole_chunks_have_one_structure() -> Result<()> {
     Ok(())
 }
 
-/// A chunk reads the rows that it needs and no others.
+/// A chunk reads only the rows that it needs.
 #[test]
 fn parts_are_what_is_needed() -> Result<()> {
     let x = Array::input("x", DType::Float64, &[1000.into(), 8.into()])?;

@@ -102,7 +102,7 @@ impl Window {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
 
-    /// The smallest window that has the elements of both.
+    /// The smallest window that contains the elements of both windows.
     fn cover(&self, other: &Window) -> Window {
         Window(self.0.iter().zip(&other.0).map(|(&a, &b)| cover(a, b)).collect())
     }

@@ -1,7 +1,7 @@
 //! A bounded cache.
 //!
 //! The number of values and their weight stay within their limits; on overflow the least recently used half is evicted. A look-up
-//! never waits for a lock that can't become free: another thread may have held it when the process was forked.
+//! never waits for a lock that can't become free, which happens if another thread held it when the process was forked.
 
 use std::hash::Hash;
 

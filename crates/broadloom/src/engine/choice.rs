@@ -34,7 +34,7 @@ const COMPILE_BUDGET: f64 = 0.05;
 /// The state of the executor choice of a stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum State {
-    /// There is no machine code. The cost of runs is added to the ledger.
+    /// There is no machine code, and runs add their cost to the ledger.
     #[default]
     Interpreting,
     /// There is no machine code, and this run compiles it.
@@ -52,7 +52,7 @@ pub enum State {
 pub enum Reason {
     /// The regret exceeds the cost of compiling.
     Pays,
-    /// The estimates are too close, and compiling is within the budget for a trial.
+    /// The estimates are too close to decide, and compiling is within the budget for a trial.
     Trial,
 }
 
@@ -115,7 +115,7 @@ impl State {
         }
     }
 
-    /// The state as one byte, which other threads read without a lock; [`State::of_tag`] converts it back.
+    /// The state as one byte, which other threads read without a lock. [`State::of_tag`] converts it back.
     pub fn tag(&self) -> u8 {
         match self {
             State::Interpreting | State::Compiling(_) => 0,
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// The tags of the states that a short call distinguishes.
+    /// The tags of the states that a short call has to distinguish.
     pub const TRIAL: u8 = 1;
     pub const COMPILED: u8 = 2;
 
@@ -152,7 +152,7 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Estimated nanoseconds of the run on one thread.
+    /// The estimated nanoseconds of the run on one thread.
     pub fn time(&self) -> f64 {
         if self.jit { self.cost.compiled } else { self.cost.interpreted }
     }
@@ -177,7 +177,7 @@ pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, fact
 /// The reason for a choice, formatted only on request.
 #[derive(Clone, Copy)]
 pub enum Why<'a> {
-    /// The caller named the executor.
+    /// The caller requested the executor.
     Asked,
     /// There is no compiler.
     NoCompiler(&'a str),
@@ -187,9 +187,9 @@ pub enum Why<'a> {
     Compiled,
     /// The interpreter's loops are faster than machine code for these ops.
     Faster,
-    /// The regret exceeds the cost of compiling; both in nanoseconds.
+    /// The regret exceeds the cost of compiling. Both are in nanoseconds.
     Pays { compile: f64, regret: f64 },
-    /// The regret does not exceed the cost of compiling; both in nanoseconds.
+    /// The regret does not exceed the cost of compiling. Both are in nanoseconds.
     DoesNotPay { compile: f64, regret: f64 },
     /// Both executors were measured, and the faster one runs.
     Measured(Measured),
@@ -235,7 +235,7 @@ impl fmt::Display for Why<'_> {
                 let (compile, regret) = (compile / 1e3, regret / 1e3);
                 write!(f, "compiling (~{compile:.0} µs) would not pay yet, it would save ~{regret:.1} µs")
             }
-            // The times are left out, since they differ in each process.
+            // The times are not shown, since they differ in each process.
             Why::Measured(times) if times.compiled <= times.interpreted => {
                 f.write_str("tried, machine code was faster")
             }

@@ -80,11 +80,11 @@ pub struct Estimate {
 /// The estimated cost of a kernel on vectors of one width, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct AtWidth {
-    /// Per element, in the interpreter's loops.
+    /// Nanoseconds per element in the interpreter's loops.
     interpreted: f64,
-    /// Per element, in a fused loop of machine code.
+    /// Nanoseconds per element in a fused loop of machine code.
     fused: f64,
-    /// The compile time.
+    /// The time to compile the kernel.
     compile: f64,
 }
 
@@ -177,7 +177,7 @@ impl RunCost {
         }
     }
 
-    /// The time that the interpreter takes longer than machine code.
+    /// The time by which the interpreter is slower than machine code.
     pub fn regret(&self) -> f64 {
         (self.interpreted - self.compiled).max(0.0)
     }
@@ -214,7 +214,7 @@ pub fn pause(kernel: &Kernel) -> usize {
     (PAUSE / element).clamp(PAUSES.0, PAUSES.1) as usize
 }
 
-/// Minimum nanoseconds per element of an operand, in the estimate that decides whether a run is watched.
+/// The minimum nanoseconds per element of an operand, in the estimate that decides whether a run is watched.
 const READ: f64 = 1.0;
 
 /// A high estimate of the nanoseconds of a run over this many elements on one thread; infinite with host functions, whose cost is

@@ -119,14 +119,14 @@ impl PreparedStage {
         params: &[u64],
         watch: Option<&Watch<'_>>,
     ) -> Result<()> {
-        // The choice and the compiler compute with floats, in the default environment.
+        // The choice and the compiler compute with floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         let loops = self.loops.as_ref().map_err(|e| memory(e))?;
         if loops.is_done() {
             return Ok(());
         }
         let access = match loops {
-            // An input that is also an output has the same access as that output.
+            // An input that is also an output is accessed as that output is.
             Loops::Store(plan) if operands.may_overlap() => {
                 let nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
                 Some(nest.stepped_accesses().collect())
@@ -178,7 +178,7 @@ impl PreparedStage {
     }
 }
 
-/// A run of a stage by an executor that is chosen once: over all of its elements, or over the rows of one block after another.
+/// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.
 pub struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
@@ -188,7 +188,7 @@ pub struct StageRun<'r> {
     /// Interpreter programs for other accesses of inputs, prepared when they are needed. Nothing is compiled for those.
     others: Mutex<Vec<(Executable, Accesses)>>,
     pub outcome: Outcome<'r>,
-    /// Estimated nanoseconds of the whole stage on one thread.
+    /// The estimated nanoseconds of the whole stage on one thread.
     pub time: f64,
     /// The measured nanoseconds of the loops, if the run belongs to a trial.
     took: Option<AtomicU64>,
@@ -239,7 +239,7 @@ impl StageRun<'_> {
         let mut nest = Nest::bind(plan, operands).map_err(|e| memory(&e))?;
         let access: Accesses = nest.stepped_accesses().collect();
         let kernel = self.kernel(&access)?;
-        // There are more parts than threads, since some threads start late or are slower.
+        // There are more parts than threads, because some threads start late or are slower.
         let parts = if threads > 1 { threads * 4 } else { 1 };
         let pause = self.prepared.pause;
         let chunks = match self.outcome.is_watched() && plan.elements() > pause {

@@ -42,16 +42,16 @@ pub(crate) struct ExecutionPlan {
     variants: Cache<Variant, Arc<ExecutionPlan>>,
 }
 
-/// The way in which a variant of a plan writes the roots.
+/// The way in which a variant of a plan writes its roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
-    /// The layout of each root in its memory; `None` for a contiguous one. If empty, all roots are contiguous.
+    /// The layout of each root in its memory; `None` for a contiguous root. An empty list means that all roots are contiguous.
     pub layouts: Vec<Option<Layout>>,
     /// Whether all roots are computed into temporaries, and copied once all inputs have been read.
     pub aside: bool,
 }
 
-/// The maximum number of variants that a plan keeps; on overflow the older half is evicted.
+/// The maximum number of variants that a plan keeps. On overflow the older half is evicted.
 const VARIANTS: usize = 16;
 
 impl Variant {
@@ -198,7 +198,7 @@ impl ExecutionPlan {
 
     /// The executor that each stage would use now.
     pub(crate) fn executors(&self, request: &Request<'_>) -> Vec<Executor> {
-        // Estimates are computed with floats, in the default environment.
+        // Estimates are computed with floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         self.stages.iter().map(|prepared| prepared.executor(request)).collect()
     }
@@ -323,7 +323,7 @@ impl ExecutionPlan {
 }
 
 impl PlanRun<'_> {
-    /// Runs a stage.
+    /// Runs one stage of the plan.
     fn stage(
         &self,
         prepared: &PreparedStage,
@@ -340,14 +340,14 @@ impl PlanRun<'_> {
     }
 }
 
-/// The inputs of a stage, from the memory of slots and temporaries.
+/// The inputs of a stage, taken from the memory of slots and temporaries.
 fn of_inputs<'m>(stage: &Stage, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Operands<'m> {
     let mut of_stage = Operands::default();
     stage.inputs.iter().for_each(|input| of_stage.read(region(input.source, slots, temps)));
     of_stage
 }
 
-/// The inputs and outputs of a stage, from the operands of a plan and temporaries.
+/// The inputs and outputs of a stage, taken from the operands of a plan and from temporaries.
 fn of_stage<'m>(
     stage: &Stage,
     operands: &'m mut Operands<'_>,
@@ -368,7 +368,7 @@ fn of_stage<'m>(
     Ok(of_stage)
 }
 
-/// The last step that reads each temporary.
+/// For each temporary, the last step that reads it.
 fn last_reads(plan: &fuse::Plan, steps: &[Step]) -> Vec<usize> {
     let mut last = vec![0; plan.temps.len()];
     for (i, step) in steps.iter().enumerate() {

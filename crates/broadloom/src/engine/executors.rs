@@ -13,7 +13,8 @@ impl Explanation {
         self.stages.iter().map(move |stage| stage.run.as_ref().filter(|run| !run.folds).map(executor))
     }
 
-    /// The vector width of each kernel's machine code, in order; `None` for one that the interpreter runs, or that is not run.
+    /// The vector width of each kernel's machine code, in order; `None` for a kernel that the interpreter runs, or that is not
+    /// run.
     pub fn vector_widths(&self) -> impl ExactSizeIterator<Item = Option<VectorWidth>> {
         self.stages.iter().map(|stage| stage.run.as_ref().filter(|run| run.jit).map(|run| run.width))
     }

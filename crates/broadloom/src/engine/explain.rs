@@ -1,6 +1,6 @@
 //! Explains an evaluation without running it.
 //!
-//! It takes the same decisions as an evaluation, so that it describes what would happen, and computes nothing.
+//! An explanation takes the same decisions as an evaluation, so that it describes what would happen, but computes no results.
 
 use broadloom_core::fuse;
 use broadloom_core::graph::NodeId;
@@ -27,7 +27,7 @@ use crate::lower::Expression;
 /// The amount of detail of an explanation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// The plan.
+    /// The plan only.
     #[default]
     Plan,
     /// The plan, the CLIF and the disassembly of each kernel.
@@ -48,7 +48,8 @@ pub(super) fn explain(
     options: &Options,
     detail: Detail,
 ) -> Result<Explanation> {
-    // Building and rewriting fold constants, and estimates are computed with floats, in the default environment.
+    // Building and rewriting fold constants, and estimates are computed with floats, both of which requires the default
+    // environment.
     let _ieee = FloatEnv::ieee();
     let Asked { expression, plan: kept } = asked;
     let (typed, typed_roots) = expression.graph(options.semantics())?;

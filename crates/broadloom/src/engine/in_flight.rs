@@ -45,7 +45,7 @@ enum Outcome<V> {
     Abandoned,
 }
 
-/// The number of times that a waiting thread yields before it sleeps: a plan is often made within that time.
+/// The number of times that a waiting thread yields before it sleeps. A plan is often made within that time.
 const YIELDS: usize = 50;
 /// The maximum time between two checks for cancellation by a waiting thread.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -76,7 +76,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
                 attempts.insert(key.clone(), attempt.clone());
                 drop(attempts);
                 let own = Own { in_flight: self, attempt };
-                // Another thread may have made the value and finished between the look-up and the lock.
+                // Another thread may have made the value and ended its attempt between this thread's look-up and the lock.
                 let value = known().map_or_else(|| make(key), Ok)?;
                 own.attempt.end(Outcome::Made(value.clone()));
                 return Ok(Some(value));
@@ -171,7 +171,7 @@ mod tests {
 
     const WAIT: Meanwhile<'static> = Meanwhile::Wait(None);
 
-    /// Asks for the value of a key, to be made by `make`.
+    /// Requests the value of a key, to be made by `make`.
     fn ask(
         values: &InFlight<u32, u32>,
         meanwhile: Meanwhile<'_>,
@@ -258,7 +258,7 @@ mod tests {
         });
     }
 
-    /// In a forked child, the attempts of the parent's threads are not in progress.
+    /// In a forked child, the attempts of the parent's threads don't count as being in progress.
     #[test]
     fn what_stayed_behind_is_taken_over() {
         let values: InFlight<u32, u32> = InFlight::new();

@@ -11,11 +11,11 @@ pub struct ForkMutex<T> {
     process: u32,
 }
 
-/// The number of attempts on a held lock before the thread waits for it or bypasses it.
+/// The number of attempts to take a held lock before the thread waits for it or bypasses it.
 const TRIES: usize = 64;
 
 impl<T> ForkMutex<T> {
-    /// A mutex of the current process.
+    /// Makes a mutex of the current process.
     pub fn new(value: T) -> ForkMutex<T> {
         ForkMutex { inner: Mutex::new(value), process: std::process::id() }
     }
@@ -48,7 +48,7 @@ mod tests {
             drop(guard);
             assert_eq!(waits.join().ok(), Some(Some(1)));
         });
-        // Simulates a child: the mutex was made by another process.
+        // Simulates a forked child: the mutex seems to have been made by another process.
         mutex.process = mutex.process.wrapping_add(1);
         let guard = mutex.lock();
         assert!(guard.is_some() && mutex.lock().is_none());

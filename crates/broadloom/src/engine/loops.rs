@@ -47,7 +47,7 @@ impl Loops {
         }
     }
 
-    /// Whether there is no output element to write.
+    /// Whether there is no output element to write, so that nothing has to be done.
     pub fn is_done(&self) -> bool {
         match self {
             Loops::Store(plan) => plan.elements() == 0,
@@ -56,7 +56,7 @@ impl Loops {
         }
     }
 
-    /// The approximate nanoseconds that reducing or scanning elements takes in addition to computing them.
+    /// The approximate nanoseconds that reducing or scanning the elements takes in addition to computing them.
     pub fn time_to_combine(&self) -> f64 {
         match self {
             Loops::Store(_) | Loops::Reduce(_) => 0.0,

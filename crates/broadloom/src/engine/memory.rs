@@ -1,4 +1,5 @@
-//! The temporaries of a run: the memory between its stages, which exists from the step that writes it to the last that reads it.
+//! The temporaries of a run: the memory between its stages. A temporary exists from the step that writes it to the last step that
+//! reads it.
 
 use broadloom_core::fuse::{Stage, Target};
 use broadloom_core::{DType, Error, ErrorKind, Layout, Result, Shape};
@@ -31,7 +32,7 @@ impl<'p> Temporaries<'p> {
         Temporaries { pool, buffers: std::iter::repeat_with(|| None).take(count).collect() }
     }
 
-    /// A temporary's memory for reading; empty if it is not written.
+    /// The memory of a temporary for reading; empty if it has not been written.
     pub fn region(&self, temp: u32) -> Region<'_> {
         let buffer = self.buffers.get(temp as usize).and_then(Option::as_ref);
         buffer.map_or(&[][..], Buffer::as_bytes).into()

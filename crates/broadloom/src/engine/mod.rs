@@ -135,12 +135,12 @@ pub struct Statistics {
 }
 
 impl Engine {
-    /// An engine with these limits. Profilers and debuggers are informed of its code according to [`Profiling::from_env`].
+    /// Makes an engine with these limits. Profilers and debuggers are informed of its code according to [`Profiling::from_env`].
     pub fn new(limits: Limits) -> Engine {
         Engine::for_target(limits, VectorWidth::target())
     }
 
-    /// An engine for a CPU with vectors of this width.
+    /// Makes an engine for a CPU with vectors of this width.
     fn for_target(limits: Limits, target: VectorWidth) -> Engine {
         Engine {
             plans: Cache::new(limits.plans, limits.plan_words),
@@ -339,7 +339,7 @@ impl Engine {
 
     /// Builds the plan of an expression. Also returns whether the plan is valid only for these values of the literals.
     fn make_plan(&self, expression: Expression<'_>, options: &Options) -> Result<(Arc<ExecutionPlan>, bool)> {
-        // Building and rewriting fold constants, and costs are estimated, in the default floating-point environment.
+        // Building and rewriting fold constants and estimate costs, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let Planned { graph, plan } = plan(expression, options)?;
         let plan = Arc::new(ExecutionPlan::new(plan, expression.functions)?);
@@ -483,7 +483,8 @@ pub(crate) fn evaluate_into_leaf(
 mod tests {
     use super::*;
 
-    /// A width that the target lacks is clamped to the target's before it is used in estimates, cache keys or the compiler.
+    /// A width that the target lacks is replaced by the target's widest before it is used in estimates, cache keys or the
+    /// compiler.
     #[test]
     fn a_width_that_the_target_lacks_is_the_widest_that_it_has() -> Result<()> {
         let x = Array::from_vec((0..10_007).map(|i| i as f32 / 8.0).collect::<Vec<_>>());

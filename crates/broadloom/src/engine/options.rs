@@ -25,7 +25,7 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// The name in command lines.
+    /// The name of the executor in command lines.
     pub const fn name(self) -> &'static str {
         match self {
             Executor::Auto => "auto",

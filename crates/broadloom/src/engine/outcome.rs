@@ -55,7 +55,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// The outcome of work whose elements are counted by another outcome.
+    /// The same outcome, for work whose elements are counted elsewhere.
     pub fn uncounted(self) -> Outcome<'o> {
         Outcome { counts: false, ..self }
     }
@@ -96,7 +96,7 @@ impl<'o> Outcome<'o> {
     /// Stops the work of all threads.
     pub fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
-        // A thread that sees the flag also sees the failure.
+        // The order ensures that a thread which sees the flag also sees the failure.
         self.stopped.store(true, Ordering::Release);
     }
 

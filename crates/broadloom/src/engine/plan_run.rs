@@ -21,7 +21,7 @@ pub struct PlanRun<'r> {
 }
 
 impl PlanRun<'_> {
-    /// The run-time scalars of a stage.
+    /// The values of a stage's run-time scalars.
     pub fn params(&self, stage: &Stage) -> Params {
         params(stage, self.literals)
     }

@@ -381,7 +381,7 @@ impl PreparedStage {
 
     /// Records the time of a run, if it belongs to a trial.
     pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
-        // Times are compared as floats, in the default environment.
+        // Times are compared as floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
             && let State::Trial(trial) = &mut kept.states[request.width as usize][request.threads as usize]

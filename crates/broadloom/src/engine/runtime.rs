@@ -28,7 +28,7 @@ pub struct Runtime {
     pub kernels: Cache<KernelKey, Executable>,
     compiler: OnceLock<std::result::Result<Box<dyn KernelExecutor>, String>>,
     refused: OnceLock<String>,
-    /// The kernels being compiled; the value is `None` if the compiler does not accept the kernel.
+    /// The kernels that are being compiled. The value is `None` if the compiler does not accept the kernel.
     compiling: InFlight<KernelKey, Option<Executable>>,
     /// The number of compiled kernels.
     pub compilations: AtomicU64,
@@ -47,7 +47,7 @@ pub struct KernelKey {
     pub purpose: Purpose,
 }
 
-/// The thread mode: only times within one mode can be compared.
+/// The thread mode of a run. Times can be compared only within one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadMode {
     /// All available threads.
@@ -61,7 +61,7 @@ pub enum ThreadMode {
 pub struct Request<'r> {
     pub runtime: &'r Runtime,
     pub options: &'r Options,
-    /// The widest vectors that a run may use: no wider than the target's.
+    /// The widest vectors that a run may use, at most those of the target.
     pub width: VectorWidth,
     pub threads: ThreadMode,
 }
@@ -79,7 +79,7 @@ impl Runtime {
         }
     }
 
-    /// The request of these options, on this target.
+    /// Makes the request for a run with these options on this target.
     #[inline]
     pub fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         let width = options.vector_width.map_or(self.target, |asked| asked.min(self.target));
@@ -92,7 +92,7 @@ impl Runtime {
         options.vector_width.and_then(|asked| asked.missing_on(self.target))
     }
 
-    /// The reason why nothing can be compiled, if it is already known.
+    /// The reason why nothing can be compiled, if a previous attempt has shown one.
     pub fn known_no_compiler(&self) -> Option<&str> {
         let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
         self.refused.get().or_else(compiler).map(String::as_str)
@@ -172,7 +172,7 @@ impl Runtime {
 /// The result of a request for machine code.
 pub enum Compilation {
     Code(Executable),
-    /// The compiler does not accept the kernel, or there is none.
+    /// The compiler does not accept the kernel, or there is no compiler.
     Refused,
     /// Another thread is compiling the kernel, and this one does not wait.
     Elsewhere,

@@ -88,7 +88,7 @@ impl Tiles {
         if shape.elements() == 0 || row > STRETCH || plan.operands().iter().any(is_packed) {
             return None;
         }
-        // Without axes before the scanned one, there is only one run.
+        // If no axes come before the scanned one, there is only one run.
         let is_along = run > SCANNED_BYTES || axis == 0;
         let (extents, bytes) = if is_along { (&shape[..=axis], row) } else { (&shape[..axis], run) };
         let cut = Cut::new(extents, (SCANNED_BYTES / bytes).max(1), bytes);
@@ -105,7 +105,7 @@ impl Tiles {
 }
 
 impl Scanned {
-    /// The loops of a stage; `None` if it scans nothing.
+    /// The loops of a stage; `None` if the stage does not scan.
     pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
         let (scan, axis) = stage.scan()?;
         let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
@@ -155,7 +155,7 @@ impl Scanned {
         self.count == 0 || self.bytes == 0
     }
 
-    /// Approximate nanoseconds that scanning takes in addition to storing.
+    /// The approximate nanoseconds that scanning takes in addition to storing.
     pub fn time(&self) -> f64 {
         SCAN * self.plan.elements() as f64
     }

@@ -30,7 +30,7 @@ type Dims = SmallVec<[Dim; 4]>;
 /// The order in which a reduction visits its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The elements of one result are consecutive.
+    /// The elements of a result are consecutive.
     Along,
     /// The elements of equal number of `width` adjacent results are consecutive.
     Across { width: usize },
@@ -46,11 +46,11 @@ impl Form {
     }
 }
 
-/// The unit that one thread reduces: all elements of some results, or some elements of at most [`width`](Form::width) adjacent
-/// results.
+/// The part of a reduction that one thread does at a time: all elements of some results, or some elements of at most
+/// [`width`](Form::width) adjacent results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The results, in C order.
+    /// The numbers of the results, in C order.
     pub results: Range<usize>,
     pub numbers: Range<usize>,
 }
@@ -80,7 +80,7 @@ pub struct Space {
     pub results: usize,
     /// The number of elements that are reduced to one result.
     pub count: usize,
-    /// The approximate number of elements that are computed at a time.
+    /// The approximate number of elements in a tile, which are computed before they are reduced.
     pub tile: usize,
     pub form: Form,
     /// The loops of a complete unit: along, all results; across, as many results as are reduced together.
@@ -227,8 +227,8 @@ impl Space {
         cells.starts.iter().zip(&self.inputs).map(|(&start, &(item, _))| start * item as isize)
     }
 
-    /// Whether the kernel only loads its inputs, so that elements are reduced in place: in memory, or in the tiles that they are
-    /// packed into.
+    /// Whether the kernel only loads its inputs, so that elements are reduced where they are: in memory, or in the tiles that
+    /// they are packed into.
     pub fn takes_inputs(&self) -> bool {
         let is_each = |plan: &LoopPlan| plan.accesses().all(|access| access != Access::Splat);
         self.is_bare && self.whole.as_ref().is_ok_and(is_each)
@@ -248,7 +248,7 @@ impl Space {
         self.is_bare && (1..=SHORT).contains(&(self.results * self.count))
     }
 
-    /// Whether the elements of each result are long contiguous ranges, which machine code may reduce before it writes them.
+    /// Whether the elements of each result are in long contiguous ranges, which machine code may reduce before it writes them.
     pub fn has_long_runs(&self) -> bool {
         let follows = |plan: &LoopPlan| !plan.operands().iter().any(|operand| operand.class().is_tiled());
         let longest = |plan: &LoopPlan| plan.rows_and_cols().1.min(self.count) >= self.tile / 2;
@@ -281,7 +281,7 @@ impl Space {
         self.pieces() < parts && self.count >= 2 * PART
     }
 
-    /// The units of a range of the pieces: *along*, all results of the range are one unit; *across*, each piece is one.
+    /// The units of a range of pieces. Along results, they are a single unit; across rows, each piece is one.
     pub fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
         let numbers = 0..self.count;
         let (units, of) = match self.form {
@@ -360,7 +360,7 @@ impl Space {
 pub struct ShortReduction {
     reduction: Reduction,
     dtype: DType,
-    /// The number of elements of a result.
+    /// The number of elements of each result.
     count: usize,
     input: usize,
     /// The range of all elements in the input's memory.

@@ -1,4 +1,4 @@
-//! The loops that store the elements of a stage.
+//! Plans the loops that store the elements of a stage.
 
 use broadloom_core::fuse::{Source, Stage};
 use broadloom_core::{DType, Layout};

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-/// Number of runs of each executor; the first warms up and does not count.
+/// The number of runs of each executor. The first is for warming up and does not count.
 const RUNS: u8 = 4;
 
-/// The shortest runs of a trial, in nanoseconds.
+/// The shortest run of each executor in a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     pub interpreted: f64,
@@ -29,7 +29,7 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Whether machine code is to run next; `None` once the trial is over.
+    /// Whether machine code runs next; `None` once the trial is over.
     pub fn turn(&self) -> Option<bool> {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }
@@ -40,7 +40,7 @@ impl Trial {
         self.turn().is_none().then_some(Measured { interpreted, compiled })
     }
 
-    /// Records a run.
+    /// Records the time of a run.
     pub fn note(&mut self, jit: bool, time: Duration) {
         let who = usize::from(jit);
         if self.runs[who] >= RUNS {

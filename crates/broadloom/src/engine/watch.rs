@@ -74,18 +74,18 @@ impl Control<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Number of elements computed so far.
+    /// The number of elements computed so far.
     pub done: usize,
-    /// Number of elements to compute.
+    /// The number of elements to compute.
     pub total: usize,
 }
 
-/// The work of a plan: the elements that it reads and computes, and an estimate of the time.
+/// The work of a plan: the number of elements that it reads and computes, and an estimate of the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Elements of all loops, including those that are reduced.
+    /// The number of elements of all loops, including those that are reduced.
     pub elements: usize,
-    /// A high estimate of the nanoseconds on one thread; infinite with host functions, whose cost is unknown.
+    /// A high estimate of the nanoseconds on one thread. It is infinite with host functions, whose cost is unknown.
     pub time: f64,
 }
 
@@ -96,7 +96,7 @@ impl Work {
     }
 }
 
-/// Runs of at least this many estimated nanoseconds are watched.
+/// A run that is estimated to take at least this many nanoseconds is watched.
 const LONG: f64 = 10e6;
 /// A run is also watched if its estimated time is at least the time limit divided by this.
 const MARGIN: f64 = 16.0;
@@ -108,14 +108,14 @@ pub(crate) struct Watch<'w> {
     control: Control<'w>,
     began: Instant,
     limit: Option<Duration>,
-    /// The calling thread.
+    /// The calling thread, which alone calls the poll function.
     caller: ThreadId,
-    /// The time of the last poll, in nanoseconds from the beginning.
+    /// The time of the last call of the poll function, in nanoseconds from the beginning.
     polled: AtomicU64,
-    /// Whether the poll has returned false.
+    /// Whether the poll function has returned false.
     refused: AtomicBool,
     done: AtomicUsize,
-    /// Elements of all loops; 0 before they are planned.
+    /// The number of elements of all loops; 0 before they are planned.
     total: usize,
 }
 
@@ -210,7 +210,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// Whether a run is to be watched.
+/// Whether a run has to be watched.
 pub(crate) fn is_long(control: Option<&Control<'_>>, limit: Option<Duration>, work: Work) -> bool {
     if control.is_none() && limit.is_none() {
         return false;

@@ -224,7 +224,7 @@ impl Call {
         Duration::try_from_secs_f64(self.bound.plan().work().time * 1e-9).unwrap_or(Duration::MAX)
     }
 
-    /// The kernel.
+    /// The kernel that is called.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }

@@ -110,7 +110,7 @@ pub struct Out<'a> {
 
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// All of these bytes, in row-major order.
+    /// Bytes that are written completely, in row-major order.
     Bytes(&'a mut [u8]),
     /// The bytes at which the form has its elements.
     Formed(&'a mut [u8], Form<'a>),
@@ -141,7 +141,7 @@ impl<'a, T: Elem> From<&'a Vec<T>> for In<'a> {
 }
 
 impl<'a> In<'a> {
-    /// One element, for a scalar parameter.
+    /// A single element, for a scalar parameter.
     pub fn scalar<T: Elem>(value: &'a T) -> In<'a> {
         In {
             form: Some(Form { offset: 0, shape: &[], strides: None }),
@@ -149,7 +149,7 @@ impl<'a> In<'a> {
         }
     }
 
-    /// The elements of a slice in row-major order under a shape.
+    /// The elements of a slice in row-major order, with a shape.
     pub fn shaped<T: Elem>(data: &'a [T], shape: &'a [usize]) -> In<'a> {
         In { form: Some(Form { offset: 0, shape, strides: None }), ..In::from(data) }
     }
@@ -159,7 +159,7 @@ impl<'a> In<'a> {
         In { form: Some(Form { offset, shape, strides: Some(strides) }), ..In::from(data) }
     }
 
-    /// The elements of an evaluated array without a copy; `None` if it is not evaluated.
+    /// The elements of an evaluated array, without a copy; `None` if the array is not evaluated.
     pub fn of(array: &'a Array<'_>) -> Option<In<'a>> {
         let leaf = array.in_memory()?;
         let Layout { shape, strides, offset } = &leaf.layout;
@@ -228,7 +228,7 @@ impl<'a> Out<'a> {
         Out { dtype: DType::Bool, place: Place::Bytes(bytes) }
     }
 
-    /// The elements of a slice in row-major order under a shape.
+    /// The elements of a slice in row-major order, with a shape.
     pub fn shaped<T: Elem<Store = T>>(data: &'a mut [T], shape: &'a [usize]) -> Out<'a> {
         let form = Form { offset: 0, shape, strides: None };
         Out { dtype: T::DTYPE, place: Place::Formed(bytes_of_mut(data), form) }

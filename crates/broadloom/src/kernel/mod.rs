@@ -82,12 +82,12 @@ struct Inner {
     alone: Options,
     /// The specialisation for contiguous inputs, if no dimension is dynamic.
     fixed: Option<Arc<Specialisation>>,
-    /// The specialisations by layouts of the inputs.
+    /// The specialisations that are kept, by layouts of the inputs.
     specialisations: Cache<Box<[Layout]>, Arc<Specialisation>>,
     id: OnceLock<KernelId>,
 }
 
-/// Maximum number of specialisations that a kernel keeps; on overflow the older half is evicted.
+/// The maximum number of specialisations that a kernel keeps. On overflow the older half is evicted.
 const SPECIALISATIONS: usize = 64;
 
 impl Kernel {
@@ -105,7 +105,7 @@ impl Kernel {
         Kernel::named(&outputs, inputs, options)
     }
 
-    /// A kernel with named outputs; see [`Kernel::new`].
+    /// Compiles expressions with names for the outputs; see [`Kernel::new`].
     ///
     /// # Errors
     /// The errors of [`Kernel::new`]; [`ErrorKind::Name`] for two outputs of one name.
@@ -240,7 +240,7 @@ impl Kernel {
         self.0.fixed.as_ref().map_or_else(Vec::new, |fixed| fixed.vector_widths(&self.0.options))
     }
 
-    /// The symbols of the inputs.
+    /// The symbols in the dims of the inputs.
     fn symbols(&self) -> impl Iterator<Item = &Dim> {
         let dims = self.0.inputs.iter().flat_map(|port| port.dims.iter());
         dims.filter(|dim| matches!(dim, Dim::Symbol(_)))

@@ -6,7 +6,7 @@ use broadloom_core::{DType, Dims};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Port {
-    /// The name; by default `in0`, `in1` … and `out0`, `out1` ….
+    /// The name; by default `in0`, `in1`, … for inputs and `out0`, `out1`, … for outputs.
     pub name: String,
     /// The dtype of the elements.
     pub dtype: DType,

@@ -29,7 +29,7 @@ pub(super) struct Specialisation {
 pub(super) struct Input {
     operand: Required,
     pub layout: Layout,
-    /// Whether a slice without a shape is accepted.
+    /// Whether slices without a shape are accepted for this operand.
     is_plain: bool,
 }
 
@@ -57,7 +57,7 @@ impl Direct {
         Some(Direct { inputs: given.collect::<Option<_>>()?, params: params(stage, literals) })
     }
 
-    /// Adds the memory of the stage's inputs; generated ones have none.
+    /// Adds the memory of the stage's inputs to the operands. Generated inputs have no memory.
     #[inline]
     fn read<'m>(&self, inputs: &[In<'m>], operands: &mut Operands<'m>) {
         let region = |i: &Option<usize>| i.map_or([][..].into(), |i| inputs[i].region);

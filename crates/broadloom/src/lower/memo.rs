@@ -6,7 +6,7 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Values by key.
+/// A map that is a list while it is short.
 pub(super) struct Memo<K, V> {
     short: SmallVec<[(K, V); 16]>,
     long: FxHashMap<K, V>,

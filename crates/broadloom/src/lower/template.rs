@@ -63,7 +63,7 @@ impl Template {
         structure.bind(layouts)
     }
 
-    /// The input of planning for the nodes of [`Template::bind`].
+    /// The input of planning, from the nodes that [`Template::bind`] returns.
     pub(crate) fn expression<'x>(&'x self, nodes: &'x [Entry<'x>]) -> Expression<'x> {
         let structure = Structure { nodes, roots: self.structure.borrow().roots };
         Expression { structure, literals: &self.literals, functions: &self.functions }

@@ -209,7 +209,7 @@ fn the_host_functions_are_listed_once() -> Result<()> {
     Ok(())
 }
 
-/// A template with the layouts of its inputs has the structure of arrays with these layouts.
+/// A template that is bound to the layouts of its inputs has the structure of arrays with these layouts.
 #[test]
 fn a_bound_template_is_the_structure_over_arrays() -> Result<()> {
     let of = |x: &Array<'static>, y: &Array<'static>| (x * y + 3).maximum(x);

@@ -15,7 +15,7 @@ use crate::lower::declared::{Declared, Place};
 use crate::lower::expression::{Expression, SizeLimits};
 use crate::lower::memo::Memo;
 
-/// The lowered expressions of arrays.
+/// The lowered expressions of arrays: a structure, with the memory, literals and functions that it refers to.
 pub(crate) struct Lowered<'e, 'a> {
     nodes: SmallVec<[Entry<'e>; 16]>,
     roots: SmallVec<[NodeId; 16]>,
@@ -25,7 +25,7 @@ pub(crate) struct Lowered<'e, 'a> {
 }
 
 impl<'e, 'a> Lowered<'e, 'a> {
-    /// Walks the expressions of the roots.
+    /// Lowers the expressions of the roots.
     ///
     /// Errors: more nodes, a greater depth or a higher rank than the limits allow; a root that is a literal whose default dtype
     /// can't represent its value; an input of kernels, which has no values.

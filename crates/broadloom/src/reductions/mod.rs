@@ -104,7 +104,7 @@ impl<'a> Array<'a> {
         expr::reduce(Reduction::Sum, &ones, axes, over.keeps_dims())
     }
 
-    /// The number of elements along axes, as an int64 or the requested dtype.
+    /// The number of elements along axes, as int64 or in the requested dtype.
     pub(crate) fn count(&self, over: &Over) -> Result<Array<'a>> {
         let axes = over.resolve("count", self)?;
         Ok(expr::count(&expr::typed(self)?, axes, over.result_dtype().unwrap_or(DType::Int64)))

@@ -92,7 +92,7 @@ fn is_nan<'a>(x: &Array<'a>) -> Result<Array<'a>> {
     expr::apply(Op::IsNan, smallvec![x.into()])
 }
 
-/// The elements, with each NaN replaced by a number.
+/// The elements with each NaN replaced by a number.
 fn replaced<'a>(x: &Array<'a>, by: f64) -> Result<Array<'a>> {
     let x = expr::typed(x)?;
     if !x.dtype().is_float() {

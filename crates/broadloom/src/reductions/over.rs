@@ -22,19 +22,19 @@ use crate::array::Array;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Over {
-    /// The axes; `None` for all.
+    /// The axes to reduce; `None` for all.
     axes: Option<SmallVec<[isize; 4]>>,
     keep_dims: bool,
     dtype: Option<DType>,
 }
 
 impl Over {
-    /// All axes.
+    /// Reduces along all axes.
     pub fn all() -> Over {
         Over::default()
     }
 
-    /// One axis.
+    /// Reduces along one axis.
     pub fn axis(axis: isize) -> Over {
         Over::axes(&[axis])
     }
@@ -56,12 +56,12 @@ impl Over {
         Over { dtype: Some(dtype), ..self }
     }
 
-    /// Whether the axes are kept.
+    /// Whether the reduced axes are kept.
     pub(super) fn keeps_dims(&self) -> bool {
         self.keep_dims
     }
 
-    /// The requested dtype.
+    /// The requested dtype of the result.
     pub(super) fn result_dtype(&self) -> Option<DType> {
         self.dtype
     }

@@ -38,7 +38,7 @@ pub(super) fn exp<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     scaled(o, magic, r)
 }
 
-/// 2^x, exactly where x is an integer.
+/// 2^x, exact if x is an integer.
 #[inline(always)]
 pub(super) fn exp2<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     let x = held(o, x, -151.0, 129.0);

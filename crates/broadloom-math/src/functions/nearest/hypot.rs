@@ -177,7 +177,7 @@ mod tests {
             let b = (next() % (1 << 24)).max(1) >> shift;
             check(a, b);
         }
-        // The root of a² + b² is within b²/2a of a.
+        // The root of a² + b² exceeds a by at most b²/2a.
         for b in 1..3000 {
             check((1 << 24) - 1 - b % 7, b);
             check(((1 << 24) - 1 - b % 7) << 13, b << 1);

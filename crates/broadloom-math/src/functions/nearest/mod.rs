@@ -60,14 +60,14 @@ impl<F: Unary<f64, Out = f64> + HardCases> Rare2<f64> for Slow<F> {
     }
 }
 
-/// erf of a float32 that is not negative.
+/// erf of a float32 that is not negative, in near precision.
 #[inline(always)]
 fn erf_of_single<O: Ops>(o: &mut O, a: O::V<f32>) -> O::V<f64> {
     let a = o.float_resize::<f32, f64>(a);
     erf_of_magnitude::<O, Near>(o, a)
 }
 
-/// erfc of a float32.
+/// erfc of a float32, in near precision.
 #[inline(always)]
 fn erfc_of_single<O: Ops>(o: &mut O, x: O::V<f32>) -> O::V<f64> {
     let x = o.float_resize::<f32, f64>(x);

@@ -31,7 +31,7 @@ fn split<O: Ops>(o: &mut O, a: O::V<u32>) -> (O::V<f32>, O::V<f32>) {
     (e, f)
 }
 
-/// (2^e · (1 + f))^y
+/// The power (2^e · (1 + f))^y.
 #[inline(always)]
 fn power<O: Ops>(o: &mut O, e: O::V<f32>, f: O::V<f32>, y: O::V<f32>) -> O::V<f32> {
     let (e, f) = (o.float_resize::<f32, f64>(e), o.float_resize::<f32, f64>(f));
@@ -58,7 +58,7 @@ fn power<O: Ops>(o: &mut O, e: O::V<f32>, f: O::V<f32>, y: O::V<f32>) -> O::V<f3
     o.float_resize::<f64, f32>(y)
 }
 
-/// x^y
+/// The power x^y.
 #[inline(always)]
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f32>, y: O::V<f32>) -> O::V<f32> {
     let a = compare::magnitude::<O, f32>(o, x);

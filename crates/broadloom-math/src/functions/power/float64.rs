@@ -20,7 +20,7 @@ use crate::functions::power::special::{self, Exceptional, Power};
 use crate::host::Scalar;
 use crate::ops::{Cmp, Ops};
 
-/// log(2^e · m) for √½ ≤ m < √2.
+/// log(2^e · m) for √½ ≤ m < √2, as a sum.
 #[inline(always)]
 fn log<O: Ops>(o: &mut O, e: O::V<f64>, m: O::V<f64>) -> Sum<O> {
     let f = o.add_c(m, -1.0);
@@ -52,7 +52,7 @@ pub(crate) fn precise_log<O: Ops>(
         let more = o.nfma(s, low, low);
         rest = o.add::<f64>(rest, more);
     }
-    // u = 2 + 2/3·z + z²·Q(z), z = s²
+    // Computes u = 2 + 2/3·z + z²·Q(z), where z = s².
     let z = o.two_product(s, s);
     // The last steps of Q are separate and round once each: the three roundings in `polynomial` would triple the error.
     let q = o.polynomial(z.hi, &ATANH_REST_FULL[1..]);
@@ -70,7 +70,7 @@ pub(crate) fn precise_log<O: Ops>(
     let slope = o.fma_c(z.hi, 2.0, two);
     let slope = o.fma::<f64>(slope, z.hi, two);
     let slope = o.mul::<f64>(slope, inverse);
-    // head + s·u
+    // Adds head + s·u.
     let product = o.two_product(s, u);
     let sum = o.fast_two_sum(head, product.hi);
     let lo = o.add::<f64>(sum.lo, product.lo);
@@ -121,7 +121,7 @@ fn exp_of_product<O: Ops>(o: &mut O, l: Sum<O>, y: O::V<f64>) -> O::V<f64> {
     o.mul::<f64>(y, second)
 }
 
-/// x^y
+/// The power x^y.
 #[inline(always)]
 pub(crate) fn pow<O: Ops>(o: &mut O, x: O::V<f64>, y: O::V<f64>) -> O::V<f64> {
     let a = o.abs(x);

@@ -80,7 +80,7 @@ fn exp_of_minus_square<O: Ops>(o: &mut O, a: F<O>) -> (Sum<O>, F<O>) {
     let r = o.fma_c(n, -LN2_SINGLE[0], minus);
     let minus = o.neg::<f32>(square.lo);
     let c = o.fma_c(n, -LN2_SINGLE[1], minus);
-    // e^r = 1 + r + r²·q
+    // Uses e^r = 1 + r + r²·q.
     let q = headed(o, r, &EXP_SINGLE);
     let square = o.mul::<f32>(r, r);
     let one = o.splat(1.0f32);

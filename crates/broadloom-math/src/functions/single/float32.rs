@@ -5,7 +5,7 @@ use crate::functions::compare::magnitude;
 use crate::functions::single::F;
 use crate::ops::{Cmp, Ops};
 
-/// An unevaluated sum of two float32.
+/// A number as the unevaluated sum of two float32.
 pub(crate) struct Sum<O: Ops> {
     pub hi: F<O>,
     pub lo: F<O>,
@@ -93,7 +93,7 @@ pub(crate) trait Float32: Ops {
         self.of_bits::<f32>(bits)
     }
 
-    /// Compares with a constant.
+    /// Compares `x` with a constant.
     #[inline(always)]
     fn is(&mut self, x: F<Self>, how: Cmp, c: f32) -> Self::M<f32> {
         let c = self.splat(c);

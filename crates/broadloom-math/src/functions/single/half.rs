@@ -1,4 +1,4 @@
-//! exp of float16, for which float32 arithmetic has the digits to round correctly.
+//! exp of float16, for which float32 arithmetic has enough digits to round correctly.
 
 use crate::dtype::f16;
 use crate::functions::coefficients::{EXP_SINGLE, LN2_SINGLE, LOG2_E_SINGLE};

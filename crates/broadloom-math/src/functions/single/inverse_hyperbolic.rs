@@ -26,7 +26,7 @@ fn root<O: Ops>(o: &mut O, square: Sum<O>) -> Sum<O> {
 pub(crate) fn asinh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // t = a + (√(a² + 1) − 1)
+    // t = a + (√(a² + 1) − 1).
     let square = o.mul::<f32>(a, a);
     let hi = o.add_c(square, 1.0);
     let lost = o.c_sub(1.0, hi);
@@ -77,7 +77,7 @@ fn finish<O: Ops>(o: &mut O, a: F<O>, t: Sum<O>) -> F<O> {
 pub(crate) fn atanh<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     let sign = o.sign_of(x);
     let a = o.abs(x);
-    // log((1 + a)/(1 − a)) = log1p(2a/(1 − a))
+    // Uses log((1 + a)/(1 − a)) = log1p(2a/(1 − a)).
     let one = o.splat(1.0f32);
     let d = o.sub::<f32>(one, a);
     let kept = o.sub::<f32>(one, d);

@@ -52,7 +52,7 @@ fn number<O: Ops>(o: &mut O, field: O::V<u32>) -> F<O> {
     o.int_to_float::<i32, f32>(field)
 }
 
-/// f³·P(f) + `more`.
+/// Computes f³·P(f) + `more`.
 #[inline(always)]
 fn log_cube<O: Ops>(o: &mut O, f: F<O>, more: F<O>, table: &'static [f32]) -> F<O> {
     let p = polynomial::<O, f32>(o, f, table);
@@ -99,7 +99,7 @@ pub(crate) fn log<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
     special::<O, f32>(o, x, y)
 }
 
-/// e·`head` + e·`tail` + log(1 + f)·`unit`.
+/// Computes e·`head` + e·`tail` + log(1 + f)·`unit`.
 #[inline(always)]
 fn log_to_base<O: Ops>(o: &mut O, x: F<O>, [head, tail]: [f32; 2], unit: [f32; 2]) -> F<O> {
     let (e, f) = split(o, x);
@@ -146,7 +146,7 @@ pub(crate) fn log10<O: Ops>(o: &mut O, x: F<O>) -> F<O> {
 struct BesideOne<O: Ops> {
     e: F<O>,
     f: F<O>,
-    /// 4·2^−e, which is normal where 2^−e may not be.
+    /// 4·2^−e, which is a normal number where 2^−e may not be.
     four: F<O>,
 }
 
@@ -169,7 +169,7 @@ fn split_beside_one<O: Ops>(o: &mut O, x: F<O>) -> BesideOne<O> {
     BesideOne { e: number(o, field), f, four }
 }
 
-/// log(1 + f + `low`·2^−e) − log(1 + f), for a small `low`.
+/// log(1 + f + `low`·2^−e) − log(1 + f), for a small `low`, approximately.
 #[inline(always)]
 fn share_of_low<O: Ops>(o: &mut O, x: &BesideOne<O>, low: F<O>) -> F<O> {
     // An approximation of 1/(1 + f), of which a few bits are enough, divided by 4.

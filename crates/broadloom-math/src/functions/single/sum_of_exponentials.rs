@@ -34,7 +34,7 @@ fn log1p_of_exp<O: Ops>(o: &mut O, d: Sum<O>) -> Sum<O> {
     let upper = o.is(t, Cmp::Ge, EXPONENT_MAGIC - 1.0);
     let (zero, one) = (o.splat(0.0f32), o.splat(1.0f32));
     let q = o.select::<f32>(upper, one, zero);
-    // e^(r + c) − 1 = r + rest
+    // Uses e^(r + c) − 1 = r + rest.
     let r = o.fma_c(n, -LN2_SINGLE[0], d.hi);
     let c = o.fma_c(n, -LN2_SINGLE[1], d.lo);
     let square = o.mul::<f32>(r, r);

@@ -69,7 +69,7 @@ fn sine_and_cosine<O: Ops>(o: &mut O, angle: &Angle<O>) -> (F<O>, F<O>) {
     let minus = o.neg::<f32>(hi);
     let rest = o.fma::<f32>(minus, lo, rest);
     let cosine = o.add::<f32>(slope, rest);
-    // sin r = hi + (hi³·S + lo·cos r)
+    // sin r = hi + (hi³·S + lo·cos r).
     let p = polynomial::<O, f32>(o, square, &SIN_SINGLE);
     let cube = o.mul::<f32>(square, hi);
     let rest = o.mul::<f32>(lo, slope);

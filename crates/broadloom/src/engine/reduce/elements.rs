@@ -23,7 +23,7 @@ use crate::engine::outcome::Pace;
 use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
 
-/// One run of a stage that reduces, or of a part of it: the state shared by its threads.
+/// A run of a stage that reduces, or of a part of such a stage: the state that its threads share.
 pub struct Fold<'f> {
     pub run: &'f StageRun<'f>,
     pub space: &'f Space,
@@ -67,13 +67,13 @@ pub struct Elements<'f> {
     tiles: SmallVec<[Buffer; 2]>,
     /// The loops over boxes that are not complete units, by the extents of the box.
     plans: Vec<(SmallVec<[usize; 6]>, LoopPlan)>,
-    /// The divisions by zero so far.
+    /// A byte for each checked division, set if a divisor was zero.
     pub faults: SmallVec<[u8; 8]>,
     /// The thread's progress.
     pub pace: Pace<'f>,
 }
 
-/// The computation of the blocks of a box.
+/// The computation of a box's blocks.
 struct BoxRun<'r, 'f, 'm> {
     fold: &'r Fold<'f>,
     /// The kernel that computes elements; `None` if the inputs' elements are reduced in place.
@@ -85,7 +85,7 @@ struct BoxRun<'r, 'f, 'm> {
     pace: &'r mut Pace<'f>,
     /// The linear index of the box's first element.
     first: usize,
-    /// The memory of the elements that are stored, and the linear index of the first.
+    /// The memory of elements that are stored, and the linear index of the first one.
     stored: &'r mut [&'m mut [u8]],
     stored_from: usize,
 }
@@ -288,8 +288,9 @@ impl BoxRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// The number of rows to reduce between two checks for cancellation, out of `rows` contiguous rows of `width` elements. Long
-    /// ranges are divided into equal stretches larger than the last-level cache, which are read as several streams.
+    /// The number of rows that are reduced between two checks for cancellation, out of `rows` contiguous rows of `width`
+    /// elements. Long ranges are divided into equal stretches that are larger than the last-level cache, since these are read as
+    /// several streams.
     fn stretch(&self, rows: usize, width: usize) -> usize {
         let size = self.fold.reductions.first().map_or(1, |(_, dtype)| dtype.size());
         let bytes = rows.saturating_mul(width).saturating_mul(size);
@@ -315,7 +316,7 @@ impl BoxRun<'_, '_, '_> {
     }
 }
 
-/// A row of an input of a block.
+/// A row of a block's input, as bytes.
 fn block_row<'b>(block: &'b Block<'_>, input: usize, row: usize) -> &'b [u8] {
     block.inputs(row).bytes(input)
 }

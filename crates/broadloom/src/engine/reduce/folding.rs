@@ -20,9 +20,9 @@ use crate::engine::workers;
 
 /// The partial results of reductions over their first elements.
 pub(crate) struct Folding {
-    /// The number of elements of each result so far.
+    /// The number of elements of each result that have been reduced so far.
     count: u64,
-    /// The blocks of each reduction; empty before the first elements.
+    /// The partial results of each reduction; empty before the first elements.
     of: Vec<Blocks>,
 }
 
@@ -51,7 +51,7 @@ impl Folding {
 
     /// Appends the partial results of the next `count` elements, for each reduction.
     pub fn append(&mut self, count: u64, later: Vec<Blocks>) -> Result<()> {
-        // Sums are computed in the default floating-point environment.
+        // Sums are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         if self.of.is_empty() {
             (self.of, self.count) = (later, count);
@@ -82,7 +82,8 @@ impl Folding {
 }
 
 impl PreparedStage {
-    /// Reduces elements of a stage, the first of which is number `start`; returns, for each output, its blocks of the given width.
+    /// Reduces elements of a stage, the first of which has the number `start`. Returns for each output its partial results, in
+    /// blocks of the given width.
     pub fn fold(
         &self,
         run: &PlanRun<'_>,
@@ -90,7 +91,7 @@ impl PreparedStage {
         start: u64,
         width: Option<usize>,
     ) -> Result<Vec<Blocks>> {
-        // Sums and estimates are computed in the default floating-point environment.
+        // Sums and estimates are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let space = self.space().ok_or_else(no_reduction)?;
         let (shape, axes) = (&self.stage.shape, self.stage.axes);

@@ -30,7 +30,7 @@ pub(crate) use folding::{Blocks, Folding};
 use take::{Partials, Results, Take, append};
 pub(crate) use totals::ScanBlocks;
 
-/// Bytes of results that are filled between two checks for cancellation.
+/// The number of bytes of results that are filled between two checks for cancellation.
 const FILLED: usize = 1 << 20;
 
 impl StageRun<'_> {
@@ -40,7 +40,7 @@ impl StageRun<'_> {
         let fold = Fold::new(self, space, 0, &inputs);
         let outputs: Results<'_> = outputs.iter_mut().map(|out| &mut **out).collect();
         if space.count == 0 {
-            // There are no elements to be stored.
+            // For results of no elements there are no elements to store.
             let each = fold.reductions.iter().zip(fold.apart(outputs).0);
             return { each }.try_for_each(|(&(reduction, dtype), out)| {
                 fill(reduction, dtype, out, self.outcome.watch())
@@ -92,7 +92,7 @@ impl Fold<'_> {
         left.iter_mut().zip(&self.outputs).map(first).collect()
     }
 
-    /// Reduces pieces into these results.
+    /// Reduces the results of some pieces completely.
     fn pieces(&self, pieces: Range<usize>, mut results: Results<'_>) -> Result<()> {
         let mut elements = Elements::new(self);
         for unit in self.space.units(pieces) {
@@ -109,7 +109,8 @@ impl Fold<'_> {
         Ok(())
     }
 
-    /// Reduces few pieces of many elements: each is divided into ranges, whose partial results are merged in order.
+    /// Reduces few pieces of many elements. Each piece is divided into ranges of its elements, whose partial results are merged
+    /// in order.
     fn run_in_ranges(&self, threads: usize, ranges: usize, outputs: Results<'_>) -> Result<()> {
         let (mut reduced, stored) = self.apart(outputs);
         let blocks: Vec<Range<usize>> =
@@ -192,7 +193,7 @@ impl Fold<'_> {
     }
 }
 
-/// Splits off the first bytes.
+/// Splits off the first bytes of a slice.
 fn head<'m>(all: &mut &'m mut [u8], bytes: usize) -> &'m mut [u8] {
     let (head, tail) = std::mem::take(all).split_at_mut(bytes);
     *all = tail;

@@ -1,4 +1,4 @@
-//! Runs a stage that scans: tiles are stored in the results' memory, and [scanned](crate::engine::scanned) there.
+//! Runs a stage that scans: tiles are stored in the memory of the results and [scanned](crate::engine::scanned) there.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::engine::outcome::Pace;
 use crate::engine::scanned::{STRETCH, Scanned, Share, Store, Tiles};
 
 impl StageRun<'_> {
-    /// Scans elements; the output is written completely, in row-major order.
+    /// Stores and scans all elements. The output is written completely, in row-major order.
     pub(in crate::engine) fn scan(
         &self,
         scanned: &Scanned,

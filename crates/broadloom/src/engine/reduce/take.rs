@@ -21,7 +21,7 @@ pub type Reductions = SmallVec<[(Reduction, DType); 2]>;
 /// The reduction of the elements of one unit.
 pub struct Take<'t, 'm> {
     reductions: &'t Reductions,
-    /// The number of results that are reduced together, and the number of elements of each.
+    /// The number of results that are reduced together, and the number of elements of each result.
     width: usize,
     count: usize,
     /// The number of the first element of each result.
@@ -34,7 +34,8 @@ pub struct Take<'t, 'm> {
     /// The partial results of ranges, and the indices of those that can be used for a new range.
     partials: SmallVec<[Partials; 1]>,
     free: SmallVec<[usize; 4]>,
-    /// The memory of results that have all of their elements; `None` if partial results are returned.
+    /// The memory to which results are written once they have all of their elements; `None` if partial results are returned
+    /// instead.
     results: Option<Results<'m>>,
 }
 
@@ -81,7 +82,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.span() - at % self.span()
     }
 
-    /// Takes elements with consecutive linear indices from `at` on; `bytes` returns the elements of each output, in memory aligned
+    /// Takes elements with consecutive linear indices from `at` on. `bytes` returns the elements of an output, in memory aligned
     /// for them.
     pub fn run<'e>(&mut self, at: usize, elements: usize, bytes: impl Fn(usize) -> &'e [u8]) -> Result<()> {
         let (mut done, span) = (0, self.span());
@@ -136,7 +137,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.push(at, elements, push)
     }
 
-    /// The partial results of one group of results; an error if elements in between are missing.
+    /// The partial results of a single group of results. Fails if elements in between are missing.
     pub fn into_partials(mut self) -> Result<Partials> {
         match self.open[..] {
             [(_, place)] => Ok(self.partials.swap_remove(place)),
@@ -144,7 +145,7 @@ impl<'t, 'm> Take<'t, 'm> {
         }
     }
 
-    /// Whether results that begin here have all of their elements in one range, so that they can be reduced at once.
+    /// Whether the results that begin at this index have all of their elements in one range, so that they can be reduced at once.
     fn takes_whole(&self, at: usize) -> bool {
         self.width == 1 && self.results.is_some() && self.open.iter().all(|(next, _)| *next != at)
     }
@@ -175,7 +176,7 @@ impl<'t, 'm> Take<'t, 'm> {
         let continues = |place: &usize| self.open.get(*place).is_some_and(|(next, _)| *next == at);
         let known = [self.last + 1, self.last].into_iter().chain(0..self.open.len()).find(continues);
         let place = match known {
-            // A range that begins a group continues no other, even if the previous group ends there.
+            // A range that begins a group continues no other range, even if the previous group ends where it begins.
             Some(place) if !at.is_multiple_of(self.span()) => place,
             _ => {
                 let place = self.open.iter().take_while(|(next, _)| *next <= at).count();
@@ -192,7 +193,7 @@ impl<'t, 'm> Take<'t, 'm> {
         self.join(place)
     }
 
-    /// Merges a range with the one that begins at its end, and writes results that have all of their elements.
+    /// Merges a range with the range that begins at its end, and writes the results if they have all of their elements.
     fn join(&mut self, place: usize) -> Result<()> {
         let (span, width) = (self.span(), self.width);
         let len = |partials: &Partials| partials.first().map_or(0, Partial::len) as usize;
@@ -226,7 +227,7 @@ impl<'t, 'm> Take<'t, 'm> {
         Ok(())
     }
 
-    /// Makes partial results for a range that begins here.
+    /// Makes partial results for a range that begins at this index.
     fn begin(&mut self, at: usize) -> Result<usize> {
         let number = self.number(at);
         if let Some(slot) = self.free.pop() {
@@ -245,7 +246,7 @@ fn missing() -> Error {
     Error::new(ErrorKind::Internal, "elements of a reduction are missing")
 }
 
-/// Merges later partial results, for each output.
+/// Merges the partial results of later elements, for each output.
 pub fn append(partials: &mut Partials, later: Partials) -> Result<()> {
     partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }

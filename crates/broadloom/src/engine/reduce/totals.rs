@@ -14,7 +14,7 @@ use crate::engine::scanned::STRETCH;
 use crate::engine::watch::{Watch, Work};
 use crate::engine::{Control, Engine, Options};
 
-/// The blocks of 2^level elements of a scan along an axis.
+/// The blocks of 2^level elements into which a scan along an axis is divided.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanBlocks {
     pub scan: Scan,

@@ -16,7 +16,7 @@ use crate::engine::blocks::Cut;
 /// stage after another.
 const MOST_STAGES: usize = 64;
 
-/// The reason why stages run one after another although one reads what another reduced. Later variants are more specific.
+/// The reason why stages run one after another although one reads what another has reduced. Later variants are more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Apart {
     /// They have no outer axes in common, or read other rows.
@@ -46,13 +46,13 @@ impl fmt::Display for Apart {
     }
 }
 
-/// Stages that run block by block, those that run before and after, and the division of the rows.
+/// Stages that run block by block, with the stages that run before and after them, and the division of the rows into blocks.
 pub struct Group {
     pub before: Vec<usize>,
     pub members: Vec<usize>,
     pub after: Vec<usize>,
     pub cut: Cut,
-    /// The temporaries that only members write and read.
+    /// The temporaries that only the group's stages write and read.
     pub blocks: Vec<Target>,
 }
 
@@ -87,7 +87,7 @@ pub fn find(
     Err(apart)
 }
 
-/// Whether a stage reads what another one reduced.
+/// Whether a stage reads what another one has reduced.
 fn reads_combined(plan: &Plan, among: &[usize]) -> bool {
     let stages = || among.iter().map(|&number| &plan.stages[number]);
     let combined = |temp: u32| stages().any(|s| !s.stores() && s.outputs.contains(&Target::Temp(temp)));
@@ -199,7 +199,7 @@ impl<'p> Draft<'p> {
         self.all(When::Member).map(|number| &self.plan.stages[number])
     }
 
-    /// The operands of members that no member writes, each with its source, dtype and layout.
+    /// The operands of members that are not written by members, each with its source, dtype and layout.
     fn operands(&self) -> impl Iterator<Item = (Source, DType, &'p Layout)> {
         let inputs = self.members().flat_map(|stage| stage.inputs.iter().zip(&stage.kernel.inputs));
         let given = |source: Source| match source {
@@ -237,7 +237,7 @@ impl<'p> Draft<'p> {
         bytes
     }
 
-    /// Divides rows into blocks that stay in cache. `is_last` is whether blocks can't be made smaller by sharing another axis.
+    /// Divides rows into blocks that stay in cache. `is_last` says that blocks can't be made smaller by sharing another axis.
     fn cut(&self, is_last: bool, can_fail: impl Fn(&Stage) -> bool) -> Result<Cut, Apart> {
         if self.members().any(can_fail) {
             return Err(Apart::CanFail);

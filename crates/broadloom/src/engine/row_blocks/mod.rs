@@ -32,9 +32,9 @@ use group::Group;
 
 /// A step of a plan.
 pub enum Step {
-    /// One stage over all elements.
+    /// A stage that runs over all of its elements.
     Stage(usize),
-    /// Several stages, block by block.
+    /// Several stages that run block by block.
     Blocks(Box<RowBlocks>),
 }
 
@@ -84,9 +84,9 @@ impl fmt::Display for RowBlocks {
 /// The memory that a member writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A temporary that only members read: it has the size of a block.
+    /// A temporary that only members read, which has the size of a block.
     Block,
-    /// The rows of a root, or of a temporary that is read later.
+    /// The rows of a root, or of a temporary that a later step reads.
     Whole(Target),
 }
 
@@ -94,7 +94,7 @@ enum Place {
 pub struct Member {
     /// The stage's index in the plan.
     pub stage: usize,
-    /// The stage over the rows of a block, and over the remaining rows in the last block.
+    /// The stage over the rows of a whole block, and over the rows of the last block, which may be fewer.
     parts: [Part; 2],
     inputs: SmallVec<[Origin; 4]>,
     /// For each output, the index of its array in `RowBlocks::places`.
@@ -174,7 +174,7 @@ impl RowBlocks {
         Ok(RowBlocks { members, cut: group.cut.clone(), places })
     }
 
-    /// Whether a temporary that the stage writes stays within a block.
+    /// Whether a temporary that the member writes exists only within a block.
     pub fn stays(&self, member: &Member) -> bool {
         member.outputs.iter().any(|&place| self.places[place].0 == Place::Block)
     }
@@ -200,9 +200,9 @@ struct BlockRun<'r> {
     blocks: &'r RowBlocks,
     run: &'r PlanRun<'r>,
     members: Vec<StageRun<'r>>,
-    /// The memory of each member's inputs that no member writes.
+    /// For each member, the memory of the inputs that no member writes.
     inputs: Vec<SmallVec<[Region<'r>; 4]>>,
-    /// Cancellation, progress and failures of all members.
+    /// Cancellation, progress and failures, for all members together.
     outcome: Outcome<'r>,
 }
 
@@ -224,7 +224,7 @@ impl RowBlocks {
         operands: &mut Operands<'_>,
         temps: &mut Temporaries<'_>,
     ) -> Result<()> {
-        // Estimates and sums are computed in the default floating-point environment.
+        // Estimates and sums are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         let mut written = Written::new();
         for &(place, bytes) in &self.places {
@@ -322,7 +322,7 @@ impl BlockRun<'_> {
         &self.blocks.members[member].parts[usize::from(block.rows != self.blocks.cut.rows)]
     }
 
-    /// Runs a member over a block.
+    /// Runs a member over the rows of a block.
     fn member(&self, number: usize, block: &Block, places: &mut Places<'_>) -> Result<()> {
         let (member, stage_run) = (&self.blocks.members[number], &self.members[number]);
         let loops = self.part(number, block).loops()?;
