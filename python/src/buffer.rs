@@ -1,11 +1,11 @@
-//! The buffer protocol for a class of Python's, which before Python 3.12 only an extension can give it.
+//! The buffer protocol for a class written in Python, which before Python 3.12 needs an extension type as its base.
 
 use std::ffi::c_int;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A base class: `memoryview(x)` is one of the array of NumPy's that `x._buffer()` gives.
+/// A base class whose subclasses support `memoryview`: the view is that of the NumPy array that `_buffer()` returns.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Buffered;
 
@@ -16,14 +16,14 @@ impl Buffered {
         Buffered
     }
 
-    /// Fills in a buffer.
+    /// Fills in a `Py_buffer`.
     ///
     /// # Safety
-    /// `view` must be to a buffer that may be written, as Python gives one.
+    /// `view` must point to a writeable `Py_buffer`, as Python passes it.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let array = slf.call_method0("_buffer")?;
-        // SAFETY: `view` is what this function's caller says. The buffer holds a reference to NumPy's array, so that NumPy is
-        // asked to release it.
+        // SAFETY: the caller guarantees that `view` is writeable. The buffer holds a reference to the NumPy array, so that Python
+        // releases it through NumPy.
         match unsafe { ffi::PyObject_GetBuffer(array.as_ptr(), view, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),

@@ -1,8 +1,8 @@
-//! The short way from a call on NumPy's arrays into a kernel.
+//! The fast path for a call of a compiled function with NumPy arrays.
 //!
-//! A [`Dispatch`] makes the signature of its arguments (dtypes, ranks, and which extents are equal), finds the kernel that was
-//! built for it, and runs it; only a signature that it has not seen goes to Python, which builds a kernel. Short inputs are
-//! copied, so that the kernel may be given slices, whose run is the shortest.
+//! A [`Dispatch`] computes the signature of the arguments (dtypes, ranks, and which extents are equal), looks up the kernel built
+//! for that signature, and runs it. Only for a new signature does it call Python, which builds a kernel. Small inputs are copied,
+//! so that the kernel reads Rust slices, which have the smallest call overhead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +26,12 @@ use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 use crate::table::{LastCall, Shapes, Table};
 
-/// Dtypes, ranks and patterns of extents as bytes, which are compared.
+/// The dtypes, ranks and equal extents of a call's arguments, encoded as bytes for comparison.
 pub type Signature = SmallVec<[u8; 32]>;
 
-/// The signature of arguments, and their shapes. An extent of 1 is 0; another is the number of the extents that were different at
-/// its position, counted from the right.
+/// Computes the signature and the shapes of a call's arguments. An extent of 1 is encoded as 0. Any other extent is encoded by
+/// the order in which it first occurs among the extents on the same axis, counted from the right: the first is 1, the next
+/// different one is 2.
 pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
     let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
@@ -64,7 +65,7 @@ pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     (signature, shapes)
 }
 
-/// The signature as Python's build takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
+/// The signature as passed to Python's `_build`: `("array", dtype, dims)` or `("scalar", kind)` per argument.
 pub fn described<'py>(
     py: Python<'py>,
     signature: &Signature,
@@ -99,8 +100,8 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
-/// What a call asks for beside its arguments: the form of static arguments and keywords, which Python numbers, 0 for none of them;
-/// the rule of promotion; and the number of threads.
+/// What a kernel is built for besides the signature: the form (a number that Python assigns to each combination of static
+/// arguments and keywords; 0 for none), the promotion rule, and the number of threads.
 #[derive(Clone, Copy)]
 struct Asked {
     form: u32,
@@ -108,7 +109,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// All of it as one number, 0 for the usual call: of the usual form, by NumPy's rule, without a number of threads.
+    /// All fields in one number. It is 0 for the most common call: no static arguments, NumPy's promotion, and the default number
+    /// of threads.
     #[inline]
     fn tag(self) -> u64 {
         let threads = self.context.threads.map_or(0, |threads| threads.min(1 << 30) as u64);
@@ -116,31 +118,31 @@ impl Asked {
     }
 }
 
-/// An entry in its table.
+/// An entry of the dispatch table.
 pub struct Known {
-    /// What calls ask for beside their arguments.
+    /// The form, promotion rule and number of threads that the kernel was built for, from `Asked::tag`.
     tag: u64,
     signature: Signature,
-    /// Of an entry that holds for these extents only.
+    /// The shapes that the kernel is restricted to; `None` if it serves all shapes of the signature.
     shapes: Option<Shapes>,
     entry: Py<Entry>,
     last: LastCall,
 }
 
-/// A function that runs kernels on NumPy's arrays: a base class, whose subclasses have
-/// `_build(signature, shapes) -> Entry` for signatures that are new, and `_general(args, kwargs)` for calls on other arguments.
-/// `_build` is also given the form, the rule of promotion and the number of threads of a call, if one of them is not the usual one.
+/// The base class of functions that run kernels on NumPy arrays. A subclass defines `_build(signature, shapes) -> Entry`, which
+/// is called for new signatures, and `_general(args, kwargs)`, which handles calls with other arguments. `_build` also receives
+/// the form, the promotion rule and the number of threads of a call, if one of them is not the default.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
     known: Table<Known>,
-    /// No call is answered before `_general` has seen it.
+    /// Whether `_general` handles every call.
     is_general: AtomicBool,
-    /// For calls like the last ones.
+    /// A cache of recent calls.
     repeats: Repeats,
 }
 
 impl Dispatch {
-    /// The entry for arguments, which is built if there is none, and their shapes.
+    /// Looks up the entry for arguments, or builds it. Also returns the shapes of the arguments.
     fn known<'py>(
         slf: &Bound<'py, Self>,
         asked: Asked,
@@ -170,7 +172,7 @@ impl Dispatch {
         Ok((this.known.insert(Known::new(tag, signature, of_entry, entry)), shapes))
     }
 
-    /// Runs a call, or has `general` answer it, where an argument is neither an array of NumPy's own class nor a number.
+    /// Runs a call, or passes it to `general` if an argument is neither an exact `numpy.ndarray` nor a number.
     #[inline(always)]
     fn called<'py>(
         slf: &Bound<'py, Self>,
@@ -235,12 +237,13 @@ impl Dispatch {
         Dispatch::called(slf, Asked { form: 0, context: current(py)? }, args, out.as_ref(), general)
     }
 
-    /// Has `_general` see every call first, as that of a function with static arguments.
+    /// Makes `_general` handle every call, which functions with static arguments need.
     fn _see_all(&self) {
         self.is_general.store(true, Ordering::Relaxed);
     }
 
-    /// A call of a form, with the arguments that a kernel has; by NumPy's rule, if that is requested or holds here.
+    /// Runs a call whose static arguments are encoded in `form`, with the remaining arguments. NumPy's promotion applies if
+    /// `by_numpy` is set or it is the current rule.
     #[pyo3(signature = (form, by_numpy, args, out = None))]
     fn _call<'py>(
         slf: &Bound<'py, Self>,
@@ -253,7 +256,7 @@ impl Dispatch {
         Dispatch::called(slf, asked, args, out, || Err(PyTypeError::new_err(NOT_OURS)))
     }
 
-    /// The entry for these arguments, which is built if there is none; nothing is run.
+    /// Looks up the entry for these arguments, or builds it, without running the kernel.
     #[pyo3(signature = (*args, form = 0, by_numpy = false))]
     fn entry<'py>(
         slf: &Bound<'py, Self>,
@@ -268,7 +271,7 @@ impl Dispatch {
         Ok(Dispatch::known(slf, asked, &arguments)?.0.entry.clone_ref(slf.py()))
     }
 
-    /// The entries that were built, the oldest first.
+    /// The entries built so far, oldest first.
     fn entries(&self, py: Python<'_>) -> Vec<Py<Entry>> {
         self.known.all().iter().map(|known| known.entry.clone_ref(py)).collect()
     }
@@ -280,32 +283,32 @@ fn with_rule(by_numpy: bool, context: Context) -> Context {
     Context { by_numpy: by_numpy || context.by_numpy, ..context }
 }
 
-/// Inputs up to so many bytes in all are copied.
+/// Inputs are copied if they take at most this many bytes in total.
 const SHORT: usize = 8 * SHORT_WORDS;
 
-/// Words that inputs are copied to.
+/// The buffer that small inputs are copied into, in words of 8 bytes.
 type Scratch = SmallVec<[u64; 64]>;
 
-/// An input, while the memory of all is collected.
+/// The location of one input of a run.
 enum Given<'m> {
-    /// Bytes of the scratch memory, from here on.
+    /// The byte offset and size of a copy in the scratch buffer.
     Copied(usize, usize),
-    /// NumPy's memory.
+    /// The memory of the NumPy array itself.
     Memory(&'m NumpyMemory),
 }
 
 impl Known {
-    /// An entry for arguments of a signature.
+    /// An entry for a signature, without a cached call.
     pub fn new(tag: u64, signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
         Known { tag, signature, shapes, entry, last: LastCall::default() }
     }
 
-    /// The entry.
+    /// The kernel and the mapping of its inputs and results.
     pub fn entry(&self) -> &Py<Entry> {
         &self.entry
     }
 
-    /// Runs the kernel on arguments of the signature that it was built for, whose shapes are these.
+    /// Runs the kernel on arguments of its signature, with these shapes, and returns what the function returns.
     pub fn run<'py>(
         &self,
         py: Python<'py>,
@@ -318,8 +321,8 @@ impl Known {
         self.entry.get().rebuilt(py, made)
     }
 
-    /// Where the elements of each input of the kernel are, and the scratch memory: it has the numbers, and room for arrays that are
-    /// copied.
+    /// Determines the location of each input of the kernel. The scratch buffer that is also returned holds the numbers, and space
+    /// for the arrays that will be copied.
     fn inputs<'m>(
         &self,
         arguments: &'m [Argument<'_>],
@@ -354,7 +357,7 @@ impl Known {
         Ok((scratch, given))
     }
 
-    /// Runs the kernel: the results, and the call that computed them.
+    /// Runs the kernel, and returns the results and the bound call that computed them.
     pub fn results<'py>(
         &self,
         py: Python<'py>,
@@ -381,7 +384,7 @@ impl Known {
         let wanted = given_results(out)?;
         let made = results(py, &wanted, kernel.kernel().outputs(), &shapes)?;
         let written = writeable(&made)?;
-        // All that may run functions of Python's is done: from here to the run arrays stay as they are.
+        // Nothing below runs Python code, so arrays keep their memory and layout until the run ends.
         for argument in arguments {
             if let Argument::Array(array, memory) = argument
                 && !memory.is_of(array)
@@ -393,7 +396,7 @@ impl Known {
             if let (Source::Argument(number), Given::Copied(from, len)) = (source, given)
                 && let Some(Argument::Array(_, memory)) = arguments.get(*number)
             {
-                // SAFETY: the argument keeps the array alive, which was just seen to have this memory; it is row-major.
+                // SAFETY: the argument keeps the array alive, its memory was just checked to be unchanged, and it is row-major.
                 unsafe { memory.copy_to(&mut broadloom_mem::bytes_of_mut(&mut scratch[*from..])[..*len]) };
             }
         }
@@ -403,15 +406,15 @@ impl Known {
             .zip(ports)
             .map(|(given, port)| match given {
                 Given::Copied(from, len) => In::bytes(port.dtype, &bytes[from * 8..from * 8 + len]),
-                // SAFETY: `arguments` keeps the array alive until the run is over.
+                // SAFETY: `arguments` keeps the array alive until the run ends.
                 Given::Memory(memory) => unsafe { memory.input() },
             })
             .collect();
         let outputs = written.iter().map(|memory| match wanted.is_empty() && is_short {
-            // SAFETY: the array was made here, row-major and with a value in each byte; no one else has it, and `made` keeps it alive
-            // until the run is over.
+            // SAFETY: the array was created here, row-major and with every byte initialised. No one else has it, and `made` keeps
+            // it alive until the run ends.
             true => Ok(unsafe { memory.output_slice() }),
-            // SAFETY: `made` keeps the array alive until the run is over, and it is writeable.
+            // SAFETY: `made` keeps the array alive until the run ends, and it is writeable.
             false => unsafe { memory.output() },
         });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
@@ -420,7 +423,8 @@ impl Known {
         Ok((made, call))
     }
 
-    /// The call for inputs of these layouts: the last one, where they are row-major and of the same shapes.
+    /// The kernel bound to inputs of these layouts. The last bound call is used again if the inputs are row-major and have the
+    /// same shapes.
     fn call(
         &self,
         py: Python<'_>,
@@ -446,14 +450,14 @@ impl Known {
                     unsafe { memory.input() }
                 }
                 (Given::Copied(..), Source::Argument(number)) => match arguments.get(*number) {
-                    // SAFETY: the same.
+                    // SAFETY: `arguments` keeps the array alive; binding reads no element.
                     Some(Argument::Array(_, memory)) => unsafe { memory.input() },
                     _ => one(port.dtype, given, bytes),
                 },
                 (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
             })
             .collect();
-        // Planning takes a while.
+        // The GIL is released, since planning may take long.
         let call = py.detach(|| kernel.bind_like(&inputs)).or_raise()?;
         if is_plain {
             self.last.keep(shapes.clone(), &call);
@@ -462,7 +466,7 @@ impl Known {
     }
 }
 
-/// A number among the copied bytes.
+/// The input for a number that was converted into the scratch bytes.
 fn one<'b>(dtype: broadloom::DType, given: &Given<'_>, bytes: &'b [u8]) -> In<'b> {
     match given {
         Given::Copied(from, len) => In::bytes(dtype, &bytes[from * 8..from * 8 + len]),

@@ -1,4 +1,4 @@
-//! What runs a call: the arguments that it has, and the entry that says what becomes of them.
+//! The arguments of a call of a compiled function, and the entry that says how a kernel computes its result.
 
 use broadloom::Literal;
 use numpy::PyUntypedArray;
@@ -13,16 +13,16 @@ use crate::number::number;
 
 /// An argument of a call.
 pub enum Argument<'py> {
-    /// An array, and its memory, which it keeps alive.
+    /// A NumPy array, which keeps the memory alive, and the description of that memory.
     Array(Bound<'py, PyUntypedArray>, NumpyMemory),
-    /// A number of Python's.
+    /// A Python number.
     Number(Literal),
 }
 
 impl<'py> Argument<'py> {
-    /// An array of NumPy's own class or a number; `None` for anything else, which Python has to make one of these first.
+    /// Converts an exact `numpy.ndarray` or a number; `None` for any other object, which Python code has to convert first.
     pub fn of(object: &Bound<'py, PyAny>) -> PyResult<Option<Argument<'py>>> {
-        // SAFETY: the pointer is of a live object.
+        // SAFETY: the pointer refers to a live object.
         if unsafe { npyffi::PyArray_CheckExact(object.py(), object.as_ptr()) } != 0 {
             let array = object.cast::<PyUntypedArray>()?.clone();
             return Ok(NumpyMemory::of(&array).ok().map(|memory| Argument::Array(array, memory)));
@@ -34,7 +34,7 @@ impl<'py> Argument<'py> {
     }
 }
 
-/// The shapes of the arguments that are arrays.
+/// The shapes of the array arguments, in order.
 pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a [usize]> + Clone {
     arguments.iter().filter_map(|argument| match argument {
         Argument::Array(_, memory) => Some(&memory.shape[..]),
@@ -42,30 +42,31 @@ pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Where an input of a kernel comes from.
+/// The source of a kernel's input.
 pub enum Source {
-    /// The argument of this number.
+    /// The argument with this index.
     Argument(usize),
-    /// A function of all arguments, which gives a number.
+    /// A Python function that computes a number from all arguments.
     Computed(Py<PyAny>),
 }
 
-/// A kernel for a signature, and how its inputs and results hang together with arguments and what is returned.
+/// A kernel for one signature, with the mapping from arguments to its inputs and from its results to the return value.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Entry {
     kernel: Py<Kernel>,
     sources: Vec<Source>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
-    /// Arrays that are inputs at each call, numbered after the arguments.
+    /// NumPy arrays that are passed at every call. Their indices follow those of the arguments.
     captured: Vec<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Entry {
-    /// `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments that gives a number;
-    /// `rebuild` makes what is returned of a list of results, and None is for one result; `by_shape` says that the kernel was
-    /// built for these extents only; `captured` are arrays of NumPy's that count as further arguments of each call.
+    /// `sources` has, for each input of the kernel, the index of an argument, or a function that computes a number from all
+    /// arguments. `rebuild` maps the list of results to the return value; it is None if the one result is returned. `by_shape`
+    /// restricts the kernel to the shapes it was built for. `captured` are NumPy arrays that are passed at every call, after the
+    /// arguments.
     #[new]
     #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
     fn new(
@@ -87,7 +88,7 @@ impl Entry {
         Ok(Entry { kernel, sources, rebuild, by_shape, captured })
     }
 
-    /// The kernel.
+    /// The kernel, as a Python object.
     #[getter]
     #[pyo3(name = "kernel")]
     fn kernel_object(&self, py: Python<'_>) -> Py<Kernel> {
@@ -101,27 +102,27 @@ impl Entry {
         self.kernel.get()
     }
 
-    /// The kernel of the engine.
+    /// The engine's kernel.
     pub fn compiled(&self) -> &broadloom::Kernel {
         self.kernel.get().kernel()
     }
 
-    /// Where each input of the kernel comes from.
+    /// The source of each input of the kernel.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Whether the kernel was built for certain extents only.
+    /// Whether the kernel serves only the shapes it was built for.
     pub fn is_by_shape(&self) -> bool {
         self.by_shape
     }
 
-    /// Arrays that count as further arguments of each call.
+    /// The NumPy arrays that are passed at every call, after the arguments.
     pub fn captured(&self) -> &[Py<PyAny>] {
         &self.captured
     }
 
-    /// What is returned, of the results.
+    /// The return value, made from the kernel's results.
     pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.rebuild {
             Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
@@ -129,13 +130,13 @@ impl Entry {
         }
     }
 
-    /// Whether what is returned is made of the results by a function.
+    /// Whether a function makes the return value from the results.
     pub fn is_rebuilt(&self) -> bool {
         self.rebuild.is_some()
     }
 }
 
-/// The one result.
+/// The first result; an error if there is none.
 pub fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
     made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
 }

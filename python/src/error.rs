@@ -1,5 +1,5 @@
-//! Errors as Python's exceptions: a class for each kind of error, in `broadloom._errors`, with broadloom's messages and, as attributes,
-//! what the error is about.
+//! Converts errors to Python exceptions: one class per kind of error, from `broadloom._errors`, with broadloom's message.
+//! Attributes name the operation, operands and axes that the error is about.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use pyo3::types::{PyModule, PyTuple};
 
 use crate::dtype;
 
-/// The class of a name.
+/// The exception class with this name.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("broadloom._errors").map(Bound::unbind))?;
     module.bind(py).getattr(name)
 }
 
-/// The name of the class of a kind.
+/// The name of the exception class for a kind of error.
 fn class_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::DType => "DTypeError",
@@ -34,28 +34,28 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::TimeLimit => "TimeLimitError",
         ErrorKind::Io => "FileError",
-        // A kind that has no class yet is our mistake as well.
+        // A new kind without a class is a bug in broadloom too.
         _ => "InternalError",
     }
 }
 
-/// What an error is about, beside what it says itself.
+/// The operation that failed, for the attributes of an exception.
 #[derive(Default)]
 pub struct About<'a, 'b> {
-    /// The function or reduction.
+    /// The name of the function or reduction.
     pub operation: Option<&'a str>,
     /// The operands.
     pub operands: &'a [Array<'b>],
-    /// The axes that were asked for.
+    /// The requested axes.
     pub axes: Option<&'a [isize]>,
 }
 
-/// The exception of an error.
+/// The exception for an error.
 pub fn exception(error: &Error) -> PyErr {
     exception_about(error, &About::default())
 }
 
-/// The exception of an error, and what it is about.
+/// The exception for an error, with attributes that describe the failed operation.
 pub fn exception_about(error: &Error, about: &About<'_, '_>) -> PyErr {
     Python::attach(|py| made(py, error, about).unwrap_or_else(|failed| failed))
 }
@@ -83,7 +83,7 @@ fn made(py: Python<'_>, error: &Error, about: &About<'_, '_>) -> PyResult<PyErr>
     Ok(PyErr::from_value(value))
 }
 
-/// A message with the option of promotion as Python spells it, for arrays.
+/// Replaces the engine's spelling of the promotion option in a message by Python's spelling for arrays.
 fn in_python(message: &str) -> Cow<'_, str> {
     match message.contains(OPTION) {
         true => message.replace(OPTION, "(set_options(promotion=\"numpy\"))").into(),
@@ -91,10 +91,10 @@ fn in_python(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// The option of promotion as the engine's messages spell it.
+/// The promotion option as the engine's messages spell it.
 const OPTION: &str = "(promotion=numpy)";
 
-/// The dtype and the shape of an operand.
+/// The dtype and the shape of an operand, as a tuple.
 fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyAny>> {
     let shape = match array.dims() {
         None => PyTuple::new(py, array.shape())?,
@@ -109,15 +109,15 @@ fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyA
     Ok((dtype::numpy(py, array.dtype())?, shape).into_pyobject(py)?.into_any())
 }
 
-/// The exception of asking for the values of an input of kernels.
+/// The exception for a request for values of an expression that depends on a kernel's input.
 pub fn no_values(py: Python<'_>, message: &str) -> PyErr {
     let value = class(py, "NoValuesError").and_then(|class| class.call1((message,)));
     value.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// The exception of an error in a text, with its place as `SyntaxError` has it: lines and columns from 1, in characters.
+/// The exception for an error in a text. Lines and columns count from 1, in characters, as `SyntaxError` requires.
 pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
-    // A text has the option as a keyword of what compiles it.
+    // In a text, the promotion option is a keyword of the function that compiles the text.
     let keyword = |words: &str| words.replace(OPTION, "(promotion=\"numpy\")");
     let help = error.help.as_deref().map(keyword);
     let message = match &help {
@@ -145,12 +145,12 @@ pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
     })
 }
 
-/// `?` for results of broadloom.
+/// Converts an engine error to a Python exception, so that `?` can be used.
 pub trait OrRaise<T> {
-    /// The value, or the exception.
+    /// Returns the value, or the error as an exception.
     fn or_raise(self) -> PyResult<T>;
 
-    /// The value, or the exception, which says what it is about.
+    /// Returns the value, or the error as an exception with attributes that describe the failed operation.
     fn or_raise_about(self, about: &About<'_, '_>) -> PyResult<T>;
 }
 

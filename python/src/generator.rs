@@ -1,20 +1,20 @@
-//! Arrays in no memory, of dtypes that are known at run time.
+//! Generated arrays, which occupy no memory, of a dtype chosen at run time.
 
 use broadloom::{Array, DType, Literal};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// An array in no memory, of a dtype that is known at run time.
+/// A generated array to be built for a dtype that is known at run time only.
 struct Generate<'a> {
     what: Generator<'a>,
 }
 
-/// What its elements are.
+/// The rule that generates the elements.
 pub enum Generator<'a> {
-    /// One value everywhere.
+    /// The same value everywhere.
     Full(&'a [usize], Literal),
-    /// From a start, before a stop, by a step.
+    /// The start, the stop (exclusive) and the step.
     Arange([Literal; 3]),
 }
 
@@ -38,7 +38,7 @@ impl broadloom::ElementVisitor for Generate<'_> {
     }
 }
 
-/// The array of a dtype.
+/// The generated array of this dtype.
 pub fn array(dtype: DType, what: Generator<'_>) -> PyResult<Array<'static>> {
     broadloom::visit_dtype(dtype, Generate { what }).or_raise()
 }

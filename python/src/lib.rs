@@ -1,8 +1,8 @@
-//! `broadloom._core`, the extension module of the Python package: it adapts, and computes nothing.
+//! `broadloom._core`, the extension module of the Python package. It adapts the engine to Python and computes nothing.
 //!
-//! Python's classes and functions are in `python/broadloom`, over `Handle` (an expression), `Kernel` and
-//! `Dispatch` (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in
-//! `memory`, what holds or releases the GIL in `run`.
+//! Python's classes and functions are in `python/broadloom`, built on `Handle` (an expression), `Kernel`, and `Dispatch` (the
+//! fast path from a call with NumPy arrays to a kernel). All access to NumPy's memory is in `memory`, and `run` releases and
+//! takes the GIL.
 
 mod arrow;
 mod buffer;
@@ -29,7 +29,7 @@ mod work;
 use pyo3::prelude::*;
 
 /// The extension module.
-// Without the GIL, `repeat` and `memory` would look at arrays that other threads change.
+// The GIL is required: without it, other threads could change arrays while `repeat` and `memory` inspect them.
 #[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]

@@ -1,8 +1,8 @@
-//! Where the values of a handle come from, which a trace needs to know.
+//! The origin of a handle's values, which tracing needs to know.
 //!
-//! A handle that depends on an input of kernels has no values. A number that a kernel is given when it runs is a [`Parameter`]: as
-//! weak as a literal, it becomes an input of each dtype that a literal would take in its place. Memory that meets traced values
-//! is captured: it becomes an input, which is bound to that memory.
+//! A handle that depends on a kernel's input has no values. A [`Parameter`] is a number that a kernel receives when it runs. It
+//! is typed as weakly as a literal, and becomes one input for each dtype that a literal would take in its place. Memory that is
+//! combined with traced values is captured: it becomes an input that is bound to that memory.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,16 +15,16 @@ use smallvec::SmallVec;
 use crate::error::OrRaise;
 use crate::work::Work;
 
-/// Where the values of a handle come from.
+/// The origin of a handle's values.
 #[derive(Clone)]
 pub enum Origin {
-    /// From numbers alone.
+    /// Generated without memory.
     Generated,
-    /// From memory; the array of NumPy's, if the handle is nothing else.
+    /// Read from memory. The field is the NumPy array, if the handle is exactly that array.
     Memory(Option<Arc<Py<PyUntypedArray>>>),
-    /// From an input of kernels: there are none yet.
+    /// Dependent on a kernel's input, so that there are no values yet.
     Traced,
-    /// A number that a kernel is given.
+    /// A number that a kernel receives when it runs.
     Parameter(Arc<Parameter>),
 }
 
@@ -34,7 +34,7 @@ impl Origin {
         matches!(self, Origin::Traced | Origin::Parameter(_))
     }
 
-    /// The origin of what is made of this, and of another operand.
+    /// The origin of the result of an operation on this and another operand.
     pub fn joined(&self, other: &Origin) -> Origin {
         match (self, other) {
             _ if self.is_traced() || other.is_traced() => Origin::Traced,
@@ -44,22 +44,22 @@ impl Origin {
     }
 }
 
-/// A number that a kernel is given when it runs.
+/// A number that a kernel receives when it runs.
 pub struct Parameter {
     name: String,
-    /// A literal of its kind.
+    /// A literal of the same kind (bool, int or float).
     sample: Literal,
-    /// The inputs that it has become.
+    /// The inputs created for it so far, one per dtype.
     inputs: Mutex<Vec<Array<'static>>>,
 }
 
 impl Parameter {
-    /// A number of the kind of this literal.
+    /// A parameter of the same kind as the literal.
     pub fn new(name: String, sample: Literal) -> Parameter {
         Parameter { name, sample, inputs: Mutex::default() }
     }
 
-    /// The input of this dtype.
+    /// The input for this dtype, which is created if it does not exist.
     pub fn of(&self, dtype: DType) -> PyResult<Array<'static>> {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = inputs.iter().find(|input| input.dtype() == dtype) {
@@ -80,12 +80,12 @@ impl Parameter {
         }
     }
 
-    /// The input of the dtype that the number has alone.
+    /// The input for the default dtype of the parameter's kind.
     pub fn alone(&self) -> PyResult<Array<'static>> {
         self.of(self.sample.default_dtype())
     }
 
-    /// The inputs that it has become.
+    /// The inputs created so far.
     pub fn inputs(&self) -> Vec<Array<'static>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -94,20 +94,20 @@ impl Parameter {
 /// An operand of an operation.
 pub struct Operand {
     pub array: Array<'static>,
-    /// A number of Python's.
+    /// Whether it was given as a Python number.
     pub is_number: bool,
-    /// An integer of Python's beyond 128 bits, rounded to a float.
+    /// Whether it was given as a Python integer beyond 128 bits, which was rounded to a float.
     pub is_huge: bool,
     pub work: Work,
     pub origin: Origin,
-    /// It promotes by NumPy's rule.
+    /// Whether it requires NumPy's promotion.
     pub by_numpy: bool,
 }
 
-/// Operands, and whether they are traced.
+/// The operands of an operation, and whether they are traced.
 pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
-/// Memory that a traced function uses, and the input that represents it.
+/// Memory that a traced function uses, and the input that stands in for it.
 pub struct Captured {
     pub origin: Origin,
     pub array: Array<'static>,
@@ -115,7 +115,7 @@ pub struct Captured {
 }
 
 thread_local! {
-    /// The captured memory of the traces that this thread is in, the innermost last.
+    /// The memory captured by each active trace of this thread, innermost trace last.
     static TRACES: RefCell<Vec<Vec<Captured>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -124,17 +124,17 @@ pub fn begin() {
     TRACES.with_borrow_mut(|traces| traces.push(Vec::new()));
 }
 
-/// Ends the innermost trace of this thread, and gives what it captured.
+/// Ends the innermost trace of this thread, and returns the memory it captured.
 pub fn end() -> Vec<Captured> {
     TRACES.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 
-/// Whether this thread is in a trace.
+/// Whether a trace is active on this thread.
 pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// The input that represents memory in the trace that this thread is in; the memory itself outside of a trace.
+/// The input that stands in for memory in the innermost trace of this thread; the memory itself if no trace is active.
 pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };
@@ -153,10 +153,11 @@ pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static
     made.or_raise()
 }
 
-/// The operands of an op, and whether they are traced: one of them is, or a trace computes with memory.
+/// Prepares the operands of an op, and reports whether they are traced. They are if one of them is, or if a trace is active and
+/// memory is among them.
 ///
-/// Of traced operands, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and arrays
-/// are converted as the op would, so that no other dtype meets those of parameters.
+/// If they are traced, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and
+/// arrays are converted to the op's common dtype first, so that parameters are combined with that dtype only.
 pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
     let is_traced = given.iter().any(|operand| operand.origin.is_traced())
         || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));

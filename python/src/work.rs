@@ -1,19 +1,19 @@
-//! How long an expression is, which decides whether it is evaluated before it grows any longer.
+//! The depth of an expression, which decides whether it is evaluated before it grows further.
 
-/// What lies between an expression and memory, along the longest way.
+/// The depth of an expression, on the longest path to memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
-    /// Operations.
+    /// The number of operations.
     pub depth: u32,
 }
 
 impl Work {
-    /// The greater of both.
+    /// The maximum of both.
     pub fn or(self, other: Work) -> Work {
         Work { depth: self.depth.max(other.depth) }
     }
 
-    /// After an operation.
+    /// The depth after one more operation.
     pub fn then(self) -> Work {
         Work { depth: self.depth.saturating_add(1) }
     }

@@ -1,7 +1,7 @@
-//! The structs of the interfaces and the capsules that they travel in.
+//! The structs of Arrow's C interfaces and the PyCapsules that carry them.
 //!
-//! A struct belongs to one owner, who calls `release` once unless it is null. It may be moved as bytes: moving it sets
-//! `release` of the old place to null. Both are [`Owned`]'s work.
+//! A struct has one owner, who calls its `release` callback once unless the callback is null. Moving a struct copies its bytes
+//! and sets `release` in the old copy to null. [`Owned`] does both.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -11,10 +11,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A function that releases a struct.
+/// The `release` callback of a struct.
 type Release<T> = Option<unsafe extern "C" fn(*mut T)>;
 
-/// A type: that of an array's elements.
+/// `struct ArrowSchema`: the data type of an array.
 #[repr(C)]
 pub struct ArrowSchema {
     pub format: *const c_char,
@@ -28,7 +28,7 @@ pub struct ArrowSchema {
     pub private_data: *mut c_void,
 }
 
-/// The elements of an array.
+/// `struct ArrowArray`: the buffers of an array.
 #[repr(C)]
 pub struct ArrowArray {
     pub length: i64,
@@ -43,7 +43,7 @@ pub struct ArrowArray {
     pub private_data: *mut c_void,
 }
 
-/// Arrays of one type, one after the other.
+/// `struct ArrowArrayStream`: a sequence of arrays of one data type.
 #[repr(C)]
 pub struct ArrowArrayStream {
     pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
@@ -53,26 +53,27 @@ pub struct ArrowArrayStream {
     pub private_data: *mut c_void,
 }
 
-/// The flag of a schema whose arrays may have nulls.
+/// The bit of `ArrowSchema::flags` that says that arrays may have nulls.
 pub const NULLABLE: i64 = 2;
 
-/// One of the structs.
+/// A struct of Arrow's C interfaces.
 ///
 /// # Safety
-/// All bytes zero must be a value of it, whose `release` is null; `CAPSULE` names capsules that hold it.
+/// The all-zero bit pattern must be a valid value with a null `release`, and `CAPSULE` must be the name of the PyCapsules that
+/// hold this struct.
 pub unsafe trait Struct {
-    /// The name of its capsules.
+    /// The name of the PyCapsules that hold this struct.
     const CAPSULE: &'static CStr;
-    /// Its name.
+    /// The name of the struct, for error messages.
     const NAME: &'static str;
 
-    /// The field `release`.
+    /// The `release` field.
     fn release(&mut self) -> &mut Release<Self>;
 }
 
 macro_rules! structs {
     ($($name:ident $capsule:literal)*) => {$(
-        // SAFETY: the fields are pointers, integers and options of functions, which zeros are values of.
+        // SAFETY: the fields are pointers, integers and optional function pointers; zero bits are valid for each of them.
         unsafe impl Struct for $name {
             const CAPSULE: &'static CStr = $capsule;
             const NAME: &'static str = stringify!($name);
@@ -90,23 +91,23 @@ structs! {
     ArrowArrayStream c"arrow_array_stream"
 }
 
-/// A struct that is released when this is dropped, unless it was moved away or there is nothing to be released.
+/// A struct of Arrow's C interfaces that is released on drop, unless it was moved out or its `release` is null.
 #[repr(transparent)]
 pub struct Owned<T: Struct>(pub T);
 
-// SAFETY: the interface lets any thread use and release a struct, one at a time; `&mut` is what holds them to that.
+// SAFETY: the interface lets any thread use and release a struct, but only one at a time, which `&mut` ensures.
 unsafe impl<T: Struct> Send for Owned<T> {}
-// SAFETY: through a shared reference there are copies of plain numbers and pointers.
+// SAFETY: a shared reference only allows copying plain numbers and pointers.
 unsafe impl<T: Struct> Sync for Owned<T> {}
 
 impl<T: Struct> Owned<T> {
-    /// One without anything to be released, to be written by a producer.
+    /// An already released struct, for a producer to write into.
     pub fn empty() -> Owned<T> {
-        // SAFETY: `Struct` says that zeros are a value.
+        // SAFETY: an implementer of `Struct` guarantees that the all-zero bit pattern is valid.
         Owned(unsafe { std::mem::zeroed() })
     }
 
-    /// The struct for its own functions.
+    /// A pointer to the struct, for calls of its callbacks.
     pub fn pointer(&mut self) -> *mut T {
         &raw mut self.0
     }
@@ -116,12 +117,12 @@ impl<T: Struct> Drop for Owned<T> {
     fn drop(&mut self) {
         let Some(release) = *self.0.release() else { return };
         let pointer = self.pointer();
-        // SAFETY: `release` is not null, so that the struct is this owner's, and is released here for the first time.
+        // SAFETY: `release` is not null, so this owner still owns the struct and has not released it before.
         let call = || unsafe { release(pointer) };
-        // Objects die while an exception is under way, which code of Python's in `release` must neither see nor change.
+        // Objects may be dropped while an exception is set, which Python code called by `release` must neither see nor change.
         let attached = Python::try_attach(|_| {
             let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            // SAFETY: the thread is attached. What is fetched is given back.
+            // SAFETY: the thread is attached, and the exception fetched here is restored below.
             unsafe {
                 ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
                 call();
@@ -134,11 +135,11 @@ impl<T: Struct> Drop for Owned<T> {
     }
 }
 
-/// A capsule of a struct, which it releases unless a consumer moved the struct out of it.
+/// Creates a PyCapsule that owns a struct. Its destructor releases the struct unless a consumer has moved it out.
 pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_, PyAny>> {
     let pointer = Box::into_raw(Box::new(owned));
-    // SAFETY: the name lives for ever. What is made is a new reference, or null with an exception; in that case the box
-    // is still ours.
+    // SAFETY: the name is static. The call returns a new reference, or null with an exception set; if null, the box is still
+    // owned here.
     unsafe {
         let made = ffi::PyCapsule_New(pointer.cast(), T::CAPSULE.as_ptr(), Some(destroy::<T>));
         if made.is_null() {
@@ -148,10 +149,10 @@ pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_,
     }
 }
 
-/// The destructor of a capsule of [`capsule`].
+/// The destructor of a PyCapsule made by [`capsule`].
 unsafe extern "C" fn destroy<T: Struct>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, attached, with the capsule. Under that name it has the box that `capsule` made; a consumer
-    // that renamed it took the box over.
+    // SAFETY: Python calls the destructor once, attached, with the capsule. A capsule of this name holds the box that `capsule`
+    // made; a consumer that renamed the capsule has taken ownership of the box.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, T::CAPSULE.as_ptr()) == 1 {
             let pointer = ffi::PyCapsule_GetPointer(capsule, T::CAPSULE.as_ptr());
@@ -160,9 +161,9 @@ unsafe extern "C" fn destroy<T: Struct>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// The struct in a capsule, which is not consumed yet.
+/// The struct in a PyCapsule; an error if it has been consumed already.
 pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
-    // SAFETY: the object is alive while it is borrowed; it may be of any type, which the first call tells.
+    // SAFETY: the object is alive while it is borrowed. It may be of any type: `PyCapsule_IsValid` checks that.
     let pointer = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::CAPSULE.as_ptr()) != 1 {
             let kind = capsule.get_type().name()?;
@@ -177,8 +178,8 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
     if !pointer.is_aligned() {
         return Err(PyValueError::new_err(format!("from_arrow: the {} is not aligned", T::NAME)));
     }
-    // SAFETY: a capsule of this name holds such a struct as long as it lives, which is what its maker promises, and the pointer is
-    // aligned. The GIL is held, so that no one else looks at it.
+    // SAFETY: the producer guarantees that a capsule of this name holds an aligned struct of this type for as long as it lives.
+    // The GIL is held, so no other thread accesses it.
     if unsafe { (*pointer.as_ptr()).release().is_none() } {
         return Err(PyValueError::new_err(format!(
             "from_arrow: the {} was consumed before: a capsule is taken once",
@@ -188,10 +189,10 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
     Ok(pointer)
 }
 
-/// Moves a struct out of a capsule, which then has nothing to be released.
+/// Moves the struct out of a PyCapsule, which is then marked as released.
 pub fn taken<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<Owned<T>> {
     let pointer = held::<T>(capsule)?.as_ptr();
-    // SAFETY: the capsule is alive and holds the struct, with the GIL held; the old place loses its right to release.
+    // SAFETY: the capsule is alive, holds the struct, and the GIL is held. The copy left in the capsule is marked as released.
     unsafe {
         let moved = ptr::read(pointer);
         *(*pointer).release() = None;
@@ -199,7 +200,7 @@ pub fn taken<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<Owned<T>> {
     }
 }
 
-/// The formats of the dtypes.
+/// The Arrow format string of each dtype.
 const FORMATS: [(DType, &CStr); 12] = [
     (DType::Bool, c"b"),
     (DType::Int8, c"c"),
@@ -215,17 +216,17 @@ const FORMATS: [(DType, &CStr); 12] = [
     (DType::Float64, c"g"),
 ];
 
-/// The format of a dtype.
+/// The Arrow format string of a dtype.
 pub fn format_of(dtype: DType) -> &'static CStr {
     FORMATS.iter().find(|(known, _)| *known == dtype).map_or(c"n", |(_, format)| *format)
 }
 
-/// The dtype of a format; `None` for one that there is not here.
+/// The dtype of an Arrow format string; `None` if broadloom has no such dtype.
 pub fn dtype_of(format: &[u8]) -> Option<DType> {
     FORMATS.iter().find(|(_, known)| known.to_bytes() == format).map(|(dtype, _)| *dtype)
 }
 
-/// How many bits an element has: a bool one, instead of the eight that it has here.
+/// The size of an element in Arrow's layout, in bits: 1 for bool, which takes 8 bits in broadloom.
 pub fn bits_of(dtype: DType) -> usize {
     if dtype == DType::Bool { 1 } else { dtype.size() * 8 }
 }

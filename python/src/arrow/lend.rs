@@ -1,4 +1,4 @@
-//! Arrays of NumPy's as structs of the interfaces: memory is shared, and kept alive until the consumer releases it.
+//! Exports NumPy arrays as Arrow structs. The memory is shared, and kept alive until the consumer releases the struct.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -14,7 +14,7 @@ use super::abi::{
 use crate::dtype;
 use crate::memory::NumpyMemory;
 
-/// A schema of a dtype, without a name, whose arrays may have nulls.
+/// The schema of an unnamed, nullable field of a dtype.
 fn schema(dtype: DType) -> ArrowSchema {
     ArrowSchema {
         format: format_of(dtype).as_ptr(),
@@ -29,41 +29,42 @@ fn schema(dtype: DType) -> ArrowSchema {
     }
 }
 
-/// Releases a schema of [`schema`], whose texts live for ever.
+/// The `release` callback of a schema made by [`schema`]. The schema's strings are static, so nothing is freed.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the consumer gives the struct that it owns.
+    // SAFETY: the consumer passes a struct that it owns.
     unsafe { (*schema).release = None };
 }
 
-/// The owner that keeps shared memory alive.
+/// The private data of an exported array: keeps the shared memory alive.
 struct Lent {
     #[expect(dead_code, reason = "keeps the memory alive")]
     owners: [Option<Py<PyUntypedArray>>; 2],
-    /// The buffers of the struct, which points here: the validity bitmap, and the values.
+    /// The array that `ArrowArray::buffers` points to: the validity bitmap and the values.
     buffers: [*const c_void; 2],
 }
 
-/// Releases an array of [`lent`], on any thread, attached to Python or not.
+/// The `release` callback of an array made by [`lent`]. Any thread may call it, attached to Python or not.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: the consumer gives the struct that it owns, and with it what `lent` leaked into it, once.
+    // SAFETY: the consumer passes a struct that it owns, and releases it once. Its private data is the box that `lent` leaked.
     let lent = unsafe {
         (*array).release = None;
         (*array).private_data.cast::<Lent>()
     };
-    // When the interpreter has ended, there is no one any more who could free NumPy's memory.
-    // SAFETY: as above.
+    // After the interpreter has shut down, nothing can free NumPy's memory any more, so it is leaked. SAFETY: the pointer is the
+    // box that `lent` leaked, and nothing else frees it.
     Python::try_attach(|_| drop(unsafe { Box::from_raw(lent) }));
 }
 
-/// A capsule of the schema of a dtype.
+/// A PyCapsule of the schema of a dtype.
 #[pyfunction]
 pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     capsule(py, Owned(schema(dtype::extract(dtype)?)))
 }
 
-/// `length` elements of a dtype, of which `null_count` are null.
+/// Exports an array of `length` elements of a dtype, `null_count` of them null.
 ///
-/// `values` has the elements (of bool, bits in bytes) and `validity` a bit for each, both in row-major order. Their memory is shared.
+/// `values` holds the elements (for bool, packed bits), and `validity` one bit per element, both in row-major order. Their memory
+/// is shared, not copied.
 fn lent(
     dtype: DType,
     length: usize,
@@ -88,7 +89,7 @@ fn lent(
         [validity.map_or(Ok(ptr::null()), |validity| address(validity, 1))?, address(values, bits)?];
     let owners = [validity.map(|validity| validity.clone().unbind()), Some(values.clone().unbind())];
     let lent = Box::into_raw(Box::new(Lent { owners, buffers }));
-    // SAFETY: the box is alive until it is released.
+    // SAFETY: the box stays alive until the struct is released.
     let buffers = unsafe { (&raw mut (*lent).buffers).cast() };
     Ok(Owned(ArrowArray {
         length: length as i64,
@@ -104,7 +105,7 @@ fn lent(
     }))
 }
 
-/// A capsule of an array of [`lent`].
+/// A PyCapsule of an array exported by [`lent`].
 #[pyfunction]
 pub fn arrow_array<'py>(
     py: Python<'py>,
@@ -117,13 +118,13 @@ pub fn arrow_array<'py>(
     capsule(py, lent(dtype::extract(dtype)?, length, null_count, values, validity)?)
 }
 
-/// What a stream of [`arrow_stream`] has yet to give.
+/// The private data of a stream made by [`arrow_stream`]: its one array, until that has been returned.
 struct Chunk {
     dtype: DType,
     array: Owned<ArrowArray>,
 }
 
-/// A capsule of a stream of one array of [`lent`].
+/// A PyCapsule of a stream of one array exported by [`lent`].
 #[pyfunction]
 pub fn arrow_stream<'py>(
     py: Python<'py>,
@@ -145,9 +146,10 @@ pub fn arrow_stream<'py>(
     capsule(py, Owned(stream))
 }
 
-/// Writes the schema of a stream of [`arrow_stream`].
+/// The `get_schema` callback of a stream made by [`arrow_stream`].
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer gives the stream that it owns and has not released, which has a chunk, and memory for a schema.
+    // SAFETY: the consumer passes a stream that it owns and has not released, so its private data is a `Chunk`, and a valid
+    // pointer for the schema.
     unsafe {
         let chunk = (*stream).private_data.cast::<Chunk>();
         out.write(schema((*chunk).dtype));
@@ -155,9 +157,10 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     0
 }
 
-/// Writes the array of a stream of [`arrow_stream`], and after it, as at any stream's end, one without anything to be released.
+/// The `get_next` callback of a stream made by [`arrow_stream`]: returns the array at the first call, and then a released struct,
+/// which marks the end of the stream.
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: as for `get_schema`. The array is moved as bytes, after which the chunk's has nothing to be released.
+    // SAFETY: as for `get_schema`. The array is moved by copying its bytes, and the chunk's copy is marked as released.
     unsafe {
         let chunk = &mut *(*stream).private_data.cast::<Chunk>();
         out.write(ptr::read(&raw const chunk.array.0));
@@ -166,14 +169,15 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     0
 }
 
-/// There are no errors.
+/// The `get_last_error` callback: the stream's calls never fail.
 unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     ptr::null()
 }
 
-/// Releases a stream of [`arrow_stream`], and the array that it has not given.
+/// The `release` callback of a stream made by [`arrow_stream`]. It also releases the array if that has not been returned.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
-    // SAFETY: the consumer gives the stream that it owns, and with it the chunk that `arrow_stream` leaked into it, once.
+    // SAFETY: the consumer passes a stream that it owns, and releases it once. Its private data is the box that `arrow_stream`
+    // leaked.
     unsafe {
         (*stream).release = None;
         drop(Box::from_raw((*stream).private_data.cast::<Chunk>()));

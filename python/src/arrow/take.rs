@@ -1,7 +1,7 @@
-//! Structs of the interfaces as arrays of NumPy's over the producer's memory, which is released when the last of them dies.
+//! Imports Arrow structs as NumPy arrays over the producer's memory, which is released when the last of these arrays is freed.
 //!
-//! Everything that a struct tells about itself is checked before any of its memory is read: what can't be checked is whether buffers
-//! are as long as they must be, which the interface does not tell.
+//! All fields of a struct are validated before its buffers are read. The sizes of the buffers can't be validated, since the
+//! interface doesn't transmit them.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -15,31 +15,33 @@ use super::abi::{ArrowArray, ArrowArrayStream, ArrowSchema, Owned, bits_of, dtyp
 use crate::dtype;
 use crate::memory;
 
-/// A type as Python sees it: its format, its dtype here, if it has one, and the format of a dictionary's values.
+/// A data type as passed to Python: its format string, its NumPy dtype if broadloom has it, and, for a dictionary, the format
+/// string of its values.
 type Field<'py> = (String, Option<Bound<'py, PyArrayDescr>>, Option<String>);
 
-/// A chunk as Python sees it: its length and number of nulls (or -1), the bytes of its values and of its validity bitmap, if it has
-/// one, and how many bits of the first byte belong to elements before it: of the values, where they are bits, and of the bitmap.
+/// A chunk as passed to Python: its length, its null count (-1 if unknown), the bytes of its values and of its validity bitmap
+/// (if any), and the number of bits at the start of the bitmap's first byte that belong to earlier elements. The number holds for
+/// the values too if these are bits.
 type Chunk<'py> = (usize, i64, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, usize);
 
-/// The error of a struct that is not as the interface has it.
+/// The error for a struct that violates the interface.
 fn malformed(what: &str) -> PyErr {
     PyValueError::new_err(format!("from_arrow: the producer's struct is malformed: {what}"))
 }
 
-/// The format of a schema.
+/// The format string of a schema.
 fn format(schema: &ArrowSchema) -> PyResult<String> {
     if schema.format.is_null() {
         return Err(malformed("an ArrowSchema without a format"));
     }
-    // SAFETY: the format is text that ends with 0, as the interface has it, and lives as long as the schema.
+    // SAFETY: the interface requires the format to be a NUL-terminated string that lives as long as the schema.
     Ok(unsafe { CStr::from_ptr(schema.format) }.to_string_lossy().into_owned())
 }
 
-/// What a schema says.
+/// The data type that a schema describes.
 fn field<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Field<'py>> {
     let own = format(schema)?;
-    // SAFETY: the dictionary's schema lives as long as the schema, if it is there and not released.
+    // SAFETY: the schema of a dictionary lives as long as the outer schema, which is not released.
     let of_values = match unsafe { schema.dictionary.as_ref() } {
         Some(values) => Some(format(values)?),
         None => None,
@@ -52,22 +54,22 @@ fn field<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Field<'py>> {
     Ok((own, dtype, of_values))
 }
 
-/// The type in a capsule, which is not consumed.
+/// The data type described by the schema in a PyCapsule, which is not consumed.
 #[pyfunction]
 pub fn arrow_field<'py>(py: Python<'py>, capsule: &Bound<'py, PyAny>) -> PyResult<Field<'py>> {
     let schema = held::<ArrowSchema>(capsule)?;
-    // SAFETY: the capsule is alive, its schema is not released, and the GIL is held meanwhile.
+    // SAFETY: the capsule is alive, its schema is not released, and the GIL is held during the call.
     field(py, unsafe { schema.as_ref() })
 }
 
-/// An array of another library's, whose memory arrays of NumPy's are over.
+/// An imported array, which owns the memory that NumPy arrays point to.
 #[pyclass(frozen, module = "broadloom._core")]
 struct ArrowMemory {
     #[expect(dead_code, reason = "keeps the memory alive")]
     array: Owned<ArrowArray>,
 }
 
-/// A buffer's address, and what of it is read, in bytes.
+/// The part of a buffer that is read: its address, and its size in bytes.
 #[derive(Clone, Copy)]
 struct Span {
     data: *const u8,
@@ -75,7 +77,7 @@ struct Span {
 }
 
 impl Span {
-    /// The bytes that hold elements from `offset` on; `None` for a buffer that is not there.
+    /// The bytes that hold the `length` elements from index `offset` on, of `bits` bits each; `None` if the buffer is null.
     fn of(buffer: *const u8, offset: usize, length: usize, bits: usize) -> PyResult<Option<Span>> {
         let too_long = || malformed(&format!("{length} elements from {offset} on are more than memory has"));
         let end = offset.checked_add(length).and_then(|end| end.checked_mul(bits)).ok_or_else(too_long)?;
@@ -88,10 +90,11 @@ impl Span {
     }
 }
 
-/// What was checked of an array: its length, number of nulls, validity, values and offset in bits.
+/// The validated fields of an array: its length, null count, validity bitmap, values, and the offset of the first element's bit
+/// within its byte.
 type Checked = (usize, i64, Option<Span>, Span, usize);
 
-/// Checks all that an array of elements of a dtype tells about itself.
+/// Validates all fields of an array whose elements have this dtype.
 fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     let natural = |name: &str, number: i64| {
         usize::try_from(number).map_err(|_| malformed(&format!("the {name} is {number}")))
@@ -106,7 +109,7 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     if array.null_count < -1 || array.null_count > array.length {
         return Err(malformed(&format!("{} nulls among {length} elements", array.null_count)));
     }
-    // SAFETY: there are two pointers at `buffers`, as the number of them says.
+    // SAFETY: `n_buffers` is 2, so there are two pointers at `buffers`.
     let (validity, values) = unsafe {
         let buffers = array.buffers.cast::<*const u8>();
         (ptr::read_unaligned(buffers), ptr::read_unaligned(buffers.add(1)))
@@ -124,19 +127,19 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     Ok((length, array.null_count, validity, values, offset % 8))
 }
 
-/// Arrays of NumPy's over the memory of an array, which it keeps alive.
+/// Creates NumPy arrays over the memory of an imported array. They keep it alive.
 fn chunk<'py>(py: Python<'py>, array: Owned<ArrowArray>, checked: Checked) -> PyResult<Chunk<'py>> {
     let (length, null_count, validity, values, bit) = checked;
     let owner = Bound::new(py, ArrowMemory { array })?.into_any();
     let over = |span: Span| {
-        // SAFETY: the buffer has these bytes as long as the array is not released, which `owner` does when it dies. Consumers do
-        // not write to it, and the array of NumPy's can't be written.
+        // SAFETY: the buffer has these bytes until the array is released, which `owner` does when it is freed. Consumers must not
+        // write to it, and the NumPy array is read-only.
         unsafe { memory::over(py, DType::UInt8, &[span.bytes], span.data, owner.clone()) }
     };
     Ok((length, null_count, over(values)?, validity.map(over).transpose()?, bit))
 }
 
-/// The array of a dtype in a capsule, which is consumed.
+/// Consumes the PyCapsule of an array of this dtype.
 #[pyfunction]
 pub fn arrow_chunk<'py>(
     py: Python<'py>,
@@ -144,33 +147,33 @@ pub fn arrow_chunk<'py>(
     dtype: &Bound<'py, PyAny>,
 ) -> PyResult<Chunk<'py>> {
     let dtype = dtype::extract(dtype)?;
-    // SAFETY: the capsule is alive, its array is not released, and the GIL is held meanwhile.
+    // SAFETY: the capsule is alive, its array is not released, and the GIL is held during the call.
     let checked = checked(unsafe { held::<ArrowArray>(capsule)?.as_ref() }, dtype)?;
     chunk(py, taken(capsule)?, checked)
 }
 
-/// Codes of errors whose exceptions are other ones than OSError; they have these numbers everywhere.
+/// Error codes (errno) that are raised as another exception than OSError. Their numbers are the same on every platform.
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
 
-/// A stream of another library's.
+/// An imported stream.
 #[pyclass(module = "broadloom._core")]
 pub struct ArrowStream {
     stream: Owned<ArrowArrayStream>,
 }
 
 impl ArrowStream {
-    /// The exception of a code that the stream gave, with its own words.
+    /// The exception for an error code that the stream returned, with the stream's own message.
     fn exception(&mut self, code: c_int) -> PyErr {
         let last: *const c_char = match self.stream.0.get_last_error {
-            // SAFETY: the stream is not released, and its last call failed.
+            // SAFETY: the stream is not released, and its last call failed, as `get_last_error` requires.
             Some(get_last_error) => unsafe { get_last_error(self.stream.pointer()) },
             None => ptr::null(),
         };
         let words = if last.is_null() {
             "it gives no reason".to_owned()
         } else {
-            // SAFETY: the text ends with 0 and lives until the next call on the stream.
+            // SAFETY: the message is NUL-terminated, and lives until the next call on the stream.
             unsafe { CStr::from_ptr(last) }.to_string_lossy().into_owned()
         };
         let text = format!("from_arrow: the producer's stream failed: {words}");
@@ -185,33 +188,33 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// The stream in a capsule, which is consumed.
+    /// Consumes the PyCapsule of a stream.
     #[new]
     fn new(capsule: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
         Ok(ArrowStream { stream: taken(capsule)? })
     }
 
-    /// The type of all arrays.
+    /// The data type of all arrays of the stream.
     fn field<'py>(&mut self, py: Python<'py>) -> PyResult<Field<'py>> {
         let Some(get_schema) = self.stream.0.get_schema else {
             return Err(malformed("an ArrowArrayStream without get_schema"));
         };
         let (stream, mut schema) = (&mut self.stream, Owned::<ArrowSchema>::empty());
-        // The producer may wait for other threads of Python.
-        // SAFETY: the stream is not released and no one else uses it; there is memory for a schema.
+        // The GIL is released because the producer may wait for other Python threads.
+        // SAFETY: the stream is not released, no other thread uses it, and `schema` is writeable memory for the result.
         let code = py.detach(|| unsafe { get_schema(stream.pointer(), schema.pointer()) });
         match code {
             0 if schema.0.release.is_some() => field(py, &schema.0),
             0 => Err(malformed("get_schema gives a schema that is released")),
             code => {
-                // What a failing call wrote is no one's.
+                // The contents of `schema` are unspecified after an error, so they must not be released.
                 schema.0.release = None;
                 Err(self.exception(code))
             }
         }
     }
 
-    /// The next array, of a dtype; none at the end.
+    /// The next array of the stream, whose elements have this dtype; `None` at the end.
     fn next<'py>(&mut self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Option<Chunk<'py>>> {
         let dtype = dtype::extract(dtype)?;
         let Some(get_next) = self.stream.0.get_next else {
@@ -221,7 +224,7 @@ impl ArrowStream {
         // SAFETY: as in `field`.
         let code = py.detach(|| unsafe { get_next(stream.pointer(), array.pointer()) });
         if code != 0 {
-            // As in `field`.
+            // The contents of `array` are unspecified after an error, so they must not be released.
             array.0.release = None;
             return Err(self.exception(code));
         }
