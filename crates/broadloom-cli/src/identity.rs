@@ -1,7 +1,8 @@
-//! The identity of the file behind a path, independent of the path's spelling.
+//! Identifies the file at a path, regardless of how the path is written.
 //!
-//! The file system decides: paths through links, other spellings of folders, and names that differ in case, where case makes no
-//! difference, identify one file. Files that do not exist yet are compared by their folder and their name in it.
+//! The file system decides: paths through symbolic links, different spellings of directories, and, on a case-insensitive file
+//! system, names that differ in case identify the same file. Files that don't exist yet are compared by their directory and their
+//! name in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,10 +16,10 @@ use crate::target;
 
 pub use system::FileId;
 
-/// The place of an output file.
+/// The location of an output file, which may not exist yet.
 #[derive(Debug)]
 pub struct Place {
-    /// The file at this place, if one exists.
+    /// The identity of the file at this location, if it exists.
     file: Option<FileId>,
     folder: FileId,
     directory: PathBuf,
@@ -26,10 +27,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// The target of a path, through symbolic links, the last of which may point to nothing.
+    /// Resolves a path through symbolic links, the last of which may be dangling.
     ///
     /// # Errors
-    /// The error of the system, for a folder that can't be looked into or does not exist.
+    /// The system's error, for a directory that does not exist or can't be read.
     pub fn of(path: &Path) -> io::Result<Place> {
         let place = target::resolve(path)?;
         let directory = target::directory(&place).to_path_buf();
@@ -41,12 +42,12 @@ impl Place {
         Ok(Place { file, folder: FileId::of_path(&directory)?, directory, name })
     }
 
-    /// Whether this is the place of a file that exists.
+    /// Whether this is the location of an existing file.
     pub fn is_file(&self, file: &FileId) -> bool {
         self.file.as_ref() == Some(file)
     }
 
-    /// Whether both places are one file.
+    /// Whether both locations are the same file.
     pub fn is(&self, other: &Place) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file == other,
@@ -57,14 +58,15 @@ impl Place {
     }
 }
 
-/// Whether two names would be one file in a directory where neither exists, as where case makes no difference: a file is
-/// created whose name has one of them in it, and looked for under the name that has the other.
+/// Whether two names, neither of which exists in a directory, would denote the same file there, as on a case-insensitive file
+/// system. To find out, creates a file whose name contains the first name, and looks for it under a name with the second.
 fn are_one(directory: &Path, name: &OsStr, other: &OsStr) -> bool {
     let is_same_but_for_case = name.eq_ignore_ascii_case(other);
     if name.is_ascii() && other.is_ascii() && !is_same_but_for_case {
         return false;
     }
-    // A name that is too long with what is around it, or a directory in which nothing can be created.
+    // The probe fails if its file name is too long or the directory is not writeable; names that differ in case only are then
+    // taken for the same file.
     probe(directory, name, other).unwrap_or(is_same_but_for_case)
 }
 
@@ -75,7 +77,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
         file.extend([name, target::SUFFIX.as_ref()]);
         directory.join(file)
     };
-    // A process of the same number may have left such a file.
+    // A killed process with the same id may have left a probe file of this name.
     for attempt in 0..64 {
         let here = path(attempt, name);
         let mut names = Names::lock();
@@ -86,7 +88,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
                 let created = TempPath::try_from_path(&here)?;
                 names.add(here);
                 drop(names);
-                // Others remove such files, unless they are locked.
+                // The lock keeps other processes from removing the file as a leftover.
                 let _ = file.try_lock();
                 let id = FileId::of_path(&created)?;
                 return Ok(FileId::of_path(&path(attempt, other)).is_ok_and(|found| found == id));
@@ -112,12 +114,12 @@ mod system {
     }
 
     impl FileId {
-        /// The file or folder that a path leads to.
+        /// The identity of the file or directory at a path, following symbolic links.
         pub fn of_path(path: &Path) -> io::Result<FileId> {
             Ok(FileId::of(&std::fs::metadata(path)?))
         }
 
-        /// The file that standard output goes to; none if it is a pipe, a terminal or another device.
+        /// The identity of the file that standard output is redirected to; none for a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             let file = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
             let found = file.metadata().ok().filter(Metadata::is_file)?;
@@ -142,12 +144,12 @@ mod system {
     pub struct FileId(Handle);
 
     impl FileId {
-        /// The file or folder that a path leads to.
+        /// The identity of the file or directory at a path, following symbolic links.
         pub fn of_path(path: &Path) -> io::Result<FileId> {
             Ok(FileId(Handle::from_path(path)?))
         }
 
-        /// The file that standard output goes to; none if it is a pipe, a terminal or another device.
+        /// The identity of the file that standard output is redirected to; none for a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             Handle::stdout()
                 .ok()
@@ -161,12 +163,13 @@ mod system {
 mod tests {
     use super::*;
 
-    /// For names that differ in case only, the file system decides. The test uses equal names, which are one file on any.
+    /// Equal names denote the same file on every file system. For names that differ in case only it depends on the file system,
+    /// so they are not tested.
     #[test]
     fn names_are_tried() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let tried = |name: &str, other: &str| probe(dir.path(), name.as_ref(), other.as_ref());
-        // Left by a process of the same number.
+        // A leftover of a killed process with the same id.
         File::create(dir.path().join(format!(
             "{}{}-0-é{}",
             target::PREFIX,

@@ -1,9 +1,9 @@
-//! A program over input files, evaluated one chunk at a time.
+//! Evaluates a program over input files, one chunk at a time.
 //!
-//! A [`Job`] is typed as a whole, over placeholders for the files; its [`Values`] come in the order of the output
-//! file. The library computes which part of which file a chunk needs ([`Chunks`]), so that memory is bounded by
-//! `--max-bytes`, whatever views the expression has. Reductions of what does not fit are computed before, by passes over the
-//! files ([`Passes`]).
+//! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`Values`] are computed in the order of the output
+//! file. The library computes which part of which file a chunk needs ([`Chunks`]), so that `--max-bytes` bounds the memory for
+//! every expression, including views. Reductions of inputs that exceed the bound are computed first, by passes over the files
+//! ([`Passes`]).
 
 use std::fs::File;
 use std::path::Path;
@@ -20,11 +20,11 @@ use crate::input::{Input, Order, Part};
 use crate::progress::Progress;
 use crate::run::Settings;
 
-/// A well-typed program over files.
+/// A type-checked program over files.
 #[derive(Debug)]
 pub struct Job {
     inputs: Vec<Input>,
-    /// The placeholder of each file in the results.
+    /// The placeholder of each input file, which the results refer to.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
     /// The names of the results.
@@ -34,21 +34,21 @@ pub struct Job {
     max_bytes: usize,
 }
 
-/// An input that is a number, by its name.
+/// The name and value of an input that is a number.
 pub type Constant = (String, Literal);
 
-/// A number as an input: of the dtype that the program declares, or of that of the arrays that it meets.
+/// The array for an input that is a number. It has the dtype that the program declares; without one it is weakly typed.
 fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
     let declared = program.inputs().find(|input| input.name() == name).and_then(|input| input.dtype());
     let number = Array::scalar(number);
     declared.map_or(number.clone(), |dtype| number.astype(dtype))
 }
 
-/// The results of a job that are computed together; they have one shape.
+/// The indices of results of the same shape, which are computed together.
 pub type Group<'g> = &'g [usize];
 
 impl Job {
-    /// Types a program, some of whose inputs are numbers. A chunk takes at most `max_bytes` of memory.
+    /// Type-checks a program over files and numbers. A chunk takes at most `max_bytes` of memory.
     pub fn new(
         program: &Program,
         inputs: Vec<Input>,
@@ -79,11 +79,11 @@ impl Job {
         Ok(Job { inputs, placeholders, results, names, is_elementwise, settings, max_bytes })
     }
 
-    /// A job whose result is the array in a `.npy` file that is open, with the settings of this one.
+    /// A job that copies the array of an open `.npy` file, with the settings of this job.
     pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
         let name = "result";
         let program = Program::parse(name).map_err(Failure::Text)?;
-        // Converting it may take a little more than computing it did.
+        // Copying the array may take a little more memory than computing it.
         let max_bytes = self.max_bytes.max(1 << 20);
         Job::new(&program, vec![Input::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
     }
@@ -113,7 +113,7 @@ impl Job {
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
-    /// The explanation of each result, evaluated by itself in this order.
+    /// Explains how each result is evaluated in this order, one at a time.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
         let mut text = String::new();
         for (result, name) in self.names.iter().enumerate() {
@@ -127,15 +127,16 @@ impl Job {
         Ok(text)
     }
 
-    /// The explanation as a page of HTML, with the code of the kernels: of a pass over the files, if there are passes.
+    /// Explains, as an HTML page with the code of the kernels, how a result is evaluated. If there are passes over the files, the
+    /// page explains the first.
     pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
         let mut explained = self.explained(result, order, true)?.into_iter();
         let (chunks, explanation) = explained.next().ok_or_else(|| internal("nothing is explained"))?;
         Ok(explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:"))))
     }
 
-    /// For the first pass over the files, if there is one, and for the result: a sentence on how many chunks there are, and the
-    /// explanation of the first.
+    /// Explains the first pass over the files, if any, and the result: a sentence on the number of chunks, and the explanation of
+    /// the first chunk.
     fn explained(
         &self,
         result: usize,
@@ -177,7 +178,7 @@ impl Job {
         Ok(explained)
     }
 
-    /// The results as text, several of them each after its name.
+    /// The results as text; if there are several, each after its name.
     pub fn texts(&self) -> Result<String, Failure> {
         if self.names.len() == 1 {
             return self.text(0);
@@ -186,8 +187,8 @@ impl Job {
         Ok(self.names.iter().enumerate().map(named).collect::<Result<Vec<_>, Failure>>()?.join("\n"))
     }
 
-    /// A result as text; a summary if it is large, for which no more is computed than it shows and what its reductions
-    /// need, unless elements that it does not show can make the evaluation fail.
+    /// A result as text, which is a summary if the result is large. Only the elements shown, and those needed by reductions, are
+    /// computed, unless an element that is not shown could make the evaluation fail.
     fn text(&self, result: usize) -> Result<String, Failure> {
         if self.settings.can_fail() {
             let mut values = self.values("computing", &[result], Order::C, None)?;
@@ -212,10 +213,10 @@ impl Job {
         text.map_err(|error| failure.unwrap_or(Failure::Eval(error)))
     }
 
-    /// The elements of results in this order, converted to a dtype if one is given, a chunk at a time.
+    /// The elements of results in this order, chunk by chunk, converted to `dtype` if it is given.
     ///
     /// # Errors
-    /// The error if no chunk is within the limit, before anything is computed.
+    /// A limit error if no chunk fits the memory limit. It is raised before anything is computed.
     pub fn values(
         &self,
         what: &'static str,
@@ -233,7 +234,8 @@ impl Job {
         Ok(Values { job: self, passes, results, at: 0, progress, done: 0 })
     }
 
-    /// The passes over the files before results can be computed whose elements follow each other in the output files.
+    /// Plans the passes over the files that these results need, with the results transposed and converted to what the output
+    /// files store.
     fn passes(
         &self,
         group: Group<'_>,
@@ -243,21 +245,21 @@ impl Job {
         let stored = |&result: &usize| {
             let array = &self.results[result];
             let array = array.astype(dtype.unwrap_or(array.dtype()));
-            // A bool is the byte that it converts to.
+            // A bool is stored as a byte, which the conversion gives.
             let array = if array.dtype() == DType::Bool { array.astype(DType::UInt8) } else { array };
             if order == Order::Fortran { array.t() } else { array }
         };
         self.planned(&group.iter().map(stored).collect::<Vec<_>>())
     }
 
-    /// The passes over the files before these results can be computed.
+    /// Plans the passes over the files that these results need.
     fn planned(&self, results: &[Array<'static>]) -> Result<Passes<'static>, Failure> {
         let borrowed: Vec<&Array<'static>> = results.iter().collect();
         let passes = self.settings.passes(&borrowed, &self.stored(), self.max_bytes);
         passes.map_err(|error| self.limit(error, &borrowed))
     }
 
-    /// Runs passes; the bytes that they have read.
+    /// Runs passes over the files, and returns the number of bytes they have read.
     fn run(&self, passes: &mut Passes<'static>, progress: &mut Progress) -> Result<u64, Failure> {
         let mut done = 0;
         progress.reached(done)?;
@@ -270,7 +272,8 @@ impl Job {
         Ok(done)
     }
 
-    /// The chunks of results whose passes have run, and those that are evaluated for their errors before.
+    /// Divides results, whose passes have run, into chunks. Also returns the chunks of other values that must be evaluated
+    /// because they may fail.
     fn computed(&self, passes: &Passes<'static>) -> Result<Computed, Failure> {
         let results = passes.results().map_err(Failure::Eval)?;
         let borrowed: Vec<&Array<'static>> = results.iter().collect();
@@ -284,8 +287,8 @@ impl Job {
         chunks.map_err(|error| self.limit(error, &borrowed))
     }
 
-    /// The failure for an error; of a limit that is too small for these results, with one that is enough, by the option that
-    /// sets it here.
+    /// Converts an engine error to a failure. A memory limit that is too small for these results gets advice with a sufficient
+    /// value of `--max-bytes`.
     fn limit(&self, error: Error, results: &[&Array<'static>]) -> Failure {
         if !error.is_limit() {
             return Failure::Eval(error);
@@ -297,17 +300,17 @@ impl Job {
         Failure::Eval(Error::new(ErrorKind::Limit, error.message()).with_help(help))
     }
 
-    /// The placeholders of the files.
+    /// The placeholder of each file.
     fn stored(&self) -> Vec<&Array<'static>> {
         self.placeholders.iter().collect()
     }
 
-    /// Parts of the files.
+    /// Loads parts of the input files.
     fn parts(&self, parts: &[InputPart]) -> Result<Vec<Part>, Failure> {
         parts.iter().map(|part| self.inputs[part.input].part(&part.ranges)).collect()
     }
 
-    /// The values of a chunk.
+    /// Evaluates a chunk.
     fn evaluate(&self, chunk: &Chunk<'_, 'static>) -> Result<Vec<Array<'static>>, Failure> {
         let parts = self.parts(chunk.parts())?;
         let results = chunk.results(&arrays(&parts)?).map_err(Failure::Eval)?;
@@ -323,27 +326,27 @@ fn internal(why: &str) -> Failure {
     Failure::Eval(Error::new(ErrorKind::Internal, why))
 }
 
-/// Results whose passes have run.
+/// Results whose passes have run, divided into chunks.
 struct Computed {
     chunks: Chunks<'static>,
-    /// The chunks evaluated before the first one, for their errors.
+    /// Chunks of values that no result reads. They are evaluated first, since an error in them fails the evaluation.
     unread: Vec<Chunks<'static>>,
 }
 
-/// The elements of results, chunk by chunk.
+/// Computes the elements of results, chunk by chunk.
 pub struct Values<'j> {
     job: &'j Job,
     passes: Passes<'static>,
-    /// None before the passes have run.
+    /// `None` before the passes have run.
     results: Option<Computed>,
-    /// The next chunk.
+    /// The index of the next chunk.
     at: usize,
     progress: Progress,
     done: u64,
 }
 
 impl Values<'_> {
-    /// Computes the next chunk, an array for each result; none at the end.
+    /// Computes the next chunk: one array per result; none at the end.
     pub fn next(&mut self) -> Result<Option<Vec<Array<'static>>>, Failure> {
         let job = self.job;
         let results = match &mut self.results {
@@ -368,7 +371,7 @@ impl Values<'_> {
 
 macro_rules! define_bytes {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        /// The bytes of an evaluated array's elements, which are not bools.
+        /// The bytes of an evaluated array, which must not be of dtype bool.
         pub fn bytes<'v>(array: &'v Array<'_>) -> Result<&'v [u8], Failure> {
             let bytes = match array.dtype() {
                 $(DType::$variant => array.as_slice::<$rust>().map(bytes_of),)*

@@ -1,9 +1,9 @@
-//! Output files that appear whole or not at all.
+//! Output files that appear complete or not at all.
 //!
-//! Bytes go to a file without a name, which [`finish_all`] links to its path; if the process ends before, the
-//! system frees it. If the system has no such files, the bytes go to a named temporary file beside the output file, which
-//! a signal removes ([`Names`]). It is locked while it is written, so that a later run can recognise and remove the files of a killed
-//! process. An existing file is replaced only on request, at the very end.
+//! A file is written without a name, and [`finish_all`] links it to its path. If the process ends before that, the system frees
+//! the file. On systems without unnamed files, a temporary file is written in the directory of the output file; a signal removes
+//! it ([`Names`]). It is locked while it is written, so that a later run can recognise and remove the files of killed processes.
+//! An existing file is replaced only on request, as the last step.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -14,54 +14,54 @@ use tempfile::TempPath;
 use crate::signals::{self, Names};
 use crate::text::shown;
 
-/// The beginning and the end of the names of temporary files.
+/// The prefix and suffix of the names of temporary files.
 pub const PREFIX: &str = ".broadloom-";
 pub const SUFFIX: &str = ".part";
 
-/// The maximum number of symbolic links that a path may lead through.
+/// The maximum number of symbolic links followed for a path.
 const MOST_LINKS: usize = 40;
 
-/// A file that comes to its path when it is complete. Dropped before [`finish_all`], it leaves nothing behind.
+/// An output file, which appears at its path when it is complete. If it is dropped before [`finish_all`], nothing remains of it.
 #[derive(Debug)]
 pub struct Target {
     draft: BufWriter<Draft>,
-    /// The path as it was given.
+    /// The path as given by the user.
     path: PathBuf,
-    /// The target of the path.
+    /// The path after resolving symbolic links.
     place: PathBuf,
     force: bool,
 }
 
-/// The reason why a target could not be written.
+/// The reason why an output file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// The target exists and was not to be replaced.
+    /// The file exists and must not be replaced.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
-    /// The target is a directory, a device or the like.
+    /// The path is that of a directory, a device or another special file.
     #[error("{} is not a regular file", .0.display())]
     NotAFile(PathBuf),
     /// The process received a signal.
     #[error("interrupted")]
     Interrupted,
-    /// The system refused.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Target {
-    /// Begins a file for `path`. One that exists is replaced only with `force`; it then keeps its permissions. Of a
-    /// symbolic link, what it points to is written.
+    /// Creates an output file for `path`. An existing file is replaced only with `force`, and its permissions are kept. If the
+    /// path is a symbolic link, the file that it points to is written.
     ///
     /// # Errors
     ///
-    /// Any of [`TargetError`].
+    /// Any [`TargetError`].
     pub fn create(path: &Path, force: bool) -> Result<Target, TargetError> {
         let place = resolve(path)?;
         let names_a_file =
             !path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| is_separator(last.into()));
-        // Of a device or a pipe behind links, the last link may be no path: /dev/stdout leads to `pipe:[4321]`.
+        // The last link to a device or a pipe may not be a valid path: /dev/stdout leads to `pipe:[4321]`.
         let is_other = fs::metadata(path).is_ok_and(|found| !found.is_file());
         if !names_a_file || is_other {
             return Err(TargetError::NotAFile(path.into()));
@@ -81,7 +81,7 @@ impl Target {
         Ok(Target { draft: BufWriter::with_capacity(64 << 10, draft), path: path.into(), place, force })
     }
 
-    /// The path as it was given.
+    /// The path as given by the user.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,17 +91,17 @@ impl Target {
         directory(&self.place).to_path_buf()
     }
 
-    /// The written file, for reading; nothing may be written after.
+    /// Flushes the file, and returns it for reading. Nothing may be written afterwards.
     ///
     /// # Errors
     ///
-    /// The error of the system.
+    /// The system's error.
     pub fn reader(&mut self) -> io::Result<File> {
         self.draft.flush()?;
         self.draft.get_ref().file.try_clone()
     }
 
-    /// Puts the file in its place, as [`finish_all`].
+    /// Moves the file to its path, like [`finish_all`].
     #[cfg(test)]
     pub fn finish(self) -> Result<(), TargetError> {
         finish_all(vec![self]).map_err(|(_, error)| error)
@@ -118,13 +118,13 @@ impl Write for Target {
     }
 }
 
-/// Puts files in their places: all of them, or none and nothing is left behind. Only if the system refuses to rename a
-/// file over another one, those before it are in their places.
+/// Moves files to their paths, either all or none. Only if replacing an existing file fails do the files replaced before it stay
+/// at their paths.
 ///
 /// # Errors
 ///
-/// The path of a file with [`TargetError::Exists`] if it came to be in the meantime and is not to be replaced, with
-/// [`TargetError::Interrupted`], or with the error of the system. Nothing is left behind then.
+/// The path of a file, with [`TargetError::Exists`] if the file was created in the meantime and must not be replaced, with
+/// [`TargetError::Interrupted`], or with the system's error. No temporary files remain.
 pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     let mut ready = Vec::new();
     for Target { draft, path, place, force } in targets {
@@ -133,7 +133,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
             Err(error) => return Err((path, error.into_error().into())),
         }
     }
-    // No signal ends the process from here on.
+    // While the lock is held, no signal ends the process.
     let names = Names::lock();
     if signals::interrupted() {
         let path = ready.first().map(|(_, path, ..)| path.clone()).unwrap_or_default();
@@ -161,7 +161,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
         }
     }
     if let Some(failed) = failed {
-        // Files that cannot be removed stay: they are complete.
+        // Files that can't be removed stay; they are complete.
         linked.iter().for_each(|place| drop(fs::remove_file(place)));
         return Err(failed);
     }
@@ -172,22 +172,22 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     Ok(())
 }
 
-/// A file that is being written.
+/// An output file that is being written.
 #[derive(Debug)]
 struct Draft {
     file: File,
-    /// Its name, where it has one; removed with it.
+    /// The name, if the file has one. The file is removed when this is dropped.
     name: Option<TempPath>,
 }
 
 impl Draft {
-    /// Creates a file in a directory, with these permissions, or those of new files.
+    /// Creates a file in a directory, with the permissions of the file that it replaces, or else the default ones.
     fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<Draft> {
         if force {
             collect(directory);
         }
         if let Some(file) = system::unnamed(directory) {
-            // A lock that is refused only keeps the file from being collected.
+            // Without a lock, a later run may at worst remove the file.
             let _ = file.try_lock();
             if let Some(permissions) = replaced {
                 file.set_permissions(permissions)?;
@@ -198,7 +198,7 @@ impl Draft {
         Draft::with_name(directory, replaced.as_ref())
     }
 
-    /// Creates a file that has a name.
+    /// Creates a temporary file with a name.
     fn with_name(directory: &Path, replaced: Option<&fs::Permissions>) -> io::Result<Draft> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
@@ -208,14 +208,14 @@ impl Draft {
             let (file, name) = builder.tempfile_in(directory)?.into_parts();
             names.add(name.to_path_buf());
             let taken = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
-            // Another process may have collected it before it was locked.
+            // Another process may have removed the file before it was locked.
             if !taken && name.exists() {
                 return Ok(Draft { file, name: Some(name) });
             }
         }
     }
 
-    /// Gives the file a name beside its place.
+    /// Gives the file a temporary name in the directory.
     fn named(mut self, directory: &Path) -> io::Result<TempPath> {
         if let Some(name) = self.name.take() {
             return Ok(name);
@@ -225,7 +225,7 @@ impl Draft {
         Ok(builder.make_in(directory, |name| system::link(&self.file, name))?.into_temp_path())
     }
 
-    /// Puts the file to a path where nothing is.
+    /// Links the file to a path at which no file exists.
     fn link(mut self, place: &Path) -> io::Result<()> {
         match self.name.take() {
             None => system::link(&self.file, place),
@@ -244,10 +244,10 @@ impl Write for Draft {
     }
 }
 
-/// The target of a path: through symbolic links, the last of which may point to nothing.
+/// Resolves a path through symbolic links, the last of which may be dangling.
 ///
 /// # Errors
-/// The error of the system, for a link that can't be read, and for links that lead round in a circle.
+/// The system's error, for a link that can't be read or for a cycle of links.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -268,28 +268,28 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Removes the temporary files in a directory whose process is gone: those that are not locked.
+/// Removes the temporary files in a directory that are not locked, because their process has ended.
 fn collect(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let bytes = name.as_encoded_bytes();
         let is_ours = bytes.starts_with(PREFIX.as_bytes()) && bytes.ends_with(SUFFIX.as_bytes());
-        // A pipe of that name would be waited for.
+        // Opening a named pipe would block, so only regular files are considered.
         if !is_ours || !entry.file_type().is_ok_and(|found| found.is_file()) {
             continue;
         }
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // A file that cannot be removed is left to its owner.
+            // A file that can't be removed is left to its owner.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Gives a file the permissions of the one that it replaces, or those of new files; by default, tempfile makes files that
-/// only their owner can read.
+/// Sets the permissions to those of the file to be replaced, or else to the default ones. The `tempfile` crate would make the
+/// file readable by its owner only.
 fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<&fs::Permissions>) {
     #[cfg(unix)]
     builder.permissions(match replaced {
@@ -310,19 +310,19 @@ mod system {
 
     use rustix::fs::{AtFlags, CWD, OFlags};
 
-    /// A file without a name in a directory; none if its file system has no such files, or they can't be linked.
+    /// An unnamed file in a directory; none if the file system doesn't support unnamed files, or they can't be linked.
     pub fn unnamed(directory: &Path) -> Option<File> {
         let flags = OFlags::TMPFILE.bits() as i32;
         let file = OpenOptions::new().read(true).write(true).mode(0o666).custom_flags(flags).open(directory);
         file.ok().filter(|file| std::fs::metadata(entry(file)).is_ok())
     }
 
-    /// Links the file to a path where nothing is.
+    /// Links the file to a path at which no file exists.
     pub fn link(file: &File, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::linkat(CWD, entry(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    /// The path by which the process itself reaches a file that it has open.
+    /// The path under which the process can access its own open file.
     fn entry(file: &File) -> String {
         format!("/proc/self/fd/{}", file.as_raw_fd())
     }
@@ -334,7 +334,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    /// Files without a name can't be given one.
+    /// Unnamed files can't be linked on this system.
     pub fn unnamed(_: &Path) -> Option<File> {
         None
     }
@@ -364,7 +364,7 @@ mod tests {
         Target::create(&path, false)?.write_all(b"dropped")?;
         assert_eq!(names(dir.path()), [""; 0]);
 
-        // A target that exists is kept, also if it came to be while the file was written.
+        // An existing file is kept, even if it was created while the output file was being written.
         let mut late = Target::create(&path, false)?;
         late.write_all(b"no")?;
         fs::write(&path, "kept")?;
@@ -372,7 +372,7 @@ mod tests {
         assert!(matches!(Target::create(&path, false), Err(TargetError::Exists(found)) if found == path));
         assert_eq!((fs::read(&path)?, names(dir.path())), (b"kept".to_vec(), vec!["x".to_owned()]));
 
-        // With force it is replaced, at the end.
+        // With `force` it is replaced, as the last step.
         let mut target = Target::create(&path, true)?;
         target.write_all(b"new")?;
         assert_eq!(fs::read(&path)?, b"kept");
@@ -401,7 +401,7 @@ mod tests {
         Target::create(&path, true)?.finish()?;
         assert_eq!(mode(&path)?, 0o600);
 
-        // Links are followed, relative ones and those to nothing too.
+        // Links are followed, including relative and dangling ones.
         for (name, to) in [("a", "pointee"), ("b", "a")] {
             symlink(to, dir.path().join(name))?;
         }
@@ -420,7 +420,7 @@ mod tests {
         Ok(())
     }
 
-    /// Files come to their places together, or not at all.
+    /// Several files appear at their paths together, or not at all.
     #[test]
     fn several_at_once() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;
@@ -443,7 +443,7 @@ mod tests {
         Ok(())
     }
 
-    /// Where files without a name are not available, the next run removes one with a name.
+    /// On systems without unnamed files, the next run removes the temporary file of a killed process.
     #[test]
     fn what_a_killed_process_left_is_collected() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;
@@ -465,7 +465,7 @@ mod tests {
         Ok(())
     }
 
-    /// The other way to write a file, which systems without unnamed files take.
+    /// Tests the implementation for systems without unnamed files.
     #[test]
     fn files_with_a_temporary_name() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;

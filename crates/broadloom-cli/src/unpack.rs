@@ -1,4 +1,4 @@
-//! Copies arrays that cannot be mapped in place to temporary files.
+//! Copies arrays that can't be mapped in place to temporary files.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
 use crate::scratch::Scratch;
 
-/// The number of bytes that are examined behind the array.
+/// The number of bytes after the array that are read, to check that the stream ends.
 const BLOCK: u64 = 64 << 10;
 
-/// Copies an array of the `.npy` format from a stream, and reads nothing after it.
+/// Copies exactly one array in the `.npy` format from a stream.
 ///
 /// # Errors
 /// The errors of [`read_header`], and those of the stream and of the temporary file.
@@ -22,10 +22,11 @@ pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// As [`copy`], of a stream that ends with the array or hardly later, and that may check itself at its end.
+/// Like [`copy`], for a stream that should end shortly after the array. It is read to its end, since it may verify a checksum
+/// there.
 ///
 /// # Errors
-/// The errors of [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, of which no more is read.
+/// The errors of [`copy`]; [`NpyError::Surplus`] if more than [`BLOCK`] bytes follow the array; they are not read.
 pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let (file, header) = copy(from)?;
     let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;
@@ -35,7 +36,7 @@ pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Copies what is read.
+/// Copies everything that is read to a writer.
 struct Tee<'t, R, W> {
     from: &'t mut R,
     to: &'t mut W,

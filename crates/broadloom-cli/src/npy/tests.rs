@@ -1,4 +1,4 @@
-//! Round trips, headers as NumPy and npyz write them, damaged files, and the remains of files that fail.
+//! Round trips, headers as written by NumPy and npyz, damaged files, and leftovers of failed writes.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::writer::header;
 use super::*;
 use crate::target::Target;
 
-/// Begins a file.
+/// Creates a file for an array.
 fn create(
     path: &Path,
     dtype: DType,
@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Result<NpyHeader, NpyError> {
     read_header(&mut file)
 }
 
-/// A file of version 1.0 with this header text and data, unpadded.
+/// A file of version 1.0 with this header text and data, without padding.
 fn file(text: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), data].concat()
 }
@@ -66,7 +66,7 @@ fn round_trips() -> Result<(), NpyError> {
             let bytes = fs::read(&path)?;
             assert_eq!(&bytes[header.data_offset as usize..], data);
 
-            // Another reader agrees, and another writer's file reads the same.
+            // npyz reads the file equally, and a file that npyz writes is read equally.
             let npyz = npyz::NpyHeader::from_reader(bytes.as_slice())?;
             assert_eq!(npyz.shape(), shape.iter().map(|&n| n as u64).collect::<Vec<_>>());
             assert_eq!(npyz.order() == npyz::Order::Fortran, fortran);
@@ -99,7 +99,8 @@ fn another_reader_sees_the_same_elements() -> Result<(), NpyError> {
 
 #[test]
 fn headers_are_numpys() -> Result<(), NpyError> {
-    // As NumPy 2.4.6 writes them: the length of everything before the data, and the text without its padding.
+    // A dtype, shape and order, with the header that NumPy 2.4.6 writes for them: its length with all that precedes the data, and
+    // its text without padding.
     type Row<'a> = (DType, &'a [usize], bool, usize, &'a str);
     let rows: &[Row<'_>] = &[
         (DType::Int64, &[3], false, 128, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"),
@@ -286,7 +287,7 @@ fn corruption_never_panics() {
     for _ in 0..20_000 {
         let mut bytes = whole.clone();
         for _ in 0..1 + below(4) {
-            // Mostly in the header, mostly by bytes that mean something there.
+            // Damages mostly the header, and mostly with bytes that have a meaning there.
             let range = if below(4) == 0 { bytes.len() } else { 75 };
             let at = below(range);
             bytes[at] = match below(3) {
@@ -311,7 +312,7 @@ fn unfinished_files() -> Result<(), NpyError> {
     let path = dir.path().join("x.npy");
     let begin = |force| create(&path, DType::UInt8, &[2], false, force);
 
-    // Nothing is left of a file that was not finished, or that has too many bytes or too few.
+    // Nothing remains of a file that was not finished, or that has too many or too few bytes.
     begin(false)?.write(b"a")?;
     assert!(matches!(begin(false)?.write(b"abc"), Err(NpyError::WrongLength { expected: 2, written: 3 })));
     let mut writer = begin(false)?;

@@ -1,6 +1,6 @@
-//! Pixels as a PNG file, the errors of drawing, and a count of the elements that have no place in a picture.
+//! PNG encoding, drawing errors, and the count of elements that can't be drawn because they are not finite.
 
-/// The reason why there is no picture.
+/// The reason why an array can't be drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
@@ -19,21 +19,21 @@ pub enum PlotError {
         /// Its shape.
         shape: Vec<usize>,
     },
-    /// A drawing library failed.
+    /// The drawing library failed.
     #[error("drawing failed: {0}")]
     Drawing(String),
 }
 
-/// Pixels of a picture.
+/// The pixels of a picture.
 pub(super) struct Image {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// Rows of red, green and blue.
+    /// RGB bytes, row by row.
     pub(super) rgb: Vec<u8>,
 }
 
 impl Image {
-    /// The picture as the bytes of a PNG file.
+    /// Encodes the picture as a PNG file.
     pub(super) fn png(&self) -> Result<Vec<u8>, PlotError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
@@ -52,7 +52,7 @@ impl From<png::EncodingError> for PlotError {
     }
 }
 
-/// The number of elements that are not finite, for the line below the title.
+/// The numbers of NaNs and infinities, which are shown below the title.
 #[derive(Default)]
 pub(super) struct NonFinite {
     nan: u64,
@@ -65,7 +65,7 @@ impl NonFinite {
         self.infinite += value.is_infinite() as u64;
     }
 
-    /// Notes such as `3 NaN (grey)`, for each kind that occurs.
+    /// Notes for the kinds that occur, such as `3 NaN (grey)`.
     pub(super) fn notes(&self, nan: &str, infinite: &str) -> Vec<String> {
         let rows = [(self.nan, "NaN", nan), (self.infinite, "infinite", infinite)];
         rows.iter().filter(|row| row.0 > 0).map(|(n, what, how)| format!("{n} {what} ({how})")).collect()
