@@ -100,7 +100,7 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
-/// What a kernel is built for besides the signature: the form (a number that Python assigns to each combination of static
+/// The key of a kernel besides the signature: the form (a number that Python assigns to each combination of static
 /// arguments and keywords; 0 for none), the promotion rule, and the number of threads.
 #[derive(Clone, Copy)]
 struct Asked {

@@ -12,7 +12,7 @@ struct Generate<'a> {
 
 /// The rule that generates the elements.
 pub enum Generator<'a> {
-    /// The same value everywhere.
+    /// One value for all elements.
     Full(&'a [usize], Literal),
     /// The start, the stop (exclusive) and the step.
     Arange([Literal; 3]),

@@ -279,7 +279,7 @@ impl Handle {
         }
     }
 
-    /// The extents as they stand in a kernel's text: numbers and names.
+    /// The extents in the notation of a kernel's text: numbers and names.
     #[getter]
     fn dims(&self) -> Vec<String> {
         match self.array.dims() {
@@ -309,7 +309,7 @@ impl Handle {
         self.by_numpy
     }
 
-    /// The same expression, with NumPy's promotion.
+    /// This expression, with NumPy's promotion.
     fn promoting_by_numpy(&self) -> Handle {
         Handle { by_numpy: true, ..self.clone() }
     }

@@ -107,7 +107,7 @@ pub struct Operand {
 /// The operands of an operation, and whether they are traced.
 pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
-/// Memory that a traced function uses, and the input that stands in for it.
+/// Memory that a traced function uses, and the input that replaces it.
 pub struct Captured {
     pub origin: Origin,
     pub array: Array<'static>,
@@ -134,7 +134,7 @@ pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// The input that stands in for memory in the innermost trace of this thread; the memory itself if no trace is active.
+/// The input that replaces memory in the innermost trace of this thread; the memory itself if no trace is active.
 pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };

@@ -12,7 +12,7 @@ pub fn begin_trace() {
     origin::begin();
 }
 
-/// Ends the innermost trace of this thread. Returns the inputs that stand in for captured memory, each with that memory as a
+/// Ends the innermost trace of this thread. Returns the inputs that replace captured memory, each with that memory as a
 /// NumPy array. Captured expressions that are not NumPy arrays are evaluated now.
 #[pyfunction]
 pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {

@@ -53,7 +53,7 @@ pub const SAFE: usize = 2;
 /// The casting rule of `evaluate`.
 pub const SAME_KIND: usize = 3;
 
-/// What was built for one signature of arguments.
+/// The kernel or value built for one signature of arguments.
 struct Built {
     key: Signature,
     what: What,
