@@ -1,7 +1,7 @@
-"""Arrays that are put together of parts: functions of the Array API standard whose result no strides express.
+"""Joins arrays: functions of the Array API standard whose result can't be expressed by strides.
 
-Each part is computed straight into its place in the memory of the result, so that no temporary array is made; the
-result is in memory when the function returns.
+Each part is computed directly into its place in the memory of the result, without temporary arrays. The result is in
+memory when the function returns.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
     for one, places_along in zip(axes, places, strict=True):
         shifts[one] = (shifts[one] + places_along) % max(shape[one], 1)
     buffer = new_buffer(shape, handle.dtype)
-    # Along an axis that is shifted by s, the last s elements go to the start, and the rest goes after them.
+    # Along an axis that is shifted by s, the last s elements move to the start, and the others after them.
     along = [
         [(slice(None), slice(None))] if s == 0 else [(slice(n - s, n), slice(0, s)), (slice(0, n - s), slice(s, n))]
         for n, s in zip(shape, shifts, strict=True)
@@ -126,7 +126,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
 
 
 def _operands(name: str, arrays: Any) -> list[Handle]:
-    """The handles of arrays, converted to the dtype that they promote to."""
+    """The handles of arrays, converted to their common dtype."""
     handles = [handle_of(x) for x in arrays]
     if not handles:
         raise ValueError(f"{name}: there are no arrays")

@@ -1,7 +1,7 @@
-"""Shapes: functions of the Array API standard that move elements without changing them.
+"""Functions of the Array API standard that move elements without changing them.
 
-What strides can express is a view of an expression, which the engine pushes to the inputs; nothing is computed. A
-view has the dtype of its operand. Functions that put an array together of several parts are in `_joining`.
+A result that strides can express is a view of an expression, which the engine pushes down to the inputs; nothing is
+computed. A view has the dtype of its operand. Functions that join several arrays are in `_joining`.
 """
 
 from __future__ import annotations
@@ -270,8 +270,8 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:
-    """A shape or other numbers that may not be negative, but for a -1 if that is inferred; one number is a tuple of
-    one."""
+    """A shape, or other numbers that must not be negative. If `inferred` is set, one may be -1. A single number becomes
+    a tuple."""
     numbers = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     least = -1 if inferred else 0
     if any(extent < least for extent in numbers):
