@@ -52,7 +52,7 @@ fn around(open: &str, n: usize, inner: &str, close: &str) -> String {
     open.repeat(n) + inner + &close.repeat(n)
 }
 
-/// As many numbered repetitions of a text as fit [`LENGTH`], and their number.
+/// Numbered repetitions of a text, up to [`LENGTH`] characters in total, and their number.
 fn numbered(piece: &dyn Fn(usize) -> String) -> (String, usize) {
     let mut text = String::new();
     let mut i = 0;

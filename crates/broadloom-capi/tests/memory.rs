@@ -28,7 +28,7 @@ fn kernel(dtype: bl_dtype, functions: &[&CStr]) -> bl_kernel {
     kernel
 }
 
-/// A view of `len` elements whose index 0 is element `first`.
+/// A view of this shape whose index 0 is element `first` of `memory`.
 fn view<T>(
     memory: *mut T,
     first: usize,

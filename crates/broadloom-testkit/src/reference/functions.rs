@@ -574,7 +574,7 @@ impl Function {
     }
 }
 
-/// The value at one argument; a zero stands for both signs.
+/// The value at one argument; a zero matches zeros of both signs.
 fn at(x: f64, argument: f64, value: f64) -> Option<Special> {
     (x == argument).then_some(Exactly(value))
 }

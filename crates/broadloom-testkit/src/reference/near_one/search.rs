@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// The pairs of the list have the stated results; for their neighbours, the error of logaddexp is below an ulp.
+    /// The pairs of the list have the stated results; for adjacent floats, the error of logaddexp is below an ulp.
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_nearest_pairs() {
         let pairs = nearest_to_one();

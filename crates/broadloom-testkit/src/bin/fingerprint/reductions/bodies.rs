@@ -110,7 +110,7 @@ fn row(
     let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
     let mut cases = Vec::new();
     for (&shape, layouts) in shapes.iter().flat_map(|shape| layouts.iter().map(move |pair| (shape, pair))) {
-        // `None` stands for all axes, which for one axis is that axis.
+        // `None` selects all axes, and so the only axis of a one-dimensional array.
         let all: [Option<&[isize]>; 3] = [None, Some(&[-2]), Some(&[-1])];
         let axes = if shape.len() == 1 { &all[..1] } else { &all };
         for text in axes.iter().filter_map(|axes| call.text(body, *axes)) {

@@ -7,7 +7,7 @@ use broadloom::DType;
 
 use super::row::{Case, Contents, Layout, Operand, Row};
 
-/// Programs, in which `AXIS` stands for the axis.
+/// Programs, in which `AXIS` is replaced by the axis.
 const PROGRAMS: &[(&str, &str)] = &[
     ("softmax", "e = exp(x - max(x, axis=AXIS, keepdims=true)); e / sum(e, axis=AXIS, keepdims=true)"),
     (
