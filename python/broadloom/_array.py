@@ -197,7 +197,7 @@ class Array(Buffered, NumpyMethods, Operators):
 
     @property
     def mT(self) -> Array:
-        """The transpose of each matrix in a stack of them: the last two axes change places; ValueError below rank 2.
+        """The transpose of each matrix in a stack of them: the last two axes are swapped. ValueError below rank 2.
 
         >>> bl.zeros((4, 2, 3)).mT.shape
         (4, 3, 2)
@@ -306,7 +306,7 @@ class Array(Buffered, NumpyMethods, Operators):
         return found("array_function")(np.round, (), (self, 0 if ndigits is None else ndigits), {})
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python's numbers; a number, of an array without axes.
+        """The elements as nested lists of Python numbers; a single number for an array without axes.
 
         >>> bl.asarray([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]

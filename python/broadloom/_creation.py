@@ -400,10 +400,11 @@ def eye(
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """The coordinates of a grid: for arrays of one axis, as many arrays with all of their axes, along one of which each
-    varies. With `indexing="xy"` the first two axes change places; with "ij" they are in order.
+    """The coordinates of a grid: for n arrays of one axis, n arrays with n axes, each of which varies along one axis.
+    With `indexing="xy"` the first two axes are swapped; with "ij" they are in order.
 
-    They are views, in no memory of their own. ValueError for an array of more axes, and another `indexing`.
+    The results are views without memory of their own. ValueError for an array with more axes, and for another
+    `indexing`.
 
     >>> x, y = bl.meshgrid(bl.asarray([1, 2, 3]), bl.asarray([10, 20]))
     >>> x + y

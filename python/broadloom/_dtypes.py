@@ -84,9 +84,9 @@ def dtype_of(dtype: DTypeLike) -> DType:
 def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None) -> Array:
     """The elements of `x` converted to another dtype.
 
-    A float becomes an integer by truncation, at most the dtype's maximum and at least its minimum, and 0 for NaN; an integer
-    wraps to a narrower one; anything but 0 is true. With `copy=False` an array that has the dtype is returned itself.
-    TypeError for a dtype that there is not.
+    A float becomes an integer by truncation, clamped to the dtype's range, and NaN becomes 0. An integer wraps to a
+    narrower dtype. Everything except 0 is true. With `copy=False` an array that has the dtype is returned itself.
+    TypeError for an unsupported dtype.
 
     >>> bl.astype(bl.asarray([1.7, -1.7, 300.0]), bl.uint8)
     Array([  1,   0, 255], dtype=uint8)
@@ -158,7 +158,7 @@ def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
 
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for a kind that there is not.
+    "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for an unknown kind.
 
     >>> bl.isdtype(bl.int16, "integral"), bl.isdtype(bl.int16, (bl.float32, "bool"))
     (True, False)

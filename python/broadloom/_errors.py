@@ -60,7 +60,7 @@ class ArityError(TypeError, Error):
 
 
 class ShapeError(ValueError, Error):
-    """Shapes that do not broadcast, an axis that there is not, a view that cannot be."""
+    """Shapes that do not broadcast, an axis that does not exist, or an impossible view."""
 
 
 class LiteralError(ValueError, OverflowError, Error):
@@ -76,7 +76,7 @@ class LayoutError(ValueError, Error):
 
 
 class NoValuesError(LayoutError):
-    """The values of an input of kernels, which has none before a kernel runs, were asked for."""
+    """The values of an input of a kernel were requested, which do not exist before the kernel runs."""
 
 
 class DivisionError(ZeroDivisionError, Error):
@@ -96,7 +96,7 @@ class CancelledError(RuntimeError, Error):
 
 
 class HostError(RuntimeError, Error):
-    """A function of the application failed that the engine called."""
+    """A host function, which the engine called, failed."""
 
 
 class FileError(OSError, Error):

@@ -47,7 +47,7 @@ class NamespaceInfo:
     ) -> dict[str, dtypes.DType]:
         """The standard's dtypes of a kind, or of several, by their names; all of them by default.
 
-        ValueError for a kind that there is not.
+        ValueError for an unknown kind.
 
         >>> list(bl.__array_namespace_info__().dtypes(kind="real floating"))
         ['float32', 'float64']

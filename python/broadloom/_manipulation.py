@@ -130,10 +130,10 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
-    """The array with some axes at other places, and the rest of them in their order. Lazy.
+    """The array with some axes moved to other positions, and the others in order. Lazy.
 
-    Raises ValueError if there is no such axis, if one comes twice, or if there are not as many sources as
-    destinations.
+    Raises ValueError if there is no such axis, if one is listed twice, or if the numbers of sources and destinations
+    differ.
 
     >>> bl.moveaxis(bl.asarray([[[1, 2, 3]], [[4, 5, 6]]]), 0, -1).shape
     (1, 3, 2)
@@ -229,8 +229,8 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
 
 
 def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
-    """The array several times side by side along each axis; the last number is for the last axis, and where there
-    are fewer numbers than axes, or fewer axes than numbers, ones represent those that are missing. Lazy.
+    """The array repeated along each axis. The last number is for the last axis. If there are fewer numbers than axes,
+    or fewer axes than numbers, ones are added in front. Lazy.
 
     Raises ValueError for a negative number.
 

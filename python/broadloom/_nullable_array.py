@@ -145,7 +145,7 @@ class NullableArray(NullableOperators):
         return 0 if mask is None else self.size - int(np.count_nonzero(np.asarray(mask)))
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python's numbers, and None for a null."""
+        """The elements as nested lists of Python numbers, with None for nulls."""
         values, valid = self._computed()
         if valid is None or valid.all():
             return values.tolist()
@@ -156,9 +156,10 @@ class NullableArray(NullableOperators):
         return self.tolist()
 
     def to_numpy(self, fill_value: Any = None) -> np.ndarray:
-        """The elements as an array of NumPy's, without a copy if none is null.
+        """The elements as a NumPy array, without a copy if none is null.
 
-        Nulls become `fill_value`, or, as pyarrow has it, NaN: integers become float64 for that, and bools, with None, objects.
+        Nulls become `fill_value`. Without it, as in pyarrow, they become NaN, for which integers are converted to
+        float64; bools become objects, with None for nulls.
         """
         values, valid = self._computed()
         if valid is None or valid.all():
@@ -265,10 +266,10 @@ class NullableArray(NullableOperators):
         return self.validity
 
     def fill_null(self, value: Any) -> Any:
-        """The elements, with a number or an element of an array in the place of each null: an Array. Of a NullableArray as the value,
-        the elements that are null in both stay so: a NullableArray.
+        """The elements, with each null replaced by a number or by the element of an array; the result is an Array. If
+        the value is a NullableArray, elements that are null in both stay null, and the result is a NullableArray.
 
-        TypeError for a value that the dtype does not hold, as in `bl.where`.
+        TypeError for a value that the dtype can't represent, as in `bl.where`.
         """
         mask = self.validity
         if not isinstance(value, NullableArray):

@@ -217,8 +217,8 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """The elements at indices along an axis, with indices of its own for each place on the other axes, where `x`
-    and `indices` broadcast; negative indices count from the end. Evaluates its operands and is computed by NumPy.
+    """The elements at indices along an axis. Each position on the other axes has its own indices; there, `x` and
+    `indices` broadcast. Negative indices count from the end. Evaluates its operands and is computed by NumPy.
 
     Raises IndexError for an index that is out of range, ValueError if there is no such axis or if the ranks differ,
     TypeError for indices that are not integers.

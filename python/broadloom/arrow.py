@@ -95,7 +95,7 @@ def is_valid(x: Any, /, *, nan_is_null: bool = False) -> Array:
 
 
 def fill_null(x: Any, value: Any, /) -> Any:
-    """The elements, with a value in the place of each null: `NullableArray.fill_null`. Takes arrays with nulls and without.
+    """The elements, with each null replaced by a value: `NullableArray.fill_null`. Takes arrays with nulls and without.
 
     >>> bl.arrow.fill_null(bl.arrow.NullableArray([1, 2], [True, False]), 0)
     Array([1, 0], dtype=int64)

@@ -61,9 +61,9 @@ def from_array(x: Any, chunks: Any = "auto", **options: Any) -> dask.array.Array
 
 
 def from_zarr(url: Any, *args: Any, **options: Any) -> dask.array.Array:
-    """An array of Dask's whose chunks are arrays of ours, read from zarr; the arguments are those of `dask.array.from_zarr`.
+    """A Dask array whose chunks are our arrays, read from zarr. The arguments are those of `dask.array.from_zarr`.
 
-    Raises TypeError for a dtype that there is not.
+    Raises TypeError for an unsupported dtype.
     """
     return _over(_da.from_zarr(url, *args, **options))
 

@@ -1,9 +1,9 @@
 """Linear algebra: the extension `linalg` of the Array API standard, for real dtypes.
 
-Norms of vectors, products of vectors, and transposes stay lazy. The other functions evaluate their operands and
-hand them to `numpy.linalg`, which computes float16 as float32, and integers as float64; what fails there, such as
-the inverse of a singular matrix, raises `numpy.linalg.LinAlgError`, which is a ValueError. Where an array has more
-than two axes, it is a stack of matrices, in the last two.
+Norms of vectors, products of vectors, and transposes are lazy. The other functions evaluate their operands and pass
+them to `numpy.linalg`, which computes float16 as float32, and integers as float64. A failure there, such as for the
+inverse of a singular matrix, raises `numpy.linalg.LinAlgError`, which is a ValueError. An array with more than two axes
+is a stack of matrices in the last two axes.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def det(x: Array, /) -> Array:
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """The diagonals of matrices, `offset` places above the main one: an axis that takes the place of two. Evaluates
-    its operand and is computed by NumPy: a view of the values.
+    """The diagonals of matrices, `offset` positions above the main one: one axis replaces two. Evaluates its operand
+    and is computed by NumPy: a view of the values.
 
     Raises ValueError for an array of fewer than two axes.
 

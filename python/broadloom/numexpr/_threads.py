@@ -41,9 +41,10 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(nthreads: SupportsIndex) -> int:
-    """Sets the number of threads that computations use at most, and returns what it was.
+    """Sets the maximum number of threads that computations use, and returns the previous number.
 
-    Raises `TypeError` for what is no integer, and `ValueError` for a number below 1 or above `MAX_THREADS`.
+    Raises `TypeError` for an argument that is not an integer, and `ValueError` for a number below 1 or above
+    `MAX_THREADS`.
 
     >>> before = set_num_threads(1)
     >>> set_num_threads(before)
