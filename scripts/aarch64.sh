@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs broadloom on aarch64, emulated by qemu, and compiles it for the targets on which nothing is run.
+# Tests broadloom on aarch64, emulated by qemu, and checks that it compiles for targets on which nothing is run.
 # Usage: scripts/aarch64.sh [step…]   with these steps, or all of them:
-#   install   what is missing: Debian's packages, by apt-get; Rust's targets, by rustup
-#   build     the tests, commands and the C library, optimised, since emulation is ten to fifty times slower than a CPU
-#   suites    the tests below, on each of the CPUs
-#   hashes    results of every function, conversion and reduction against tests/hashes.txt: all arguments on the first of the CPUs,
+#   install   installs missing Debian packages with apt-get, and Rust targets with rustup
+#   build     builds tests, commands and the C library, optimised, since emulation is ten to fifty times slower than a CPU
+#   suites    runs the tests listed below, on each of the CPUs
+#   hashes    compares the results of every function, conversion and reduction with tests/hashes.txt: all arguments on the first CPU,
 #             a sixteenth of them on the others
-#   programs  random programs by the interpreter and by machine code, and against the hashes of the host: a share on each CPU
-#   c         the examples in C
-#   targets   cargo check for the other targets
-# CPUS names the CPUs (cortex-a57: no float16 arithmetic, neoverse-n1: ARMv8.2 with it, max: all that qemu has); PROGRAMS says
-# how many random programs; BROADLOOM_SEEDS how many of those that a reference checks, on each CPU.
+#   programs  runs random programs with the interpreter and as machine code, a share on each CPU, and compares hashes with the host's
+#   c         runs the examples in C
+#   targets   runs cargo check for the other targets
+# CPUS lists the CPUs (cortex-a57: no float16 arithmetic; neoverse-n1: ARMv8.2 with it; max: all features of qemu). PROGRAMS is the
+# number of random programs. BROADLOOM_SEEDS is the number of programs that the suites compare with a reference on each CPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-gnu
@@ -21,8 +21,8 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 library=/usr/aarch64-linux-gnu
 others=(riscv64gc-unknown-linux-gnu s390x-unknown-linux-gnu wasm32-unknown-unknown x86_64-pc-windows-gnu aarch64-apple-darwin)
 
-# Tests of `broadloom`. Those that start themselves as other processes are left out, since the system can't start them, and
-# whatever a target can't change.
+# Modules of `broadloom`'s tests. Tests that start child processes are omitted, since the host can't start emulated programs, and so
+# are tests that don't depend on the target.
 tests=(
   spec_cases casts integer_extremes nan_bits  # functions and conversions
   layouts overlap reductions                  # memory
@@ -128,7 +128,7 @@ c() {
   done
 }
 
-# Targets without machine code: without the feature `jit` the interpreter runs everything.
+# On targets without machine code, the feature `jit` is disabled, and the interpreter runs everything.
 targets() {
   for other in "${others[@]}"; do
     say "cargo check for $other"

@@ -6,9 +6,10 @@
     python3 scripts/coefficients.py near > crates/broadloom-math/src/functions/near_coefficients.rs
     python3 scripts/coefficients.py LOG_SINGLE     # without the other tables, to look at
 
-Each polynomial is the minimax one for its weight (Remez exchange over a Chebyshev grid, 60 digits), with its
-coefficients rounded to the arithmetic they are used in one after the other, lowest first, the rest refitted after
-each. The bound beside a table is the largest error of the rounded polynomial, evaluated exactly on 4,000 points.
+Each polynomial is the minimax polynomial for its weight (Remez exchange on a Chebyshev grid, 60 digits). Its
+coefficients are rounded, lowest first, to the arithmetic in which they are used, and after each the remaining ones are
+fitted again. The bound beside a table is the maximum error of the rounded polynomial, evaluated exactly at 4,000
+points.
 """
 
 import struct
@@ -30,12 +31,12 @@ def to_single(x):
 
 
 def grid(lo, hi, n):
-    """Chebyshev points, ends included."""
+    """Chebyshev points, including both ends."""
     return [(lo + hi) / 2 - (hi - lo) / 2 * mp.cos(mp.pi * k / (n - 1)) for k in range(n)]
 
 
 def remez(target, weight, points, powers):
-    """Coefficients of the powers with the least largest |weight · (target − polynomial)| on the points."""
+    """The coefficients of the given powers that minimise the maximum of |weight · (target − polynomial)| at the points."""
     n = len(powers)
     at = [round(k * (len(points) - 1) / n) for k in range(n + 1)]
     for _ in range(30):
@@ -52,7 +53,8 @@ def remez(target, weight, points, powers):
             w * (t - sum(c * x**p for c, p in zip(coefficients, powers)))
             for x, t, w in zip(points, target, weight)
         ]
-        # One extremum from each run of equal signs; then the n + 1 adjacent ones with the largest least one.
+        # Takes one extremum from each run of equal signs, and then the n + 1 adjacent extrema whose minimum magnitude
+        # is largest.
         runs = []
         for k, e in enumerate(error):
             if runs and (error[runs[-1]] > 0) == (e > 0):
@@ -73,7 +75,8 @@ def remez(target, weight, points, powers):
 
 
 def lawson(target, weight, points, powers):
-    """A fit by weights that grow where the error is large (C. L. Lawson, 1961): slower, and at ease with a 0 amid the points."""
+    """A fit with weights that grow where the error is large (C. L. Lawson, 1961). It is slower than Remez exchange, but
+    also works if the points include 0."""
     n = len(powers)
     rows = [[w * x**p for p in powers] for x, w in zip(points, weight)]
     right = [w * t for w, t in zip(weight, target)]
@@ -100,8 +103,8 @@ def lawson(target, weight, points, powers):
 
 
 def polish(function, lo, hi, weight, coefficients):
-    """Moves the rounded float32 coefficients by powers of two of their last places, one and two at a time, for as long as the
-    largest error falls. Float64 arithmetic is enough for that."""
+    """Changes the rounded float32 coefficients by powers of two of their last bits, one or two at a time, as long as
+    the maximum error decreases. Float64 arithmetic is accurate enough for that."""
     points = [x for x in grid(mpf(lo), mpf(hi), 300) if weight(x) != 0]
     xs = [float(x) for x in points]
     weights = [float(weight(x)) for x in points]
@@ -147,10 +150,11 @@ def polish(function, lo, hi, weight, coefficients):
 
 
 def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, count=GRID):
-    """Rounded coefficients of x^0 … x^degree, lowest first, and the largest weighted error.
+    """The rounded coefficients of x^0 … x^degree, lowest first, and the maximum weighted error.
 
-    Where 0 is amid the interval and the degree high, the remainder to fit is almost 0 around 0 after a few
-    coefficients: all but the first ones are rounded at once, which costs a bit or two."""
+    If 0 is inside the interval and the degree is high, the remainder to be fitted is almost 0 around 0 after a few
+    coefficients. All but the first `singly` coefficients are then rounded at once, which loses a bit or two.
+    """
     points = [x for x in grid(mpf(lo), mpf(hi), count) if weight(x) != 0]
     target = [function(x) for x in points]
     weights = [weight(x) for x in points]
@@ -165,7 +169,7 @@ def fit(function, lo, hi, degree, weight, rounding, singly=99, solve=remez, coun
 
 
 def largest_error(function, lo, hi, weight, coefficients):
-    """The largest weighted error of the polynomial on 4,000 points."""
+    """The maximum weighted error of the polynomial at 4,000 points."""
     return max(
         abs(weight(x) * (function(x) - sum(c * x**k for k, c in enumerate(coefficients))))
         for x in grid(mpf(lo), mpf(hi), 4000)
@@ -173,7 +177,7 @@ def largest_error(function, lo, hi, weight, coefficients):
 
 
 def near(x, function, series):
-    """The function, or where it cancels its Taylor series."""
+    """The function or, where it suffers from cancellation, its Taylor series."""
     return series(x) if abs(x) < mpf("1e-4") else function(x)
 
 
@@ -194,7 +198,7 @@ sinh_tail = lambda u: near(
 atanh_tail = lambda z: near(
     z, lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, taylor([mpf(2) / (2 * k + 3) for k in range(14)])
 )
-# The rest of atanh_tail after 2/3.
+# The terms of atanh_tail after 2/3.
 atanh_rest = lambda z: near(
     z,
     lambda z: ((2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z - mpf(2) / 3) / z,
@@ -217,7 +221,7 @@ asin_tail = lambda z: near(
     lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
     taylor([fact(2 * k + 2) / (4 ** (k + 1) * fact(k + 1) ** 2 * (2 * k + 3)) for k in range(14)]),
 )
-# Twice the tangent of half the angle.
+# The tail of the series of 2·tan(x/2).
 half_tan_tail = lambda u: near(
     u,
     lambda u: (2 * mp.tan(mp.sqrt(u) / 2) / mp.sqrt(u) - 1) / u,
@@ -230,7 +234,7 @@ tanh_tail = lambda z: near(
 )
 exp2_tail = lambda f: near(f, lambda f: (2**f - 1) / f, taylor([mp.log(2) ** (k + 1) / fact(k + 1) for k in range(9)]))
 
-# The cube root of 1/m, to start from.
+# The starting approximation of the cube root of 1/m.
 cbrt_start = lambda f: (1 + f) ** (-mpf(1) / 3)
 ERF_SLOPE = 2 / mp.sqrt(mp.pi) - 1
 erf_tail = lambda u: near(
@@ -238,13 +242,13 @@ erf_tail = lambda u: near(
     lambda u: (mp.erf(mp.sqrt(u)) / mp.sqrt(u) - 1 - ERF_SLOPE) / u,
     taylor([2 / mp.sqrt(mp.pi) * (-1) ** (k + 1) / (fact(k + 1) * (2 * k + 3)) for k in range(14)]),
 )
-# erfc(a) without its exponential, which falls slowly.
+# erfc(a) without its exponential factor, so that it decreases slowly.
 scaled_erfc = lambda a: mp.exp(a * a) * mp.erfc(a)
-# log2 of erfc around a point at which it is nearly a float32 of 23 bits.
+# The point for the expansion of log2(erfc), at which it is almost exactly a float32 of 23 bits.
 ERFC_LOG_POINT = mpf(1871) / 2048
 ERFC_LOG_THERE = mp.nint(mp.log(mp.erfc(ERFC_LOG_POINT), 2) * 2**21) / 2**21
 erfc_log_rest = lambda v: (mp.log(mp.erfc(ERFC_LOG_POINT + v), 2) - ERFC_LOG_THERE) / v
-# t = (a − c)/(a + c), the other way round.
+# The inverse of t = (a − c)/(a + c).
 from_centre = lambda c, t: c * (1 + t) / (1 - t)
 to_centre = lambda c, a: (mpf(a) - c) / (mpf(a) + c)
 ERF_CENTRE = scaled_erfc(mpf(2))
@@ -252,7 +256,7 @@ erf_far = lambda t: (scaled_erfc(from_centre(2, t)) - ERF_CENTRE) / t
 flat_erfc = lambda t: (1 + mpf(9) / 8 * from_centre(4, t)) * scaled_erfc(from_centre(4, t))
 ERFC_CENTRE = flat_erfc(0)
 flat_erfc_rest = lambda t: (flat_erfc(t) - ERFC_CENTRE) / t
-# The interval in w = 1/(1 + a), and over w; less its value where that is nearly a float32.
+# scaled_erfc(a) / w as a function of w = 1/(1 + a). Its value at a point where it is almost a float32 is subtracted.
 ERFC_SINGLE_POINT = mpf(1232) / 4096
 over_reciprocal = lambda w: scaled_erfc(1 / w - 1) / w
 ERFC_SINGLE_THERE = mp.nint(over_reciprocal(ERFC_SINGLE_POINT) * 2**24) / 2**24
@@ -266,11 +270,11 @@ power_exp2 = lambda r: near(
 
 S_MAX = ((SQRT2 - 1) / (SQRT2 + 1)) ** 2 * mpf("1.001")
 QUARTER_PI_2 = (mp.pi / 4) ** 2 * mpf("1.001")
-# The remainder of reducing angles up to 2^17 by the nearest float32 to 2/π.
+# The maximum remainder, squared, when angles up to 2^17 are reduced with the float32 nearest to 2/π.
 SINGLE_R_2 = mpf("0.7908") ** 2
 TAN_PI_8_2 = (SQRT2 - 1) ** 2 * mpf("1.001")
 
-# name, function, interval, degree, weight, rounding, what it says
+# name, function, interval, degree, weight, rounding, comment
 TABLES = [
     ("EXP", exp_tail, -HALF_LN2, HALF_LN2, {"full": 10, "short": 5}, lambda r: r**2 / mp.exp(r),
      "exp(r) ≈ 1 + r + r²·P(r)", "|r| ≤ 0.34658", "of the result"),
@@ -351,26 +355,26 @@ TABLES = [
      "2^f ≈ 1 + f·P(f)", "|f| ≤ 1/2", "of the result"),
 ]
 
-# How many coefficients are rounded one after the other, where not all of them; see `fit`.
+# The number of coefficients that are rounded one at a time, for tables where it is not all of them; see `fit`.
 SINGLY = {"ERFC": 2, "ERF_SINGLE": 3}
 
-# Tables whose rounded coefficients are moved on; see `polish`. All of them are rounded at once before.
+# Tables whose coefficients are all rounded at once and then improved; see `polish`.
 POLISHED = {"EXPM1_SINGLE", "COSH_SINGLE", "SINH_SINGLE", "LOG_SINGLE", "LOG_CENTRED_SINGLE", "ATANH_SINGLE"}
 
-# Tables around 0 that take the slower fit, on fewer points.
+# Tables around 0 that use the slower fit, at fewer points.
 LAWSON = {"CBRT_SINGLE", "ERFC_LOG_SINGLE", "ERFC_SINGLE", "EXP2_SINGLE"}
 
 
-# The degrees of the polynomials behind the nearest float32, for an error of 2^-43 and less.
+# The degrees of the polynomials for functions that return the nearest float32, for an error of at most 2^-43.
 NEAR = {
     "EXP": 7, "COSH": 3, "SINH": 3, "TANH": 4, "LOG": 13, "SIN": 4, "COS": 3, "ATAN": 7, "ASIN": 8, "ERF": 8,
 }
-# erfc has an interval of its own where the result is no float64.
+# The degree of erfc for the interval where the result is not a float64.
 NEAR_OF_SHORT_INTERVAL = {"ERFC": 16}
 
 
 def near_tables():
-    """The tables with the degrees of `NEAR`, each once."""
+    """The tables with the degrees in `NEAR`, without duplicates."""
     left = dict(NEAR)
     for name, function, lo, hi, variants, *rest in TABLES:
         degree = left.pop(name, None) or ("short" in variants and NEAR_OF_SHORT_INTERVAL.get(name))
@@ -381,7 +385,7 @@ def near_tables():
 def literal(x, single=False):
     text = repr(float(x))
     if single:
-        # The shortest decimal that gives the same float32.
+        # The shortest decimal that parses to the same float32.
         for digits in range(1, 12):
             text = f"{float(x):.{digits}g}"
             if to_single(mpf(text)) == x:
@@ -391,14 +395,14 @@ def literal(x, single=False):
 
 
 def bits_below(x, count):
-    """x rounded down in magnitude to count significant bits."""
+    """x truncated to `count` significant bits."""
     _, e = mp.frexp(x)
     scale = mpf(2) ** (count - e)
     return mp.floor(x * scale) / scale
 
 
 def split(value, *counts):
-    """The value as an unevaluated sum: parts of so many bits, and the nearest double to the rest."""
+    """The value as an unevaluated sum: parts with the given numbers of bits, and the double nearest to the rest."""
     parts = []
     for count in counts:
         parts.append(bits_below(value, count) if value > 0 else -bits_below(-value, count))
@@ -519,7 +523,7 @@ def main():
     out.append(constant("ERFC_CENTRE", "11/2·exp(16)·erfc(4) as a double-double.", double_double(ERFC_CENTRE)))
     third = mpf(2) / 3
     out.append(constant("TWO_THIRDS", "2/3 as a double-double.", double_double(third)))
-    # 2/π in base 2^64 for Payne–Hanek: 1280 bits behind the point.
+    # 2/π in base 2^64 for Payne–Hanek reduction, with 1280 fraction bits.
     words = 20
     mp.dps = 500
     digits = int(mp.floor(2 / mp.pi * mpf(2) ** (64 * words)))

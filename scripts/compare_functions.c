@@ -1,8 +1,8 @@
-// Times functions of vectors over arrays in cache, by turns. scripts/compare_functions.py compiles it against broadloom.h.
+// Times vector functions alternately on arrays in cache. scripts/compare_functions.py compiles this program against broadloom.h.
 //
-// It reads a line for each comparison: dtype, bits of a vector, number of arguments, the ends of both arguments' ranges, and the
-// contenders. One is `ours=EXPRESSION`, in x and y; another `PATH=SYMBOL`, a function of one or two vectors in a library. It
-// prints the least time of each in ns per element, in their order, or `-` where there is none.
+// Each input line is a comparison: dtype, vector width in bits, number of arguments, the ends of both arguments' ranges, and the
+// contenders. A contender is `ours=EXPRESSION`, in x and y, or `PATH=SYMBOL`, a function of one or two vectors in a library. The
+// program prints the minimum time of each contender in ns per element, in order, or `-` if it is missing.
 #include <broadloom.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ enum { ELEMENTS = 100000, CONTENDERS = 16, LINE = 4096 };
 
 typedef void loop(void *function, const void *x, const void *y, void *out);
 
-// Both loops over one type of vectors, through a pointer to the function.
+// Defines the loops for a vector type, which call a function of one or of two vectors through a pointer.
 #define LOOPS(name, element, bytes, isa)                                                                                    \
     typedef element name __attribute__((vector_size(bytes), aligned(sizeof(element))));                                     \
     __attribute__((target(isa))) static void name##_unary(void *function, const void *x, const void *y, void *out) {        \
@@ -85,7 +85,7 @@ static void run(const contender *c, const void *x, const void *y, void *out) {
     }
 }
 
-// Numbers that are spread evenly over the range, others for another seed.
+// Fills an array with uniformly distributed numbers in a range; `state` is the seed.
 static void fill(void *to, uint64_t state, int is_double, double low, double high) {
     for (size_t i = 0; i < ELEMENTS; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;

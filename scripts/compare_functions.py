@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Times the functions that are not computed exactly beside those of other libraries for vectors.
+"""Compares the speed of the functions that are not computed exactly with that of other vector libraries.
 
     python3 scripts/compare_functions.py [--svml FOLDER] [--write docs/generated/performance.md]
 
-Builds broadloom's C library and scripts/compare_functions.c, which times ours through the C ABI (machine code of 256 and 512
-bits) and those of others by turns, over 100 000 elements in cache: SLEEF's for errors below one ulp, gcc's libmvec, and Intel's SVML in
-its accurate versions. Libraries that are not there are left out. `--svml` names the folder with libsvml.so, which the package icc_rt
-of PyPI has. --write replaces this class of processor's table in a page; that of the other class stays. Needs gcc.
+Builds broadloom's C library and scripts/compare_functions.c, which alternately times broadloom's functions, through the
+C ABI (machine code of 256 and 512 bits), and those of the other libraries, on 100 000 elements in cache: SLEEF's with
+errors below one ulp, gcc's libmvec, and the accurate versions of Intel's SVML. Missing libraries are skipped. `--svml`
+names the folder with libsvml.so, which is in the PyPI package icc_rt. --write replaces the table for this class of
+processors in a page, and keeps that of the other class. Needs gcc.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = Path(__file__).with_suffix(".c")
 
-# The timed functions: the ranges that arguments are spread over.
+# The timed functions, with the ranges of their arguments.
 UNARY = {
     "exp": (-10, 10), "exp2": (-10, 10), "expm1": (-5, 5),
     "log": (0.01, 100), "log2": (0.01, 100), "log10": (0.01, 100), "log1p": (-0.9, 10),
@@ -35,11 +36,11 @@ UNARY = {
 BINARY = {
     "pow": ((0.01, 10), (-5, 5)), "atan2": ((-10, 10), (-10, 10)), "hypot": ((-10, 10), (-10, 10)),
 }  # fmt: skip
-# It has no peer; it is held against the two functions that it is made of.
+# The other libraries lack logaddexp; it is compared with the two functions from which it is composed.
 LOGADDEXP = ((-5, 5), (-5, 5))
 
 PEERS = ("SLEEF", "libmvec", "SVML")
-# The error that SLEEF states in its names, in tenths of an ulp, where it has no version for 1.0.
+# The error in tenths of an ulp, as in SLEEF's names, for functions without a version for 1.0 ulp.
 SLEEF_ERRORS = {"erfc": "u15", "hypot": "u05"}
 
 MARKS = {True: "### A processor with AVX-512", False: "### A processor with AVX2"}
@@ -53,7 +54,7 @@ this processor, and those of libmvec are good to 4 ulp; ours are below one ulp (
 
 
 def symbols(name, dtype, bits, arguments, svml):
-    """The contenders of others, as PATH=SYMBOL, in the order of PEERS."""
+    """The functions of other libraries, as PATH=SYMBOL, in the order of PEERS."""
     single, wide = dtype == "float32", bits == 512
     lanes = bits // (32 if single else 64)
     suffix = "f" if single else ""
@@ -75,7 +76,7 @@ def exported(library, known={}):  # noqa: B006 (the cache)
 
 
 def wide_vectors():
-    """Whether the processor has vectors of 512 bits."""
+    """Whether the processor supports vectors of 512 bits."""
     info = Path("/proc/cpuinfo")
     return info.is_file() and " avx512f " in info.read_text()
 
@@ -88,7 +89,7 @@ def run(command, **options):
 
 
 def build(folder, library):
-    """The program that times, linked to broadloom's library."""
+    """Builds the timing program, linked with broadloom's library."""
     if library is None:
         run(["cargo", "build", "--release", "-p", "broadloom-capi", "--lib"], cwd=ROOT)
         library = ROOT / "target" / "release" / "libbroadloom_capi.a"
@@ -99,7 +100,7 @@ def build(folder, library):
 
 
 def comparisons(names, widths, svml):
-    """The lines for the program, and what each is."""
+    """The input lines for the timing program, with a description of each."""
     for name in names:
         for dtype in ("float32", "float64"):
             for bits in widths:
@@ -124,7 +125,7 @@ def mean(ratios):
 
 
 def tables(results):
-    """The Markdown of what was measured: peers, and logaddexp by itself."""
+    """The Markdown tables of the results: one for functions that other libraries have, and one for logaddexp."""
     lines = ["| function | dtype | bits | ours | " + " | ".join(f"{peer} | ours / {peer}" for peer in PEERS) + " |"]
     lines.append("| --- | --- | ---: | ---: |" + " ---: |" * (2 * len(PEERS)))
     groups = {}
@@ -160,7 +161,7 @@ TITLE = "## Functions of other libraries"
 
 
 def write(page, mark, lines):
-    """Puts the table below its heading, in the place of the existing one."""
+    """Replaces the table below a heading."""
     text = page.read_text()
     if TITLE not in text:
         text = f"{text.rstrip()}\n\n{TITLE}\n"

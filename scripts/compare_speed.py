@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the speed of two builds, whose runs take turns.
+"""Compares the speed of two builds by alternating their runs.
 
     scripts/compare_speed.py BASE NEW [options]
 
@@ -14,11 +14,11 @@ Two parts are measured; `--only` picks one.
   overheads  `overheads`: compiling 10, 100 and 500 operations at each width, first and cached evaluations, reading text; and
              the first evaluation of a process.
 
-The unit that takes turns is one workload at one size, so that what slows the machine for a while meets both builds; who is
-first alternates. A ratio is NEW's time by BASE's: once of the medians of all rounds, once of the least times. `--by` says
-which of the two the limits are for. What is above its limit is measured again, for as many rounds as before and all of
-them counted, before it counts as slower. The command fails if something is. Compare a build with itself first: a difference
-then is the machine's noise.
+The builds alternate for each workload and size, so that a slow phase of the machine affects both; which one is first
+alternates too. A ratio is NEW's time divided by BASE's, computed both from the medians of all rounds and from the
+minimum times. `--by` selects which of the two the limits apply to. A row above its limit is measured again for the same
+number of rounds, and counts as slower only if the ratio over all rounds is still above. The command fails if a row is
+slower. Compare a build with itself first, to see the machine's noise.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def objects(command):
 
 
 class Rows:
-    """The rows of `broadloom-bench`."""
+    """The part `rows`, measured by `broadloom-bench`."""
 
     program, unit = "broadloom-bench", "ns/element"
 
@@ -61,7 +61,7 @@ class Rows:
         self.args = args
 
     def turns(self, sides):
-        """The work of one turn: a workload and a size."""
+        """The units that alternate: a workload and a size."""
         names = self.args.workload or workloads(sides[0])
         return [(name, size) for name in names for size in self.args.size or SIZES]
 
@@ -81,7 +81,7 @@ class Rows:
 
 
 def workloads(program):
-    """The names, which the message for a wrong name lists."""
+    """The names of the workloads, taken from the error message for a wrong name."""
     done = subprocess.run([program, "-w", "?"], capture_output=True, text=True, check=False)
     _, found, names = done.stderr.partition("there are ")
     if not found:
@@ -90,7 +90,7 @@ def workloads(program):
 
 
 class Overheads:
-    """The figures of `overheads`, and the first evaluation of a process."""
+    """The part `overheads`, and the first evaluation of a process."""
 
     program, unit = "overheads", "µs"
 
@@ -99,7 +99,7 @@ class Overheads:
 
     def turns(self, sides):
         names = sorted({figure["name"] for side in sides for figure in objects([side])})
-        # Everything below one slash is measured by one process.
+        # All names with the same prefix before the slash are measured by one process.
         groups = dict.fromkeys(name.split("/")[0] + "/" for name in names)
         return list(groups) + [PROCESS + name for name in ("auto", "interp", "jit")]
 
@@ -116,7 +116,7 @@ class Overheads:
 
 
 class Table:
-    """The measurements of two sides, by name."""
+    """The measurements of both builds, by name."""
 
     def __init__(self):
         self.least = [{}, {}]
@@ -137,7 +137,7 @@ class Table:
         return sorted(set(self.least[0]) ^ set(self.least[1]))
 
     def times(self, name, by):
-        """The two sides' times."""
+        """The times of both builds."""
         if by == "min":
             return tuple(min(side[name]) for side in self.least)
         return tuple(statistics.median(side[name]) for side in self.middle)
@@ -164,9 +164,10 @@ def take_turns(part, sides, turns, rounds, table):
 
 
 def compare(part, args, mean_limit, limit):
-    """Measures a part and prints it; whether it stays within the limits."""
+    """Measures a part and prints the results. Returns whether all are within the limits."""
     with tempfile.TemporaryDirectory() as folder:
-        # The page cache holds what a linker wrote otherwise than a copy: a process starts up to 1.4 times as fast.
+        # Both binaries are copied, since a file written by a linker is laid out differently in the page cache than a
+        # copy; that makes a process start up to 1.4 times as fast.
         sides = [Path(folder) / side for side in ("base", "new")]
         for side, given in zip(sides, (args.base, args.new)):
             side.write_bytes(binary(given, part.program).read_bytes())

@@ -3,8 +3,8 @@
 
     python3 scripts/count_op_places.py cbrt fdim
 
-A file names a function if it has the name for users or the variant of `Op` as a word of its own. Files that a command
-writes are listed apart. docs/add-an-op.md tells of this count and is left out of it, as this file is.
+A file names a function if it contains the public name or the variant of `Op` as a whole word. Generated files are
+listed separately. docs/add-an-op.md, which describes this count, and this file are excluded.
 """
 
 import re
@@ -19,19 +19,19 @@ GENERATED = {
     "crates/broadloom-testkit/src/reference/mpmath.txt": "python3 crates/broadloom-testkit/src/reference/mpmath.py",
     "tests/hashes.txt": "fingerprint functions --write",
 }
-# All of this folder is written by commands.
+# All files in this folder are generated.
 GENERATED_PAGES = "docs/generated/"
 LEFT_OUT = {"docs/add-an-op.md", "scripts/count_op_places.py"}
 
 
 def words(name):
-    """The name and the variant of its row, or the name alone."""
+    """The public name, and the variant of `Op` if the op table has the function."""
     row = re.search(rf'\((\w+), "{re.escape(name)}",', (ROOT / TABLE).read_text())
     return [name] + ([row.group(1)] if row else [])
 
 
 def places(name):
-    """Each file that names the function, with the number of lines that do."""
+    """The files that name the function, each with the number of lines that do."""
     pattern = "|".join(rf"\b{re.escape(word)}\b" for word in words(name))
     found = {f"tests/cases/spec/{name}.txt": 0} if (ROOT / f"tests/cases/spec/{name}.txt").exists() else {}
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)

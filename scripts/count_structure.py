@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts what the structure of the code is judged by.
+"""Counts measures of the code's structure.
 
     scripts/count_structure.py [ROOT] [--edges]
 
-Per crate: lines of code that is not for tests (all, and those that are neither blank nor comment alone), items that are
-`pub`, functions of more than 80 lines, and cycles between modules. Code for tests is what stands under `#[cfg(test)]`, in
-the file or in a file of its own. Programs of the crates that are only for tests and measurements are counted apart.
+For each crate: lines of code outside of tests (all lines, and lines that are neither blank nor only a comment), `pub`
+items, functions of more than 80 lines, and cycles between modules. Test code is code under `#[cfg(test)]`, in the file
+or in a separate one. Programs of the crates that only serve tests and measurements are counted separately.
 
 A module is a file; `a.rs` (or `a/mod.rs`) and `a/b.rs` are two. A module has an edge to another if it names something that
 is defined there: in an import, or by a path in its code. Re-exports and imports are followed to where the thing is
@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 
 LONGEST = 80
-# Crates whose programs serve tests and measurements.
+# Crates whose programs only serve tests and measurements.
 TOOLS = {"broadloom-testkit", "broadloom-bench"}
 TOKEN = re.compile(r"\$?[A-Za-z_][A-Za-z0-9_]*|::|[^\sA-Za-z_]")
 DEFINES = {"fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"}
@@ -32,7 +32,7 @@ LITERAL = re.compile(
 
 
 def blank(text):
-    """The text without comments and the contents of literals, with all its lines."""
+    """The text with comments and the contents of literals removed, keeping line breaks."""
     out, at = [], 0
     while found := LITERAL.search(text, at):
         out.append(text[at : found.start()])
@@ -49,14 +49,14 @@ def blank(text):
 
 
 def tokens(text):
-    """Tokens with their lines, from 1."""
+    """The tokens, each with its line number from 1."""
     for number, line in enumerate(blank(text).split("\n"), 1):
         for found in TOKEN.finditer(line):
             yield found.group(), number
 
 
 def closing(code, at):
-    """After the bracket that closes the one here."""
+    """The position after the bracket that closes the one at `at`."""
     depth = 0
     while at < len(code):
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[at][0], 0)
@@ -67,7 +67,7 @@ def closing(code, at):
 
 
 def item_end(code, at):
-    """After the item, the field or the statement that begins here, attributes and all."""
+    """The position after the item, field or statement that begins at `at`, including its attributes."""
     while code[at][0] == "#":
         at = closing(code, at + 1)
     if code[at][0] == "pub":
@@ -85,7 +85,7 @@ def item_end(code, at):
 
 
 def without_tests(code):
-    """The tokens that are not under `#[cfg(test)]`, the lines that are, and the modules that are files of tests."""
+    """The tokens outside of `#[cfg(test)]`, the lines within, and the modules that are test files."""
     kept, lines, files, at = [], set(), set(), 0
     while at < len(code):
         words = [word for word, _ in code[at : at + 7]]
@@ -103,13 +103,13 @@ def without_tests(code):
 
 
 class Module:
-    """A file: what it declares, imports, defines and names."""
+    """A module's file: what it declares, imports, defines and names."""
 
     def __init__(self, path, name, text):
         self.path, self.name, self.text = path, name, text
         self.code, self.test_lines, self.test_files = without_tests(list(tokens(text)))
         self.children, self.defined, self.macros, self.public = [], set(), set(), 0
-        # Name -> path; paths whose names are all imported; (path, whether it is a re-export).
+        # Imported names with their paths; paths of glob imports; and used paths, each with whether it is a re-export.
         self.imports, self.globs, self.uses = {}, [], []
         self.named, self.paths, self.long = set(), [], []
         self.read()
@@ -152,7 +152,7 @@ class Module:
             at += 1
 
     def use(self, words, is_public, depth):
-        """An import: a tree of paths."""
+        """Parses an import, which is a tree of paths."""
         leaves, stack, path, last = [], [], [], None
         for word in words + [","]:
             if word == "{":
@@ -166,7 +166,7 @@ class Module:
             elif word == "as" or word == "::":
                 continue
             else:
-                # The word after `as` is a name and no part of the path.
+                # The word after `as` is a new name and not part of the path.
                 if last and words[words.index(word) - 1] == "as":
                     last = word
                 else:
@@ -183,7 +183,7 @@ class Module:
                 self.uses.append((path, is_public, name))
 
     def measure(self, at):
-        """Notes a function that is too long."""
+        """Records a function that is too long."""
         first, name = self.code[at][1], self.code[at + 1][0]
         while self.code[at][0] not in "{;":
             at = closing(self.code, at) if self.code[at][0] in "([" else at + 1
@@ -194,14 +194,14 @@ class Module:
 
 
 def is_public(words, at):
-    """Whether `pub` or `pub(…)` stands before."""
+    """Whether `pub` or `pub(…)` precedes the item."""
     if words[at - 1] == ")":
         at = len(words) - 1 - words[::-1].index("(", len(words) - at)
     return at > 0 and words[at - 1] == "pub"
 
 
 def inner(path, depth):
-    """A path that is written in so many modules within the file, as the file would write it."""
+    """A path written inside of `depth` nested modules of the file, as it would be written at the top of the file."""
     while depth and path[0] == "super" and len(path) > 1:
         path, depth = path[1:], depth - 1
         if not depth and path[0] != "super":
@@ -210,7 +210,7 @@ def inner(path, depth):
 
 
 class Crate:
-    """The modules below a root file."""
+    """The modules of a crate, from its root file."""
 
     def __init__(self, root, base):
         self.modules, self.tests = {}, []
@@ -227,7 +227,7 @@ class Crate:
         self.macros = {macro: name for name, module in self.modules.items() for macro in module.macros}
 
     def resolve(self, start, path, hops=0):
-        """The module in which what a path names is defined; nothing if that is another crate's."""
+        """The module that defines the item at a path; nothing if it is in another crate."""
         if hops > 20:
             return None
         at, path = start, list(path)
@@ -264,7 +264,7 @@ class Crate:
         return item in module.defined or item in module.imports or (*name, item) in self.modules
 
     def edges(self):
-        """Each module's, with what it names."""
+        """For each module, the modules from which it names items."""
         found = {}
         for name, module in self.modules.items():
             for path, is_public, alias in module.uses:
@@ -281,7 +281,7 @@ class Crate:
 
 
 def of_folders(edges):
-    """The edges between modules that have the same parent, each taken with all that is below it."""
+    """The edges between sibling modules, each taken together with the modules below it."""
     found = {}
     for name, targets in edges.items():
         for to, paths in targets.items():
@@ -292,7 +292,7 @@ def of_folders(edges):
 
 
 def cycles(edges):
-    """The strongly connected components of more than one module."""
+    """The strongly connected components with more than one module."""
     reach = {}
     for name in edges:
         seen, waiting = set(), [name]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the coverage-guided targets of fuzz/ one after the other, and prints a table of what they did.
-# Usage: scripts/fuzz.sh [SECONDS [TARGET…]]   60 seconds each by default; all targets unless named.
-# Needs a nightly toolchain and cargo-fuzz. Fails if a target found something; the input is in fuzz/artifacts then.
+# Runs the coverage-guided fuzz targets of fuzz/ one after the other, and prints a table of executions, coverage and findings.
+# Usage: scripts/fuzz.sh [SECONDS [TARGET…]]   By default, runs all targets for 60 seconds each.
+# Needs a nightly toolchain and cargo-fuzz. Fails if a target finds a fault, and leaves the input in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -10,7 +10,7 @@ targets=("${@:2}")
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-# The functions' names come from the table that the op table makes.
+# Takes the names of functions from the page generated from the op table.
 sed -n 's/^| `\([a-z0-9_]*(\).*/"\1"/p' docs/generated/ops.md | cat fuzz/text.dict - >"$logs/text.dict"
 
 cargo +nightly fuzz build
@@ -21,7 +21,7 @@ for target in "${targets[@]}"; do
   dirs=("fuzz/corpus/$target")
   [ ! -d "fuzz/seeds/$target" ] || dirs+=("fuzz/seeds/$target")
   flags=(-max_total_time="$seconds" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -print_funcs=0)
-  # Steps are read from the bytes one by one: short inputs are short programs.
+  # Each step is decoded from the next bytes, so inputs of arbitrary length are allowed from the start, and limited to 400 bytes.
   case $target in graph | views) flags+=(-len_control=0 -max_len=400) ;; esac
   [ "$target" != text ] || flags+=(-dict="$logs/text.dict")
   cargo +nightly fuzz run "$target" "${dirs[@]}" -- "${flags[@]}" 2>&1 | tee "$logs/$target" | tail -n 40 || failed=1

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Breaks the sources one line at a time and sees which suite notices.
+"""Injects faults into the sources, one at a time, and checks that a test suite notices each.
 
-scripts/mutations.toml lists the mutations of the sources, each with the suite that has to catch it. The script prints a line
-for each, keeps results in a JSON file of the target directory, and with --write writes a page with the table. The exit
-status is 1 if a mutation survived, is not to be applied or does not compile.
+scripts/mutations.toml lists the mutations of the sources, each with the suite that must catch it. The script prints a
+line for each, stores the results in a JSON file in the target directory, and with --write writes a page with a table.
+The exit status is 1 if a mutation survives, can't be applied or does not compile.
 
-Only a copy of the tree is changed: TARGET/tree, which holds what git tracks or would track. Needs Python 3.11 and cargo.
+Only a copy of the source tree is changed: TARGET/tree, which has the files that git tracks or would track. Needs Python
+3.11 and cargo.
 """
 
 import argparse
@@ -51,7 +52,8 @@ class Suite:
         self.module = row.get("module")
 
     def names(self, tests):
-        """The texts in the names of the tests that are run: all tests of the module, or of the program, unless some are named."""
+        """Substrings of the names of the tests to be run. By default, all tests of the module or of the program are
+        run."""
         return tests or ([f"{self.module}::"] if self.module else [])
 
     def shown(self, tests):
@@ -59,7 +61,7 @@ class Suite:
 
 
 class Mutation:
-    """Named texts of a file, and what replaces them."""
+    """A fault: texts of a file, and their replacements."""
 
     def __init__(self, row, suites):
         self.name, self.part, self.file = row["name"], row["part"], row["file"]
@@ -69,7 +71,7 @@ class Mutation:
         self.digest = hashlib.sha256(words.encode()).hexdigest()[:16]
 
     def apply(self, text):
-        """The mutated text; a ValueError where an old text is not there as often as it should be."""
+        """The text with the fault; ValueError if an old text does not occur the expected number of times."""
         for old, new, nth in self.edits:
             count = text.count(old)
             if (count != 1) if nth is None else (count < nth):
@@ -93,13 +95,13 @@ def load():
 
 
 class Tree:
-    """The copy that is built, and how."""
+    """The copy of the source tree, and its build settings."""
 
     def __init__(self, target, jobs, timeout):
         self.path, self.target, self.jobs, self.timeout = target / "tree", target, jobs, timeout
 
     def sync(self):
-        """Makes the copy equal to the tree; files that are equal keep their times, so that nothing is rebuilt for them."""
+        """Updates the copy. Unchanged files keep their modification times, so that they are not rebuilt."""
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT, check=True, capture_output=True,
@@ -116,10 +118,10 @@ class Tree:
                 to.write_bytes(content)
 
     def cargo(self, suite, tests, build_only, timeout):
-        """Runs cargo test; the exit status (None after the timeout) and everything it printed."""
+        """Runs cargo test. Returns the exit status (None after a timeout) and the output."""
         command = ["cargo", "test", "--quiet" if build_only else "--no-fail-fast", *shlex.split(suite.args)]
         command += ["-j", str(self.jobs)] if self.jobs else []
-        # The loops are as right unvectorised, and built in a fraction of the time.
+        # Unvectorised loops give the same results, and are built in a fraction of the time.
         command += ["--config", "profile.dev.package.broadloom-interp.opt-level=1"]
         command += ["--no-run"] if build_only else ["--", *suite.names(tests)]
         env = os.environ | {"CARGO_TARGET_DIR": str(self.target), "CARGO_TERM_COLOR": "never"} | suite.env
@@ -139,7 +141,7 @@ class Tree:
             raise
 
     def outcome(self, suite, tests):
-        """(outcome, who caught it or why it does not compile)"""
+        """The outcome, and the test that caught the fault or the reason why it does not compile."""
         status, out = self.cargo(suite, tests, True, None)
         if status != 0:
             return BROKEN, first_error(out)
@@ -166,7 +168,7 @@ def say(text):
 
 
 def baselines(tree, mutations, done):
-    """Runs each suite once without a mutation; what does not pass is an end to it all."""
+    """Runs each suite once without a fault; exits if one fails."""
     runs = {m.suite.shown(m.tests): m for m in mutations}
     for shown, m in runs.items():
         if done.get(shown) is not None:
@@ -206,7 +208,7 @@ def table(mutations, results):
 
 
 def of_page(path):
-    """The results that stand on a page, and the date of the last of them."""
+    """The results in an existing page, and the date of the last one."""
     text = path.read_text() if path.is_file() else ""
     known = {}
     for row in re.findall(r"^\| (.*?) \| [\w ]+ \| `.*?` \| (.*?) \| (\d+) \|$", text, re.M):
@@ -219,7 +221,7 @@ def of_page(path):
 
 
 def write(path, every, results):
-    """Writes the page: what was run now, and what stood there of the others."""
+    """Writes the page with the new results, and with existing results for mutations that were not run."""
     known, date = of_page(path)
     if results:
         date = time.strftime("%Y-%m-%d", time.gmtime())
@@ -240,7 +242,7 @@ def main():
     parser.add_argument("--write", type=Path, metavar="PAGE", help="the page to write; with --list only new mutations are added to it")
     args = parser.parse_args()
 
-    # Ended from outside, it also ends the processes that it has started.
+    # On SIGTERM, the script also ends the processes that it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted; --resume goes on from here"))
     every = load()
     wanted = [m for m in every if any(args.only in text for text in (m.name, m.part, m.suite.args))]

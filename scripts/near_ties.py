@@ -1,12 +1,13 @@
-"""The nearest float32 of functions where they are nearest to the middle of two float32.
+"""Computes the nearest float32 of functions at the arguments where the exact value is closest to the midpoint of two
+float32 numbers.
 
     pip install mpmath==1.3.0
     python3 scripts/near_ties.py > new.txt && mv new.txt crates/broadloom-testkit/src/reference/near_ties.txt
 
-A row is a function, an argument and the float32 nearest to its value, both as float32 bits. The arguments are taken from the
-file unchanged, the values are computed. Of all 2^32 arguments of a function these are the ones whose value is within
-some 2^-51 of itself of a tie: float64 functions in full precision round some of them the wrong way. For functions that are
-even or odd the positive argument covers both.
+A row is a function, an argument and the float32 nearest to its value, both as float32 bits. The arguments are taken
+from the file unchanged, and the values are computed. Of all 2^32 arguments, these are the ones whose value is within a
+relative distance of about 2^-51 of a tie: functions computed in float64 round some of them in the wrong direction. For
+even and odd functions, the positive argument covers both signs.
 """
 import pathlib
 import struct

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs the tests that run machine code, and those of memory, under AddressSanitizer.
-# Usage: scripts/sanitize.sh   with BROADLOOM_SEEDS random programs (3000 by default). Needs a nightly toolchain.
-# Compiled kernels are not instrumented; what calls them, allocates for them and interprets beside them is.
+# Runs the tests of machine code and of memory under AddressSanitizer.
+# Usage: scripts/sanitize.sh   BROADLOOM_SEEDS is the number of random programs (3000 by default). Needs a nightly toolchain.
+# Compiled kernels are not instrumented. The code that calls them and allocates their memory is, and so is the interpreter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 host=$(rustc +nightly -vV | sed -n 's/^host: //p')
-# Build scripts and procedural macros are the host's; with a target named, the flag is not theirs.
+# With an explicit --target, cargo does not apply this flag to build scripts and procedural macros.
 export RUSTFLAGS="-Zsanitizer=address"
-# The capstone library in the tests names two of its tables alike.
+# The capstone library used by the tests has two tables with the same name.
 export ASAN_OPTIONS="detect_odr_violation=0"
 export BROADLOOM_SEEDS="${BROADLOOM_SEEDS:-3000}"
 
-# Building takes longer than running, so that less optimisation is less waiting.
+# Building takes longer than running, so less optimisation saves time.
 levels=(--config 'profile.dev.package."*".opt-level=1' --config profile.dev.package.broadloom-interp.opt-level=1)
 asan() { cargo +nightly test --target "$host" "${levels[@]}" "$@"; }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Tests the Python package in target/venv: scripts/test_python.sh dev | release | suites [--quick | --full]
 #
-#   dev      with the extension of the workspace's own build, which is copied into the package's folder; nothing is compiled twice
-#   release  with the package that pip builds and installs, as a user would
-#   suites   the suites of others, with the package that one of these two has installed
+#   dev      with the extension module from the workspace's build, which is copied into the package's folder; nothing is compiled twice
+#   release  with the package as built and installed by pip
+#   suites   the test suites of other projects, with the package that one of the commands above has installed
 #
-# PYTHON says which interpreter makes the environment.
+# PYTHON is the interpreter with which the environment is created.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=target/venv
@@ -14,7 +14,7 @@ extension=python/broadloom/_core.abi3.so
 [ -x "$python" ] || "${PYTHON:-python3}" -m venv "$venv"
 install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
-# Everything that the package and its tests need, without the package.
+# Lists the dependencies of the package and of its tests.
 requirements() {
   "$python" - <<'PYTHON'
 import tomllib
@@ -38,7 +38,7 @@ case ${1:-} in
   dev)
     cargo build --workspace --lib
     cp target/debug/lib_core.so "$extension.part"
-    # Not in place: a process that runs has the old file.
+    # Moved into place, since a running process may have mapped the old file.
     mv -f "$extension.part" "$extension"
     mapfile -t needed < <(requirements)
     install "${needed[@]}"

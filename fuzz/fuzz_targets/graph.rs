@@ -1,8 +1,8 @@
-//! Programs of arbitrary steps, built through the array functions.
+//! Fuzzes programs of arbitrary steps, built with the array functions.
 //!
-//! No step may panic. A step must type exactly when it does in the testkit's model, which follows the standards, and
-//! with that type. What types must evaluate to the reference's bits, with both executors and as a kernel, with rewrite
-//! rules and without.
+//! No step may panic. A step must be accepted exactly if the testkit's model, which follows the standards, accepts it, and must
+//! have the same type. A program that is accepted must evaluate to the reference's bits, with both executors and as a kernel,
+//! with and without rewrite rules.
 
 #![no_main]
 
@@ -14,18 +14,18 @@ use libfuzzer_sys::fuzz_target;
 /// The maximum number of steps of a program.
 const STEPS: usize = 10;
 
-/// The maximum number of elements of a step that is evaluated: inputs are tried by the thousand, and shapes are the
-/// subject of the target `views`.
+/// The maximum number of elements of a step that is evaluated. It is small because inputs are tried by the thousand, and the
+/// target `views` tests shapes.
 const ELEMENTS: usize = 80;
 
 fuzz_target!(|data: &[u8]| {
-    // Bytes that end too early are no program.
+    // Input that ends too early is ignored.
     let _ = run(&mut Unstructured::new(data));
 });
 
 fn run(u: &mut Unstructured<'_>) -> Result<()> {
     let mut build = Build::new(u)?;
-    // Compiling takes longer than all the rest: half of the programs are typed only.
+    // Compiling takes longer than everything else, so half of the programs are only type-checked.
     let way = u.choose_index(2 * ALONE.len())?;
     while !u.is_empty() && build.types.len() < STEPS {
         let Ok(step) = step(u, &build.types) else { break };
@@ -35,7 +35,7 @@ fn run(u: &mut Unstructured<'_>) -> Result<()> {
     if way >= ALONE.len() || types.is_empty() || types.iter().any(|t| t.elements() > ELEMENTS) {
         return Ok(());
     }
-    // Values without users become outputs.
+    // Unused values become outputs.
     let is_used = |i: &usize| program.steps.iter().any(|step| step.args().contains(i));
     program.roots = (0..types.len()).filter(|i| !is_used(i)).collect();
     if let Some(difference) = difference(&program, &ALONE[way..=way]) {

@@ -1,8 +1,8 @@
-//! Arbitrary bytes as input of the command's `.npy` reader, and written files of any shape and type.
+//! Fuzzes the command's `.npy` reader with arbitrary bytes, and its writer with arrays of any shape and dtype.
 //!
-//! The reader may not panic, nor allocate more than 64 KiB plus what the header's text can describe. What it accepts
-//! must be in the file. What the writer wrote must read back with the same dtype, shape, order and data, and an
-//! unfinished file must leave nothing behind.
+//! The reader may not panic, nor allocate more than 64 KiB plus what the header's text can describe. The data of an accepted file
+//! must lie within the file. A written file must read back with the same dtype, shape, order and data, and nothing may remain of
+//! an unfinished file.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
 
-// Skipped by rustfmt, which would look for the tests of it beside this file.
+// `rustfmt::skip` keeps rustfmt from looking for the module's tests in this folder.
 #[rustfmt::skip]
 #[allow(dead_code)]
 #[path = "../../crates/broadloom-cli/src/npy.rs"]
@@ -25,7 +25,7 @@ mod target;
 
 use npy::{NpyError, NpyHeader, NpyWriter, read_header};
 
-/// The system's allocator, with a count of the bytes that this thread holds.
+/// The system allocator, with a count of the bytes that this thread has allocated.
 struct Counted;
 
 thread_local! {
@@ -33,10 +33,10 @@ thread_local! {
     static MOST: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every pointer comes from `System.alloc` and goes back to `System.dealloc` with the layout unchanged, so the
-// contract of `GlobalAlloc` holds because `System` keeps it. Counting writes two `Cell`s that are const-initialised and
-// have no destructor, so it neither allocates nor panics. `realloc` and `alloc_zeroed` are the trait's defaults, which
-// call the two methods here.
+// SAFETY: every pointer comes from `System.alloc` and goes back to `System.dealloc` with the layout unchanged, so the contract of
+// `GlobalAlloc` holds because `System` keeps it. Counting only writes two `Cell`s that are const-initialised and have no
+// destructor, so it neither allocates nor panics. `realloc` and `alloc_zeroed` are the trait's defaults, which call the two
+// methods here.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.get().wrapping_add(layout.size());
@@ -49,8 +49,8 @@ unsafe impl GlobalAlloc for Counted {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.set(HELD.get().wrapping_sub(layout.size()));
-        // SAFETY: this method may only be called with a block of this allocator and its layout, and every block of this
-        // allocator is one that `System.alloc` above returned for the same layout.
+        // SAFETY: the caller must pass a block of this allocator with its layout, and `System.alloc` above returned every block
+        // of this allocator for the same layout.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -59,7 +59,7 @@ unsafe impl GlobalAlloc for Counted {
 static ALLOCATOR: Counted = Counted;
 
 thread_local! {
-    /// A file for the bytes, and a directory for written files.
+    /// A file for the input bytes, and a directory for written files.
     static PLACE: (File, tempfile::TempDir) =
         (tempfile::tempfile().expect("a file"), tempfile::tempdir().expect("a directory"));
 }
@@ -73,7 +73,8 @@ fuzz_target!(|data: &[u8]| {
         HELD.set(0);
         MOST.set(0);
         let read = read_header(&mut file);
-        // 64 KiB of text; its shape in a vector that doubles: 12 bytes for each of "1,"; its descriptor.
+        // The limit allows 64 KiB of text, a shape in a vector that grows by doubling (up to 12 bytes for each "1,"), and the
+        // descriptor.
         assert!(MOST.get() < (65 << 10) + 16 * data.len().min(70_000), "{} bytes", MOST.get());
         match read {
             Ok(header) => check(data, &header, dir.path().join("x")),
@@ -94,7 +95,7 @@ fn check(data: &[u8], header: &NpyHeader, path: PathBuf) {
     assert!(end <= data.len() as u128, "{end} of {}", data.len());
     let elements = &data[*data_offset as usize..end as usize];
 
-    // Too little and too much are refused, and then nothing is there.
+    // A file with too little or too much data is rejected, and nothing remains of it.
     let mut short = NpyWriter::create(&path, *dtype, shape, *fortran, false).expect("a shape that was read");
     assert!(matches!(short.write(&[&[0], elements].concat()), Err(NpyError::WrongLength { .. })));
     if !elements.is_empty() {

@@ -1,7 +1,7 @@
-//! Arbitrary text as an expression, as a program, and as a program of the testkit.
+//! Fuzzes the parsers with arbitrary text, taken as an expression, as a program, and as a program of the testkit.
 //!
-//! No parser may panic, and an error must point into the text. An expression that types must give the same bits with
-//! both executors. A program must print as text that parses as the same program with the same meaning.
+//! No parser may panic, and the position of an error must lie within the text. A well-typed expression must give the same bits
+//! with both executors. A program must print as text that parses to the same program and evaluates to the same values.
 
 #![no_main]
 
@@ -12,13 +12,13 @@ use broadloom_testkit::random::Program;
 use broadloom_testkit::{edge_cases, elements};
 use libfuzzer_sys::fuzz_target;
 
-/// The maximum number of names that an expression has for it to be evaluated.
+/// The maximum number of names in an expression that is evaluated.
 const NAMES: usize = 4;
 
-/// The longest text that is evaluated: compiling takes longer than anything else here.
+/// The maximum length of a text that is evaluated, since compiling takes longer than anything else here.
 const LONGEST: usize = 300;
 
-/// The values of the names, row by row.
+/// The dtypes of the names, for each of four evaluations.
 const DTYPES: [[DType; NAMES]; 4] = {
     use DType::*;
     [
@@ -29,7 +29,7 @@ const DTYPES: [[DType; NAMES]; 4] = {
     ]
 };
 
-/// The shapes of the arrays; they broadcast.
+/// The shapes of the arrays, which broadcast.
 const SHAPES: [&[usize]; NAMES] = [&[2, 5], &[5], &[2, 1], &[]];
 
 fuzz_target!(|data: &[u8]| {
@@ -83,7 +83,7 @@ fn agree(text: &str, array: &Array<'_>) {
                 assert_eq!((done.dtype(), done.shape()), (array.dtype(), array.shape()));
                 elements::bits(&done).expect("it is evaluated")
             }
-            // A literal alone has a dtype when it is evaluated, and may not fit then.
+            // A literal that is the whole expression gets its dtype when it is evaluated, and may not fit it.
             Err(error) => {
                 assert!(error.kind() == ErrorKind::Literal && array.rank() == 0, "{error}: {text}");
                 Vec::new()
@@ -91,7 +91,7 @@ fn agree(text: &str, array: &Array<'_>) {
         }
     };
     let want = with(Executor::Interp, Rules::Off);
-    // The compiler is slow to run, and slower under a fuzzer: one text in four is enough for it.
+    // Compiling is slow, and slower under a fuzzer, so only one text in four is compiled.
     let ways = match text.len() % 4 {
         0 => [(Executor::Jit, Rules::On), (Executor::Interp, Rules::On)],
         _ => [(Executor::Interp, Rules::On); 2],
@@ -102,7 +102,7 @@ fn agree(text: &str, array: &Array<'_>) {
     }
 }
 
-/// A program that is evaluated and printed has the same meaning.
+/// Checks that a program prints as text with the same meaning.
 fn printed(text: &str) {
     let options = ParseOptions { data: true, ..ParseOptions::default() };
     let program = match Text::parse_with(text, &Library::default(), &options) {
@@ -116,7 +116,7 @@ fn printed(text: &str) {
         Ok(results) => results,
         Err(error) => return points_into(text, &error),
     };
-    // Two results may have one name, if they are one.
+    // Two outputs may have the same name if they are the same value, so outputs are renamed.
     let names: Vec<String> = (0..results.len()).map(|i| format!("out{i}")).collect();
     let named: Vec<(&str, &Array<'_>)> = names.iter().zip(&results).map(|(n, (_, x))| (&**n, x)).collect();
     let Ok(first) = Printed::new(&named) else { return };

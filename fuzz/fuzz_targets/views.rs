@@ -1,8 +1,8 @@
-//! Chains of views of one array, and views of memory, with arbitrary parameters.
+//! Fuzzes chains of views of one array, and views of memory, with arbitrary parameters.
 //!
-//! Nothing may panic or overflow. A view of an array must exist exactly when it does in the testkit's model, with the
-//! model's elements. A view of memory may be accepted only if each of its elements lies in the memory and is aligned,
-//! and, if it is mutable, no byte is reached twice.
+//! Nothing may panic or overflow. A view of an array must be accepted exactly if the testkit's model accepts it, and must have
+//! the same elements. A view of memory may be accepted only if all its elements lie within the memory and are aligned and, if it
+//! is mutable, do not overlap.
 
 #![no_main]
 
@@ -25,14 +25,14 @@ const ELEMENTS: usize = 1000;
 
 fuzz_target!(|data: &[u8]| {
     let mut u = Unstructured::new(data);
-    // Bytes that end too early are not a whole case.
+    // Input that ends too early is ignored.
     let _ = if matches!(u.arbitrary(), Ok(true)) { memory(&mut u) } else { chain(&mut u) };
 });
 
 fn chain(u: &mut Unstructured<'_>) -> Result<()> {
     let mut build = Build::new(u)?;
     build.push(input(u, 64)?);
-    // Half of the chains begin with a function, so that there is no memory to view yet.
+    // Half of the chains begin with a function, so that the views are not views of memory.
     if u.arbitrary()? {
         build.push(Step::Apply(Op::Positive, vec![Arg::Step(0)]));
     }
@@ -53,7 +53,7 @@ fn chain(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Any number, but more often than not a small one, one near the minimum or maximum, or a power of two.
+/// Any number; small numbers, numbers near the minimum or maximum, and powers of two are more likely.
 fn number(u: &mut Unstructured<'_>) -> Result<isize> {
     Ok(match u.arbitrary::<u8>()? {
         small @ 0..=199 => small as isize / 4 - 24,
@@ -94,7 +94,7 @@ fn memory(u: &mut Unstructured<'_>) -> Result<()> {
             }
         }
         Err(ViewError::OutOfBounds) => {
-            // A count that no distance can be is refused, even if its stride is 0.
+            // An extent or offset larger than any pointer distance is rejected, even if its stride is 0.
             let is_huge = shape.iter().any(|&n| n > isize::MAX as usize) || offset > isize::MAX as usize;
             assert!(!reach.is_inside(len) || is_huge, "{what}");
         }

@@ -1,16 +1,16 @@
-//! The bytes that a strided layout reaches, straight from the definition.
+//! Computes the byte range of a strided layout, directly from the definition.
 //!
-//! Sums saturate far beyond any memory size, so that any item size, offset, shape and strides are accepted.
+//! Sums saturate far above any memory size, so that any item size, offset, shape and strides are allowed.
 
-/// The bytes that a layout reaches.
+/// The byte range of a strided layout.
 pub struct Reach {
-    /// First byte and end; none without elements.
+    /// The first byte and the end; `None` if there are no elements.
     ends: Option<(i128, i128)>,
     offset: i128,
 }
 
 impl Reach {
-    /// Of elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
+    /// The layout of elements of `item` bytes, with index 0 at byte `offset` and strides in bytes.
     pub fn of(item: usize, offset: usize, shape: &[usize], strides: &[isize]) -> Reach {
         let offset = offset as i128;
         if shape.contains(&0) {
@@ -25,12 +25,12 @@ impl Reach {
         Reach { ends: Some((low, end)), offset }
     }
 
-    /// Whether every element lies in memory of so many bytes.
+    /// Whether every element lies within a memory of `len` bytes.
     pub fn is_inside(&self, len: usize) -> bool {
         self.ends.is_none_or(|(low, end)| low >= 0 && end <= len as i128)
     }
 
-    /// The indices and the byte offsets of the elements, if they lie in memory: all of them, or the first thousand.
+    /// The index and the byte offset of each element, or of the first thousand. The elements must lie in memory.
     pub fn elements(&self, shape: &[usize], strides: &[isize]) -> Vec<(Vec<usize>, usize)> {
         let mut all = Vec::new();
         let mut index = vec![0; shape.len()];
@@ -39,7 +39,7 @@ impl Reach {
                 index.iter().zip(strides).map(|(&i, &stride): (&usize, _)| i as i128 * stride as i128);
             let at = self.offset + steps.sum::<i128>();
             all.push((index.clone(), usize::try_from(at).expect("inside")));
-            // The next index; none after the last.
+            // Advances to the next index, or stops after the last.
             let Some(axis) = (0..shape.len()).rev().find(|&axis| index[axis] + 1 < shape[axis]) else {
                 break;
             };

@@ -1,7 +1,7 @@
-//! Program steps from the bytes of a fuzzer.
+//! Builds program steps from a fuzzer's bytes.
 //!
-//! Every kind of step with any numbers can occur. Well-typed steps are likely enough that long programs occur, and no
-//! step takes more memory than its bytes.
+//! Every kind of step with any numbers can occur. Well-typed steps are likely enough for long programs to occur, and no step
+//! needs more memory than a few input bytes describe.
 
 use std::sync::LazyLock;
 
@@ -14,13 +14,13 @@ use broadloom_testkit::random::{Arg, Program, PySlice, Step, Tensor, Type, View,
 use broadloom_testkit::reduction::{Cumulative, Function, Reduction, VecDot};
 use broadloom_testkit::{edge_cases, elements};
 
-/// A program of well-typed steps, and facts about them.
+/// A program of well-typed steps, with their types and arrays.
 pub struct Build {
     /// The steps.
     pub program: Program,
-    /// Their types, by the model.
+    /// The type of each step, according to the model.
     pub types: Vec<Type>,
-    /// Their arrays, by the library.
+    /// The array of each step, made by the library.
     pub arrays: Vec<Array<'static>>,
 }
 
@@ -34,7 +34,7 @@ impl Build {
         Ok(Build { program, types: Vec::new(), arrays: Vec::new() })
     }
 
-    /// Takes the step if it types; whether it does, the model and the array functions must agree.
+    /// Adds a step if it is well-typed, on which the model and the array functions must agree.
     pub fn push(&mut self, step: Step) {
         let promotion = self.program.promotion;
         let model = type_of(&step, &self.types, promotion);
@@ -59,7 +59,7 @@ impl Build {
     }
 }
 
-/// An array in memory, of so many elements at most.
+/// An array in memory of at most `most` elements.
 pub fn input(u: &mut Unstructured<'_>, most: usize) -> Result<Step> {
     let dtype = *u.choose(&DType::ALL[..])?;
     let mut shape: Vec<usize> = Vec::new();
@@ -73,7 +73,7 @@ pub fn input(u: &mut Unstructured<'_>, most: usize) -> Result<Step> {
     Ok(Step::Input(Tensor { dtype, shape, bits }))
 }
 
-/// An element: an edge-case value, or any bits.
+/// An element: either an edge-case value or arbitrary bits.
 fn element(u: &mut Unstructured<'_>, dtype: DType) -> Result<u64> {
     static EDGE_CASES: LazyLock<Vec<Vec<Scalar>>> =
         LazyLock::new(|| DType::ALL.iter().map(|&dtype| edge_cases::values(dtype)).collect());
@@ -97,7 +97,7 @@ fn literal(u: &mut Unstructured<'_>) -> Result<Literal> {
     })
 }
 
-/// Any step; the first must be an array.
+/// Any step. The first must be an array.
 pub fn step(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     let kind = if types.is_empty() { 0 } else { u.int_in_range(0..=18)? };
     match kind {
@@ -113,7 +113,7 @@ pub fn step(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     }
 }
 
-/// A reduction, a scan or an inner product, along axes that exist or not.
+/// A reduction, a scan or an inner product, along axes that may not exist.
 fn reduction(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     let arg = u.choose_index(types.len())?;
     let dtype = if u.ratio(1, 4)? { Some(*u.choose(&DType::ALL[..])?) } else { None };
@@ -125,7 +125,7 @@ fn reduction(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     if u.ratio(1, 6)? {
         return Ok(Step::VecDot(arg, u.choose_index(types.len())?, VecDot { axis: number(u)? }));
     }
-    // The number of elements is a function of texts alone.
+    // The number of elements is a function of the text language only.
     let function = *u.choose(Function::ALL)?;
     let function = if function == Function::Count { Function::Sum } else { function };
     let mut axes = None;
@@ -146,7 +146,7 @@ fn apply(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     let ops: Vec<Op> = Op::public().collect();
     let op = *u.choose(&ops)?;
     let mut args = Vec::new();
-    // Once in a while too few or too many.
+    // The number of operands is occasionally wrong.
     let arity = if u.ratio(1, 64)? { u.int_in_range(1..=4)? } else { op.operands() };
     for _ in 0..arity {
         let is_literal = u.ratio(1, 4)?;
@@ -156,14 +156,14 @@ fn apply(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
             Arg::Step(u.choose_index(types.len())?)
         });
     }
-    // Of literals alone the library makes a literal, which a program can't express.
+    // For literals only, the library returns a literal, which a program can't express.
     if args.iter().skip((op == Op::Where) as usize).all(|arg| matches!(arg, Arg::Literal(_))) {
         args[arity - 1] = Arg::Step(u.choose_index(types.len())?);
     }
     Ok(Step::Apply(op, args))
 }
 
-/// A number for an axis, an index, a bound: most are small.
+/// A number for an axis, an index or a bound; mostly small.
 fn number(u: &mut Unstructured<'_>) -> Result<isize> {
     Ok(match u.arbitrary::<i8>()? {
         small @ -100..=99 => isize::from(small / 12),
@@ -174,12 +174,12 @@ fn number(u: &mut Unstructured<'_>) -> Result<isize> {
     })
 }
 
-/// An extent that a view asks for.
+/// An extent for a view.
 fn extent(u: &mut Unstructured<'_>) -> Result<usize> {
     Ok(number(u)?.unsigned_abs())
 }
 
-/// A view of an earlier step, the last of them more often than not.
+/// A view of an earlier step, most often of the last.
 pub fn view(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     let of = if u.ratio(3, 4)? { types.len() - 1 } else { u.choose_index(types.len())? };
     let shape = &types[of].shape;
@@ -218,7 +218,7 @@ pub fn view(u: &mut Unstructured<'_>, types: &[Type]) -> Result<Step> {
     Ok(Step::View(of, view))
 }
 
-/// A shape of as many elements, made by splitting and joining axes, or of any.
+/// A shape with the same number of elements, made by splitting and joining axes, or an arbitrary shape.
 fn reshaped(u: &mut Unstructured<'_>, shape: &[usize]) -> Result<Vec<isize>> {
     let mut to: Vec<isize> = shape.iter().map(|&extent| extent as isize).collect();
     for _ in 0..u.int_in_range(0..=3)? {

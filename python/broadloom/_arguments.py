@@ -1,4 +1,6 @@
-"""The arguments of a call of a function made by `jit`: which parameters they are of, and what the extension is given for them."""
+"""The arguments of a call of a function compiled by `jit`: their assignment to parameters, and their conversion for the
+extension module.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ import numpy as np
 
 from broadloom._core import Handle
 
-#: For each parameter: ("given", number of the argument) or ("static", `Static`).
+#: The source of a parameter's value: ("given", index of the argument) or ("static", `Static`).
 Slot = tuple[Any, ...]
 
 
 class Form(NamedTuple):
-    """How a call's arguments are handed to the function: positional ones, and keywords."""
+    """The way in which a call passes arguments to the function: the sources of positional and of keyword arguments."""
 
     positional: tuple[Slot, ...]
     keywords: tuple[tuple[str, Slot], ...]
@@ -26,7 +28,7 @@ class Form(NamedTuple):
 def in_order(
     bound: inspect.BoundArguments, signature: inspect.Signature
 ) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
-    """The arguments of a call by their parameters: positional ones as long as none is left out, and keywords."""
+    """The arguments of a call in the order of the parameters. Arguments after an omitted one are passed as keywords."""
     positional: list[tuple[str, Any]] = []
     keywords: list[tuple[str, Any]] = []
     is_complete = True
@@ -47,7 +49,7 @@ def in_order(
 
 
 def argument(function: str, name: str, value: Any) -> Any:
-    """An argument as the extension takes it: an array of NumPy's own class that can be shared, or a number of Python's."""
+    """Converts an argument for the extension module: an exact `numpy.ndarray` that can be shared, or a Python number."""
     if type(value) in (bool, int, float):
         return value
     values = np.asarray(value)
@@ -62,8 +64,8 @@ def argument(function: str, name: str, value: Any) -> Any:
 
 
 class Static:
-    """The value of a static argument, as kernels are told apart by it: equal where the types are the same and the values are, down to
-    the items of tuples and frozensets, and to the bits of floats."""
+    """The value of a static argument, as a key that distinguishes kernels. Two are equal if their types and values are,
+    including the items of tuples and frozensets and the bits of floats."""
 
     __slots__ = ("_hash", "_key", "value")
 
@@ -82,13 +84,13 @@ class Static:
         return Static, (self.value,)
 
 
-#: What is still to be done for a key, besides items: an item of a frozenset begins; all items of one are done.
+#: Marks on the stack: the next item of a frozenset begins; all items of a frozenset are done.
 _BEGIN, _END = object(), object()
 
 
 def _key(value: Any) -> tuple[Any, ...]:
-    """The key of a static argument, flat, since tuples may be deep: a tuple is its length and the keys of its items, one after the
-    other. TypeError if something in it can't be hashed."""
+    """The key of a static argument. It is flat, since tuples may be deeply nested: a tuple is encoded as its length,
+    followed by the keys of its items. TypeError if a part can't be hashed."""
     made: list[list[Any]] = [[]]
     waiting: list[tuple[Any, Any]] = [(None, value)]
     while waiting:
@@ -113,7 +115,8 @@ def _key(value: Any) -> tuple[Any, ...]:
 
 
 def _bits(item: Any) -> Any:
-    """What is compared of an item: the bits of a float, whose zeros are equal, and NaNs not; else itself."""
+    """The value by which an item is compared. It is the bits of a float, since zeros of both signs compare equal and
+    NaNs don't; otherwise the item itself."""
     hash(item)
     if isinstance(item, float):
         return struct.pack("d", item)
@@ -124,7 +127,7 @@ def _bits(item: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def can_be_named(name: str) -> bool:
-    """Whether an input of kernels can have the name."""
+    """Whether an input of a kernel may have the name."""
     try:
         Handle.input(name, "bool", []).text()
     except ValueError:
@@ -133,7 +136,7 @@ def can_be_named(name: str) -> bool:
 
 
 def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
-    """A name for each argument that is given, as texts can have it."""
+    """A name for each argument that is passed, valid in a kernel's text."""
     parameters: list[str] = []
     if signature is not None:
         parameters = [
@@ -145,7 +148,7 @@ def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
     names: list[str] = []
     for name, number in given:
         usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
-        # A number becomes inputs that are called by its name, `__` and a dtype.
+        # A number becomes inputs named by its name, `__` and a dtype.
         if not usable or any(other.startswith(f"{name}__") for other in taken):
             tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
             name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))

@@ -1,9 +1,9 @@
 """The array: an expression that computes when its values are requested.
 
-An `Array` holds a handle of an expression, typed when it was built. Asking for all of its values computes them in one pass
-and keeps them; asking for one element computes no more than that. Operators are methods of one line over `_core.apply`, so
-that what they mean is in one place, the engine. In-place operators and assignment to elements replace the handle, and
-never write to memory.
+An `Array` holds a handle of an expression, whose dtype and shape were inferred when it was built. Requesting all values
+computes them in one pass and keeps them; requesting one element computes only that. Operators are one-line methods that
+call `_core.apply`, so that only the engine defines what they mean. In-place operators and assignment to elements
+replace the handle, and never write to memory.
 """
 
 from __future__ import annotations
@@ -22,52 +22,46 @@ from broadloom._operators import Number, Operators, OverArrays, lent, operand, s
 from broadloom._registry import found
 from broadloom._tracing import refuse, visible_shape, visible_size
 
-#: An operand with a longer chain of operations behind it is evaluated before it is used, so that a loop which builds on its
-#: own results does not compute them again and again.
+#: The maximum depth of an operand, in operations. A deeper operand is evaluated before it is used, so that a loop which
+#: builds on its own results does not compute them again and again.
 MAX_DEPTH = 100
 
-#: After so many single elements were read, the next one evaluates the whole array, so that a loop over the elements does not
-#: compute what they have in common for each of them.
+#: The number of single elements that may be read before the whole array is evaluated. It keeps a loop over the elements
+#: from computing their common subexpressions for each of them.
 MAX_READS = 16
 
-#: A step from an array to a view of it: a key without arrays, or a function of memory. Several are linked from the last one.
+#: A step from an array to a view of it: a key without arrays, or a function on memory. A view has a linked list of
+#: steps, last step first.
 Step = Callable[[np.ndarray], np.ndarray] | int | tuple[Any, ...]
 Steps = tuple[Any, Step] | None
-#: An array that another one is a view of, its version then, and the steps to the view.
+#: The base of a view: a reference to the array, the array's version when the view was taken, and the steps to the view.
 View = tuple["weakref.ref[Array]", int, Steps]
 
-#: The editions of the Array API standard whose functions this package has.
+#: The supported editions of the Array API standard.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
-#: What to write instead of methods that arrays of other libraries have.
-ELSEWHERE = (
-    dict.fromkeys(
-        ("compute", "eval", "evaluate", "execute", "block_until_ready", "persist", "collect", "realize"),
-        "broadloom.evaluate(x) computes the values, and x keeps them",
-    )
-    | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
-    | {
-        "to_pandas": "pandas.Series(x) has the values",
-        "to_arrow": "pyarrow.array(x) has the values",
-    }
-)
+#: Replacements for attributes that arrays of other libraries have.
+_ELSEWHERE = dict.fromkeys(
+    ("compute", "eval", "evaluate", "execute", "block_until_ready"),
+    "broadloom.evaluate(x) computes the values, and x keeps them",
+) | dict.fromkeys(("to_numpy", "numpy", "get", "cpu", "values"), "numpy.asarray(x) gives the values")
 
 
 class Array(Buffered, NumpyMethods, Operators):
-    """A lazy array: what operators and functions make of other arrays is an expression, computed in one fused loop when its
-    values are requested (by printing, `numpy.asarray`, `bool`, `float`, `int`, `tolist`).
+    """A lazy array. The result of an operator or function is an expression, which is computed in one fused loop when
+    its values are requested (by printing, `numpy.asarray`, `bool`, `float`, `int` or `tolist`).
 
-    Made by `broadloom.asarray` and the other creation functions, not by its constructor.
+    Arrays are created by `broadloom.asarray` and the other creation functions, not by the constructor.
 
-    Values that were computed whole are kept; one element is computed alone, until 16 of an array were read. A chain of more than
-    100 operations evaluates itself. Assignment to elements, and in-place operators, give an array another expression: memory
-    that it shares is not written, and what was built of it before keeps its meaning. Elements that are set in a view, as in
-    `x[0][1] = 9`, are set in `x`.
+    Values that were computed as a whole are kept. A single element is computed alone, until 16 elements of an array
+    were read. A chain of more than 100 operations is evaluated automatically. Assignment to elements, and in-place
+    operators, give an array another expression: memory that it shares is not written, and arrays built from it before
+    are not changed. Elements that are set in a view, as in `x[0][1] = 9`, are set in `x`.
 
-    Operators promote dtypes as NumPy 2 does: two integers, or two floats, to the wider one; a Python number takes the dtype of
-    the array, if that is of its kind. Dtypes without a function raise TypeError, shapes that do not broadcast ValueError. See
-    `set_options` for the standard's rule.
+    Operators promote dtypes as NumPy 2 does: two integers, or two floats, to the wider one; a Python number takes the
+    dtype of the array if that is of its kind. Unsupported dtypes raise TypeError, and shapes that do not broadcast
+    raise ValueError. See `set_options` for the standard's rule.
 
     >>> x = bl.asarray([1.0, 2.0, 3.0])
     >>> 2 * x + x ** 2
@@ -79,13 +73,14 @@ class Array(Buffered, NumpyMethods, Operators):
     __hash__ = None  # type: ignore[assignment]
 
     _handle: Handle
-    #: The NumPy array whose memory the array is, if nothing was done to it.
+    #: The NumPy array whose memory this array is, unless an operation was applied since.
     _origin: np.ndarray | None
-    #: How many single elements were read since the handle was set.
+    #: The number of single elements read since the handle was set.
     _reads: int
-    #: How often elements were set.
+    #: The number of assignments to elements so far.
     _version: int
-    #: The arrays that elements are written through to, the nearest first: each with its version when this view of it was taken.
+    #: The arrays that assignments to this view are passed on to, nearest first, each with its version when this view
+    #: was taken.
     _views: tuple[View, ...]
 
     def __init__(self) -> None:
@@ -104,21 +99,24 @@ class Array(Buffered, NumpyMethods, Operators):
         return array
 
     def _made(self, handle: Handle) -> Array:
-        """An array of an expression that this one is an operand of; of a plain class, whatever this one's is."""
+        """An array of an expression that has this one as an operand. Its class is `Array`, even if this one's is a
+        subclass."""
         return Array._of(handle)
 
     def promoting_by_numpy(self) -> Array:
-        """This array, with NumPy's rule of promotion whatever `set_options` says; so does what is made of it."""
+        """This array, with NumPy's promotion regardless of `set_options`. Arrays made from the result use NumPy's
+        promotion too."""
         return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
     def _replace(self, handle: Handle) -> None:
-        """Gives the array other values: what assignment and in-place operators do. It is no view after that."""
+        """Replaces the values of the array, as assignments and in-place operators do. It is no longer a view
+        afterwards."""
         self._keep(handle)
         self._version += 1
         self._views = ()
 
     def _keep(self, handle: Handle) -> None:
-        """Gives the array a handle of the values that it has."""
+        """Replaces the handle by another one of the same values."""
         self._origin = None
         self._reads = 0
         self._handle = handle
@@ -126,21 +124,23 @@ class Array(Buffered, NumpyMethods, Operators):
             _shared_work.remember(self)
 
     def __getattr__(self, name: str) -> Any:
-        """AttributeError for what an array has not, with what to write instead where another library has it."""
-        advice = ELSEWHERE.get(name)
+        """Raises AttributeError for a missing attribute. For one that arrays of other libraries have, the message says
+        what to use instead."""
+        advice = _ELSEWHERE.get(name)
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )
 
     def _overwrite(self, handle: Handle) -> None:
-        """Gives the array other values, and those that it is a view of: what methods and `out` do."""
+        """Replaces the values of the array, and those of the arrays that it is a view of, as methods and `out` do."""
         if self._views:
             self[...] = Array._of(handle)
         else:
             self._replace(handle)
 
     def _taken(self, made: Array, step: Step) -> Array:
-        """The array as a view of this one: setting its elements sets those that the step gives of this one's memory."""
+        """Marks `made` as a view of this array: assignment to its elements sets the elements that `step` selects from
+        this array's memory."""
         views: list[View] = [(weakref.ref(self), self._version, (None, step))]
         for reference, version, steps in self._views:
             if reference() is not None:
@@ -152,7 +152,7 @@ class Array(Buffered, NumpyMethods, Operators):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the elements: one of NumPy's."""
+        """The dtype of the elements, as a NumPy dtype."""
         return self._handle.dtype
 
     @property
@@ -162,7 +162,7 @@ class Array(Buffered, NumpyMethods, Operators):
 
     @property
     def shape(self) -> tuple[int | None, ...]:
-        """The extents; None for one that is open, within a function that is being traced."""
+        """The extents; None for a dynamic extent, in a function that is being traced."""
         return visible_shape(self._handle)
 
     @property
@@ -172,12 +172,12 @@ class Array(Buffered, NumpyMethods, Operators):
 
     @property
     def size(self) -> int | None:
-        """The number of elements; None where an extent is open."""
+        """The number of elements; None if an extent is dynamic."""
         return visible_size(self._handle)
 
     @property
     def nbytes(self) -> int | None:
-        """The bytes of the elements when they are in memory; None where an extent is open."""
+        """The size of the elements in memory, in bytes; None if an extent is dynamic."""
         size: Any = visible_size(self._handle)
         nbytes: int = size * self.dtype.itemsize
         return nbytes
@@ -197,7 +197,7 @@ class Array(Buffered, NumpyMethods, Operators):
 
     @property
     def mT(self) -> Array:
-        """The transpose of each matrix in a stack of them: the last two axes change places; ValueError below rank 2.
+        """The transpose of each matrix in a stack of them: the last two axes are swapped. ValueError below rank 2.
 
         >>> bl.zeros((4, 2, 3)).mT.shape
         (4, 3, 2)
@@ -226,7 +226,7 @@ class Array(Buffered, NumpyMethods, Operators):
     # Values.
 
     def _concrete(self, what: str) -> Handle:
-        """The handle, of an array that has values: within a function that is being traced, it has none."""
+        """The handle of an array with values. Raises TracerError if the array is traced."""
         if self._handle.is_symbolic:
             refuse(what)
         return self._handle
@@ -237,14 +237,14 @@ class Array(Buffered, NumpyMethods, Operators):
         if old.is_evaluated or self._origin is not None:
             return old
         made = _shared_work.evaluated(self)
-        # Other threads run meanwhile: what they gave the array stays.
+        # Other threads may have run during the evaluation; values that they assigned to the array must stay.
         if self._handle is old:
             self._handle = made
         return made
 
     def _lender(self) -> np.ndarray | None:
-        """The NumPy array whose memory the array is, if nothing was done to it; ValueError if that array was given another
-        dtype, shape or memory since."""
+        """The NumPy array whose memory this array is, or None if an operation was applied since. ValueError if the
+        dtype, shape or memory of that NumPy array was changed."""
         origin = self._origin
         if origin is not None:
             self._handle.check()
@@ -299,14 +299,14 @@ class Array(Buffered, NumpyMethods, Operators):
         return self._evaluated().item()
 
     def __round__(self, ndigits: int | None = None, /) -> Any:
-        """The number rounded as Python does it, of an array without axes; else each element, as `numpy.round` does it."""
+        """Without axes, the number rounded as by Python's `round`; otherwise each element rounded as by `numpy.round`."""
         if self.ndim == 0 and not self._handle.is_symbolic:
             number = self._item("round")
             return round(number) if ndigits is None else round(number, ndigits)
         return found("array_function")(np.round, (), (self, 0 if ndigits is None else ndigits), {})
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python's numbers; a number, of an array without axes.
+        """The elements as nested lists of Python numbers; a single number for an array without axes.
 
         >>> bl.asarray([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
@@ -339,7 +339,8 @@ class Array(Buffered, NumpyMethods, Operators):
         return self._elements()
 
     def _elements(self) -> Iterator[Array]:
-        # Not before the first is requested: `numpy.iterable`, which libraries call, only makes the iterator.
+        # Evaluated only when the first element is requested, since `numpy.iterable`, which libraries call, creates an
+        # iterator without using it.
         self._evaluated()
         for i in range(len(self)):
             yield self[i]
@@ -380,7 +381,7 @@ class Array(Buffered, NumpyMethods, Operators):
         device: tuple[Any, int] = found("dlpack_device")(self)
         return device
 
-    # Arrow: as for DLPack, the memory is exported by `_arrow_interface`.
+    # Arrow: like DLPack's, its memory is exported by a module of its own, `_arrow_interface`.
 
     def __arrow_c_schema__(self) -> object:
         return found("schema_capsule")(self.dtype)
@@ -404,8 +405,8 @@ class Array(Buffered, NumpyMethods, Operators):
         return found("pickled")(self)
 
     def _buffer(self) -> np.ndarray:
-        # What the buffer protocol gives. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt would
-        # be lost, so nothing is computed.
+        # For the buffer protocol. NumPy tries it before `__array__` and discards exceptions, so an interrupt would be
+        # lost; therefore nothing is computed here.
         if self._origin is None and not self._handle.is_evaluated:
             raise BufferError("the array is an expression; `broadloom.evaluate` gives it memory")
         return self.__array__()
@@ -428,21 +429,21 @@ class Array(Buffered, NumpyMethods, Operators):
 
 
 def check_device(device: str | None) -> None:
-    """ValueError unless it is the only device, or None."""
+    """ValueError unless the device is "cpu" or None."""
     if device is not None and device != "cpu":
         raise ValueError(f"there is no device {device!r}; there is 'cpu'")
 
 
 def of_numpy(values: np.ndarray, copy: bool | None = None) -> Array:
-    """An array over the memory of a NumPy array; over a copy, where its memory cannot be shared or a copy is requested.
+    """An array over the memory of a NumPy array, or over a copy if the memory can't be shared or a copy is requested.
 
-    TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
+    TypeError for an unsupported dtype; ValueError if `copy` is False and a copy is needed.
     """
     return Array._of(*lent(values, copy))
 
 
 def apply(op: str, *operands: Any) -> Array:
-    """A function of the op table, of arrays and numbers, as the functions of the namespace call it."""
+    """Applies a function of the op table to arrays and numbers, for the functions of the namespace."""
     try:
         handles = [operand(x) for x in operands]
     except TypeError:

@@ -1,8 +1,8 @@
-"""Arrow's PyCapsule interface, both ways: memory of primitive types is shared with other libraries and taken from them.
+"""Arrow's PyCapsule interface: exports memory of primitive types to other libraries and imports it from them.
 
-Values are not copied, but for bools, which are bits in Arrow and bytes here, for chunks, which become one array, and for memory
-that is strided or misaligned. A validity bitmap is an array of bools here, true where an element is not null; bits are
-packed and unpacked by NumPy.
+Values are copied only for bools (bits in Arrow, bytes here), for several chunks (which become one array), and for
+strided or misaligned memory. A validity bitmap is represented by an array of bools, true where an element is not null.
+NumPy packs and unpacks the bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from broadloom._dtypes import ALL, astype
 from broadloom._evaluation import evaluate
 from broadloom._registry import registered
 
-#: Names of types, by their formats; parameters of the other types are in `_type_name`.
+#: The names of types by their Arrow format. `_type_name` handles types with parameters.
 NAMES = {
     "n": "null",
     "z": "binary",
@@ -46,7 +46,7 @@ NAMES = {
     "+r": "run_end_encoded",
 }
 UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
-#: What a user can do about a type, by the first letters of its format.
+#: Advice about unsupported types, by the first letters of their format.
 ADVICE = {
     "n": "cast it to a type of numbers",
     "t": "cast it to int64, or int32, for its numbers",
@@ -54,37 +54,39 @@ ADVICE = {
     "+s": "take its columns one by one",
     "+r": "decode it",
 }
-#: The names of primitive types, as a dictionary has them, by their formats.
+#: The names of primitive types in a dictionary type, by their Arrow format.
 PRIMITIVE = dict(
     zip("bcCsSiIlLefg", "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 halffloat float double".split())
 )
 
 
 class Taken(NamedTuple):
-    """Memory that was taken from another library."""
+    """Memory that was imported from another library."""
 
     values: np.ndarray
-    #: Where elements are not null; None if none is.
+    #: True where elements are not null; None if no element is null.
     valid: np.ndarray | None
-    #: Whether the values are in memory of their own.
+    #: Whether the values were copied.
     is_copy: bool
 
 
-# To others.
+# Export.
 
 
 @registered("schema_capsule")
 def schema_capsule(dtype: np.dtype[Any]) -> object:
-    """The type of arrays of a dtype: `__arrow_c_schema__`."""
+    """A PyCapsule of the type of arrays with this dtype: `__arrow_c_schema__`."""
     return _core.arrow_schema(dtype)
 
 
 @registered("array_capsules")
 def array_capsules(values: Array, validity: Array | None = None, requested: object = None) -> tuple[object, object]:
-    """The type and the elements of an array of one axis: `__arrow_c_array__`. All of them are computed, and kept by the array.
+    """PyCapsules of the type and the elements of an array with one axis: `__arrow_c_array__`. All elements are
+    computed, and kept by the array.
 
-    The memory is shared, and stays until the consumer releases it. Another type that the consumer asks for is given if it holds all
-    of the values, or rounds floats; else the array's own. ValueError for an array that has not one axis.
+    The memory is shared, and stays alive until the consumer releases it. If the consumer requests another type, the
+    elements are converted to it if it can represent all of them or only rounds floats; otherwise the array's own type
+    is used. ValueError unless the array has one axis.
     """
     lent = _lent(values, validity, requested)
     return schema_capsule(lent[0]), _core.arrow_array(*lent)
@@ -92,21 +94,21 @@ def array_capsules(values: Array, validity: Array | None = None, requested: obje
 
 @registered("stream_capsule")
 def stream_capsule(values: Array, validity: Array | None = None, requested: object = None) -> object:
-    """A stream of one array: `__arrow_c_stream__`. As `array_capsules`."""
+    """A PyCapsule of a stream of one array: `__arrow_c_stream__`. Otherwise like `array_capsules`."""
     return _core.arrow_stream(*_lent(values, validity, requested))
 
 
 def _lent(
     values: Array, validity: Array | None, requested: object
 ) -> tuple[np.dtype[Any], int, int, np.ndarray, np.ndarray | None]:
-    """The dtype, the length, the number of nulls, and the memory of values and bitmap."""
+    """The dtype, the length, the null count, and the memory of the values and of the bitmap."""
     values._concrete("an array of Arrow's")
     if values.ndim != 1:
         raise ValueError(
             f"an array of Arrow's has one axis, this one {values.ndim}: give one of its rows, or reshape it"
         )
     values = _converted(values, validity, requested)
-    # What they have in common is computed once.
+    # Evaluated together, so that common subexpressions are computed once.
     evaluate(*(array for array in (values, validity) if array is not None))
     elements = np.asarray(values)
     length = len(elements)
@@ -118,7 +120,7 @@ def _lent(
 
 
 def _converted(values: Array, validity: Array | None, requested: object) -> Array:
-    """The values in the type that a consumer asks for, if that loses nothing but digits of floats."""
+    """The values converted to the type that a consumer requests, if that loses at most digits of floats."""
     wanted = None if requested is None else _core.arrow_field(requested)[1]
     if wanted is None or wanted == values.dtype:
         return values
@@ -128,7 +130,8 @@ def _converted(values: Array, validity: Array | None, requested: object) -> Arra
     is_same = astype(made, values.dtype) == values
     if "f" in (values.dtype.kind, wanted.kind) and "b" not in (values.dtype.kind, wanted.kind):
         floats, integers = (values, wanted) if values.dtype.kind == "f" else (made, values.dtype)
-        # Floats beyond an integer's range are converted to its ends, and an end that is rounded up comes back as itself.
+        # Floats outside an integer's range are converted to its minimum or maximum. The maximum may be rounded up as a
+        # float and would then seem to convert back exactly.
         beyond = 2.0 ** (8 * integers.itemsize - (integers.kind == "i"))
         is_same = is_same & elementwise.isfinite(floats) & (astype(floats, np.dtype("f8")) < beyond)
     return made if reductions.all(is_same if validity is None else is_same | ~validity) else values
@@ -138,15 +141,15 @@ def _packed(bools: np.ndarray) -> np.ndarray:
     return np.packbits(bools, bitorder="little")
 
 
-# From others.
+# Import.
 
 
 def taken(obj: Any) -> Taken:
-    """The elements of an object that has a method of the interface.
+    """Imports the elements of an object that has a method of the interface.
 
-    TypeError for an object without one, and for an array of another type than those of numbers and bools, by its name;
-    ValueError for what is not as the interface has it, and for a capsule that was consumed; OSError, MemoryError or ValueError
-    for a stream that fails.
+    TypeError for an object without one, and for an array whose type is not numeric or bool; the message names the type.
+    ValueError for a struct that violates the interface, and for a capsule that was consumed. OSError, MemoryError or
+    ValueError for a stream that fails.
     """
     if hasattr(obj, "__arrow_c_array__"):
         capsules = obj.__arrow_c_array__()
@@ -159,7 +162,7 @@ def taken(obj: Any) -> Taken:
         dtype = _dtype_of(stream.field())
         return _joined(dtype, list(iter(lambda: stream.next(dtype), None)))
     if hasattr(obj, "__arrow_array__"):
-        # The older protocol, of arrays of pandas.
+        # The older protocol, which pandas arrays implement.
         return taken(obj.__arrow_array__())
     raise TypeError(
         f"from_arrow: expected an object with __arrow_c_array__ or __arrow_c_stream__, not {type(obj).__name__}; see asarray"
@@ -167,7 +170,7 @@ def taken(obj: Any) -> Taken:
 
 
 def _joined(dtype: np.dtype[Any], chunks: list[Any]) -> Taken:
-    """One array of chunks, without a copy if there is one of them."""
+    """One array from several chunks; a single chunk is not copied."""
     parts = [_elements(dtype, chunk) for chunk in chunks if chunk[0]]
     if not parts:
         return Taken(np.empty(0, dtype), None, False)
@@ -208,7 +211,7 @@ def _dtype_of(field: tuple[str, np.dtype[Any] | None, str | None]) -> np.dtype[A
 
 
 def _type_name(text: str) -> str:
-    """The name of the type of a format, as pyarrow has it, as far as the format tells it."""
+    """The name of a type in pyarrow's spelling, as far as the format determines it."""
     start, _, rest = text.partition(":")
     if text in NAMES:
         return NAMES[text]

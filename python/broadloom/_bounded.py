@@ -1,4 +1,4 @@
-"""What is kept for later calls, up to a number; the oldest goes first, as in the tables of the extension module."""
+"""A bounded cache for later calls, which evicts the oldest entry first, like the tables of the extension module."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: Entries that are kept unless another number is said.
+#: The default maximum number of entries.
 ENTRIES = 64
 
 
 class Bounded(dict[K, V]):
-    """A dictionary that drops its oldest entry when it has too many. Threads may share it."""
+    """A dictionary that evicts its oldest entry when it is full. Threads may share it."""
 
     __slots__ = ("entries",)
 
@@ -25,16 +25,12 @@ class Bounded(dict[K, V]):
         self._drop()
 
     def setdefault(self, key: K, default: V) -> V:
-        """The value of a key, which is the default from now on if it had none."""
+        """The value of a key. A missing key is added with the default."""
         made = super().setdefault(key, default)
         self._drop()
         return made
 
     def _drop(self) -> None:
         while len(self) > self.entries:
-            try:
-                oldest = next(iter(self))
-            except (RuntimeError, StopIteration):
-                # Another thread changes the dictionary, and drops what is too much.
-                return
-            self.pop(oldest, None)
+            # Another thread may have removed the entry.
+            self.pop(next(iter(self)), None)

@@ -1,4 +1,4 @@
-"""The extension module: what it gives to the package's own modules. Users find these things under `broadloom`."""
+"""Types of the extension module, for the package's own modules. Users find the public names under `broadloom`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -14,9 +14,9 @@ class Buffered:
     def __new__(cls) -> Self: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-# A type of Arrow's: its format, its dtype here, if there is one, and the format of a dictionary's values.
+# An Arrow type: its format string, its dtype if that is supported, and, for a dictionary, the format string of its values.
 _ArrowField = tuple[str, np.dtype[Any] | None, str | None]
-# The length, the number of nulls or -1, bytes of values, bytes of a validity bitmap, and bits of the first byte that are not meant.
+# The length, the null count (or -1), the bytes of the values and of the validity bitmap, and the number of bits to skip in the first byte.
 _ArrowChunk = tuple[int, int, np.ndarray, np.ndarray | None, int]
 
 def arrow_schema(dtype: npt.DTypeLike) -> object: ...

@@ -1,8 +1,8 @@
-"""Arrays from NumPy's arrays, from values, and from nothing.
+"""Creates arrays from NumPy arrays, from values, and by generation.
 
-What is made from nothing (full, arange, linspace, eye) takes no memory: element i is a function of i, computed where it is
-used. All functions take `device`, which is "cpu" or None, and `dtype`, one of broadloom's, and raise ValueError and
-TypeError for others.
+Generated arrays (full, arange, linspace, eye) occupy no memory: element i is a function of i, computed where it is
+used. All functions accept `device`, which must be "cpu" or None, and `dtype`, which must be supported, and raise
+ValueError and TypeError otherwise.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ Shape = int | Sequence[int]
 def asarray(
     obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
 ) -> Array:
-    """An array of what `obj` has: an array, a number, nested sequences of numbers, or an object with memory (a buffer,
-    `__array__`, DLPack, an array of Arrow's without nulls; see `from_arrow`).
+    """Converts `obj` to an array: an array, a number, nested sequences of numbers, or an object with memory (a buffer,
+    `__array__`, DLPack, or an Arrow array without nulls; see `from_arrow`).
 
-    The memory of a NumPy array is shared where that is possible, and **read when a value is computed**: a write in between
-    is seen. Strided and read-only memory is shared; of memory in another order of bytes, or misaligned, a copy is made. With
-    `copy=True` the values are those of now: a snapshot. (This is the one exception to the rule that an array means the
-    values of the time when it was built; values that were computed whole are kept.) With `copy=False` ValueError is raised where a copy is needed: for
-    sequences, for another dtype, and for memory that cannot be shared. An Array is returned itself, unless a copy or
-    another dtype is requested. If a NumPy array whose memory is shared is given another dtype, shape or memory in place, whatever
-    reads elements of it raises ValueError.
+    The memory of a NumPy array is shared if possible, and **read when a value is computed**: a write in between is
+    visible. Strided and read-only memory is shared; misaligned memory and memory in another byte order is copied. With
+    `copy=True` the current values are copied. (Sharing is the only exception to the rule that an array has the values
+    of the time when it was built. Values of an array that was computed as a whole are kept.) With `copy=False`,
+    ValueError is raised if a copy is needed: for sequences, for another dtype, and for memory that can't be shared. An
+    Array is returned itself, unless a copy or another dtype is requested. If the dtype, shape or memory of a shared
+    NumPy array is changed in place, reading its elements raises ValueError.
 
-    TypeError for values of no dtype of broadloom, such as complex numbers and strings; OverflowError for an integer that
-    `dtype` does not hold.
+    TypeError for values of an unsupported dtype, such as complex numbers and strings; OverflowError for an integer that
+    `dtype` can't represent.
 
     >>> memory = np.array([1.0, 2.0])
     >>> x = bl.asarray(memory) * 10
@@ -102,8 +102,8 @@ def _has_only_dlpack(obj: Any) -> bool:
 
 
 def is_of_arrow(obj: Any) -> bool:
-    """Whether an object is taken by Arrow's interface, rather than as an array of NumPy's."""
-    # A column of pandas, which gives a stream of Arrow's too, has NaN where it gives nulls.
+    """Whether an object is imported by Arrow's interface and not as a NumPy array."""
+    # A pandas column, which also exports an Arrow stream, uses NaN where the stream has nulls.
     return hasattr(obj, "__arrow_c_array__") or (hasattr(obj, "__arrow_c_stream__") and not hasattr(obj, "__array__"))
 
 
@@ -114,7 +114,7 @@ def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array
     if not converts and not copy:
         return x
     handle = x._operand() if dtype is None or not converts else x._operand().astype(dtype)
-    # Whatever memory is shared below is read now.
+    # Reads the memory now if it is shared.
     if copy and not handle.is_evaluated and not handle.is_symbolic:
         handle = _options.evaluated(handle)
     return Array._of(handle)
@@ -152,7 +152,8 @@ def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | 
 
 
 def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, device: str | None) -> Array:
-    """One value in the shape of `x`, which is open where `x` is traced: then only an expression of `x` has it."""
+    """One value in the shape of `x`. If the shape is dynamic, because `x` is traced, the result is an expression of
+    `x`."""
     handle = handle_of(x)
     wanted = handle.dtype if dtype is None else dtype_of(dtype)
     shape = [extent for extent in handle.shape if extent is not None]
@@ -271,7 +272,7 @@ def full_like(
 
 
 def _python_number(x: Any, name: str) -> int | float:
-    """A bound as a number of Python's."""
+    """A bound as a Python number."""
     if isinstance(x, (Array, np.ndarray, np.generic)):
         x = x.item()
     if isinstance(x, (bool, int)):
@@ -327,8 +328,8 @@ def _float_range(bounds: list[int | float], dtype: np.dtype[Any]) -> Handle:
 
 
 def _integer_range(values: range, dtype: np.dtype[Any]) -> Handle:
-    """The elements of a range. The engine makes them where it can hold all three bounds; else they are index * step + start in
-    arithmetic that wraps, which is exact for elements that fit, whatever the bounds."""
+    """The elements of an integer range. If the engine can't represent all three bounds, they are computed as index *
+    step + start in wrapping arithmetic, which is exact for elements that fit the dtype."""
     if not values:
         return Handle.full([0], 0, dtype)
     if abs(values.stop - values.start) // abs(values.step) >= np.iinfo(np.int64).max:
@@ -399,10 +400,11 @@ def eye(
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """The coordinates of a grid: for arrays of one axis, as many arrays with all of their axes, along one of which each
-    varies. With `indexing="xy"` the first two axes change places; with "ij" they are in order.
+    """The coordinates of a grid: for n arrays of one axis, n arrays with n axes, each of which varies along one axis.
+    With `indexing="xy"` the first two axes are swapped; with "ij" they are in order.
 
-    They are views, in no memory of their own. ValueError for an array of more axes, and another `indexing`.
+    The results are views without memory of their own. ValueError for an array with more axes, and for another
+    `indexing`.
 
     >>> x, y = bl.meshgrid(bl.asarray([1, 2, 3]), bl.asarray([10, 20]))
     >>> x + y
@@ -431,7 +433,7 @@ def _triangle(x: Array, k: int, name: str, op: str) -> Array:
     handle = handle_of(x)
     if handle.ndim < 2:
         raise ValueError(f"{name} takes matrices; the array has rank {handle.ndim}")
-    # Beyond these bounds all diagonals are kept, or none.
+    # Beyond these bounds, all diagonals are kept or none.
     bound = 2**62
     diagonal = max(-bound, min(index(k), bound))
     offset = _core.apply("subtract", handle.indices(-1), handle.indices(-2))

@@ -1,7 +1,8 @@
-"""The pair of `divmod`: quotient and remainder that belong together, as Python defines them for floats.
+"""The two results of `divmod`: a quotient and remainder that are consistent with each other, as Python defines them for
+floats.
 
-`//` is the floor of the quotient as it is rounded to the dtype, which the Array API standard prefers: 1.0 // 0.1 is 10.0. The
-remainder is exact, so that the quotient that belongs to it is another: 9.0 here.
+`//` is the floor of the quotient after rounding it to the dtype, as the Array API standard prefers: 1.0 // 0.1 is 10.0.
+The remainder is exact, so the quotient that is consistent with it differs: here it is 9.0.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ Number = bool | int | float
 
 
 def quotient_and_remainder(a: Handle | Number, b: Handle | Number, remainder: Handle) -> tuple[Handle, Handle]:
-    """The pair of two operands, whose remainder is given, and is returned as it is; both operands are converted to its dtype.
+    """The quotient consistent with a given remainder of two operands, and the remainder itself. The operands are
+    converted to the remainder's dtype.
 
-    Of floats, the steps are those of CPython's `float.__divmod__`, which NumPy takes as well. A divisor of 0 gives the
-    quotient of `/` and NaN.
+    For floats, the steps are those of CPython's `float.__divmod__`, as in NumPy. For a divisor of 0, the results are
+    the quotient of `/` and NaN.
     """
     dtype = remainder.dtype
     if dtype.kind != "f":
         return _core.apply("floor_divide", *(_as(x, dtype) for x in (a, b))), remainder
-    # NumPy computes those of float16 in float32, and rounds once.
+    # NumPy computes float16 in float32 and rounds once.
     wide = np.dtype(np.float32) if dtype == np.float16 else dtype
     return _as(_float_quotient(*(_as(_as(x, dtype), wide) for x in (a, b))), dtype), remainder
 
@@ -38,13 +40,13 @@ def _as(x: Handle | Number, dtype: np.dtype[Any]) -> Handle:
 
 def _float_quotient(x: Handle, y: Handle) -> Handle:
     apply = _core.apply
-    # The remainder of the quotient that is truncated has the sign of x, and is exact.
+    # The remainder of truncated division has the sign of x and is exact.
     rest = apply("copysign", apply("remainder", apply("abs", x), apply("abs", y)), x)
     quotient = apply("divide", apply("subtract", x, rest), y)
     signs_differ = apply("not_equal", apply("less", rest, 0.0), apply("less", y, 0.0))
     is_above = apply("logical_and", apply("not_equal", rest, 0.0), signs_differ)
     quotient = apply("where", is_above, apply("subtract", quotient, 1.0), quotient)
-    # It is an integer but for the rounding of these steps.
+    # An integer, except for rounding errors in these steps.
     floor = apply("floor", quotient)
     nearest = apply("where", apply("greater", apply("subtract", quotient, floor), 0.5), apply("add", floor, 1.0), floor)
     ratio = apply("divide", x, y)

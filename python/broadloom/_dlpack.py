@@ -1,7 +1,7 @@
-"""DLPack, both ways: memory is shared with other libraries and taken from them, without a copy where that is possible.
+"""DLPack: shares memory with other libraries and imports memory from them, without a copy where possible.
 
-What is shared is NumPy's view of the values, which is read-only: consumers of DLPack 1.0 and later are told so. Older
-ones can't be, and get a copy, unless they forbid one.
+The exported memory is NumPy's view of the values. It is read-only, which consumers of DLPack 1.0 and later are told.
+Older consumers can't be told and get a copy, unless they forbid one.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def dlpack(
     dl_device: tuple[Any, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """The values as a DLPack capsule: `Array.__dlpack__`. All of them are computed, and kept by the array.
+    """The values as a DLPack capsule: `Array.__dlpack__`. All values are computed, and kept by the array.
 
-    A consumer that states a `max_version` from (1, 0) on gets memory that is marked as read-only. Another gets a
-    copy or, with `copy=False`, memory that it must not write.
+    A consumer that passes a `max_version` of (1, 0) or later gets memory that is marked as read-only. Another consumer
+    gets a copy or, with `copy=False`, memory that it must not write.
 
-    Raises BufferError for another device than that of CPUs, and, with `copy=False` and no such `max_version`, if
-    the memory is that of a read-only NumPy array; RuntimeError for a stream.
+    Raises BufferError for another device than the CPU, and, with `copy=False` and no such `max_version`, if the memory
+    is that of a read-only NumPy array; RuntimeError for a stream.
 
     >>> np.from_dlpack(bl.asarray([1, 2]))
     array([1, 2])
@@ -61,12 +61,12 @@ def dlpack_device(array: Array, /) -> tuple[Any, int]:
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Array:
     """An array over the memory of another library's array, which has a method `__dlpack__`.
 
-    The memory is shared, and read when a value is computed, as by `asarray`; with `copy=True` the values are those
-    of now.
+    The memory is shared, and read when a value is computed, as by `asarray`. With `copy=True`, the current values are
+    copied.
 
-    Raises AttributeError if `x` has no such method; ValueError for another device than "cpu"; BufferError if the
-    memory can't be exported, or, with `copy=False`, only as a copy; ValueError, with `copy=False`, if it can't be
-    shared, and TypeError for dtypes that there are not here.
+    Raises AttributeError if `x` has no such method; ValueError for another device than "cpu"; BufferError if the memory
+    can't be exported, or, with `copy=False`, only as a copy; ValueError, with `copy=False`, if it can't be shared;
+    TypeError for unsupported dtypes.
 
     >>> bl.from_dlpack(np.array([1.0, 2.0]))
     Array([1., 2.], dtype=float64)
@@ -76,7 +76,7 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
 
 
 class _Writeable:
-    """Memory of ours that NumPy takes for writeable; it is kept alive by the array that is made of it."""
+    """Wraps memory of the engine so that NumPy considers it writeable. The array that NumPy makes keeps it alive."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -85,7 +85,7 @@ class _Writeable:
 
 
 def _writeable(array: Array, values: np.ndarray) -> np.ndarray:
-    """A writeable view, for a consumer that can't be told that it must not write."""
+    """A writeable view, for a consumer that can't be told that the memory is read-only."""
     origin = array._lender()
     if origin is None:
         return np.asarray(_Writeable(values))

@@ -1,5 +1,6 @@
-"""Dtypes and their promotion. The dtypes are NumPy's own objects, and promotion is asked of the engine, so that there is one
-table of it."""
+"""Dtypes and their promotion. The dtypes are NumPy's own objects. Promotion is queried from the engine, so that there
+is only one table of it.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ UNSIGNED = (uint8, uint16, uint32, uint64)
 FLOATS = (float16, float32, float64)
 ALL = (bool, *SIGNED, *UNSIGNED, *FLOATS)
 
-#: The kinds of dtypes as the standard names them. float16 is a real floating dtype too, if not one of the standard's.
+#: The kinds of dtypes by the standard's names. float16 counts as a real floating dtype too, though the standard lacks
+#: it.
 KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (bool,),
     "signed integer": SIGNED,
@@ -70,7 +72,7 @@ KINDS: dict[str, tuple[DType, ...]] = {
 
 
 def dtype_of(dtype: DTypeLike) -> DType:
-    """One of our dtypes of what names it; TypeError for a dtype that there is not."""
+    """The dtype that an argument denotes; TypeError if it is not supported."""
     found = np.dtype(dtype).newbyteorder("=")
     if found not in ALL:
         if found.kind == "c":
@@ -82,9 +84,9 @@ def dtype_of(dtype: DTypeLike) -> DType:
 def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None) -> Array:
     """The elements of `x` converted to another dtype.
 
-    A float becomes an integer by truncation, at most the dtype's maximum and at least its minimum, and 0 for NaN; an integer
-    wraps to a narrower one; anything but 0 is true. With `copy=False` an array that has the dtype is returned itself.
-    TypeError for a dtype that there is not.
+    A float becomes an integer by truncation, clamped to the dtype's range, and NaN becomes 0. An integer wraps to a
+    narrower dtype. Everything except 0 is true. With `copy=False` an array that has the dtype is returned itself.
+    TypeError for an unsupported dtype.
 
     >>> bl.astype(bl.asarray([1.7, -1.7, 300.0]), bl.uint8)
     Array([  1,   0, 255], dtype=uint8)
@@ -131,7 +133,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 def _promote(
     dtype: DType, other: DType | builtins.bool | float, by_numpy: builtins.bool, mixed: builtins.bool = False
 ) -> DType:
-    """The dtype that two promote to; if kinds are mixed, as NumPy promotes them, or TypeError."""
+    """The dtype that two dtypes promote to: NumPy's if kinds are mixed, or else TypeError."""
     if by_numpy:
         return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other
@@ -156,7 +158,7 @@ def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
 
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for a kind that there is not.
+    "complex floating", "numeric", a dtype, or any of a tuple of those. ValueError for an unknown kind.
 
     >>> bl.isdtype(bl.int16, "integral"), bl.isdtype(bl.int16, (bl.float32, "bool"))
     (True, False)
@@ -172,7 +174,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
 
 
 class FloatInfo:
-    """What `finfo` tells: bits, eps (the distance from 1 to the next number), max, min, smallest_normal, dtype."""
+    """The result of `finfo`: bits, eps (the distance from 1 to the next number), max, min, smallest_normal, dtype."""
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "smallest_normal")
 
@@ -190,7 +192,7 @@ class FloatInfo:
 
 
 class IntInfo:
-    """The answer of `iinfo`: bits, max, min, dtype."""
+    """The result of `iinfo`: bits, max, min, dtype."""
 
     __slots__ = ("bits", "dtype", "max", "min")
 

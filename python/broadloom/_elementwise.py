@@ -1,9 +1,10 @@
-"""Functions of each element: arithmetic, comparisons, rounding, logic and bits.
+"""Element-wise functions: arithmetic, comparisons, rounding, logic and bits.
 
-Operands are arrays and Python numbers, which broadcast, and promote to one dtype as NumPy 2 has it, or the standard under
-`set_options(promotion="strict")`. Dtypes that a function is not said to take are converted where NumPy converts them: integers become
-floats for functions of floats. What a function means is in the engine's table of functions, and these have its words. All raise
-TypeError for dtypes that they do not take, or that do not promote, and ValueError for shapes that do not broadcast.
+Operands are arrays and Python numbers. They broadcast, and promote to one dtype as in NumPy 2, or as in the standard
+under `set_options(promotion="strict")`. Other dtypes than those that a function is documented to take are converted if
+NumPy converts them: integers become floats for functions of floats. The engine's table of functions defines what each
+function means, and the documentation here follows it. All functions raise TypeError for unsupported dtypes and for
+dtypes that do not promote, and ValueError for shapes that do not broadcast.
 """
 
 from __future__ import annotations

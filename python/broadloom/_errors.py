@@ -1,7 +1,8 @@
-"""The exceptions of the engine: a class for each kind of its errors.
+"""The exceptions of the engine: a class for each kind of error.
 
-Each is also the exception of Python's that a caller of such a function expects: a `DTypeError` is a TypeError. What an error is about
-is in attributes, so that no program has to read messages. Python's class comes first among the bases, since it makes the objects.
+Each class also inherits from the built-in exception that callers expect: a `DTypeError` is a TypeError. Attributes
+describe the failed operation, so that programs need not parse messages. The built-in class is the first base, since it
+creates the objects.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """An error of the engine, of one of the kinds below.
+    """The base class of the engine's errors.
 
     >>> try:
     ...     bl.asarray([1, 2]) + bl.asarray([1, 2, 3])
@@ -38,15 +39,15 @@ class Error(Exception):
     ('add', [(2,), (3,)])
     """
 
-    #: The function or reduction, by the name that it has in the namespace; None where an error is of none.
+    #: The name of the function or reduction in the namespace; None if the error is not about one.
     operation: str | None = None
-    #: The dtype and the shape of each operand; an extent that is open is a name.
+    #: The dtype and shape of each operand; a dynamic extent is given by its name.
     operands: tuple[tuple[Any, tuple[int | str, ...]], ...] = ()
-    #: The axis that was asked for, or several of them; None where there is none.
+    #: The requested axis, or several; None if there is none.
     axis: int | tuple[int, ...] | None = None
-    #: What to do about it, where there is something to say.
+    #: Advice, if there is any.
     help: str | None = None
-    #: The line and the character of it, from 1, of an error of a text.
+    #: The line and column in a text, from 1, if the error is about a text.
     place: tuple[int, int] | None = None
 
 
@@ -59,7 +60,7 @@ class ArityError(TypeError, Error):
 
 
 class ShapeError(ValueError, Error):
-    """Shapes that do not broadcast, an axis that there is not, a view that cannot be."""
+    """Shapes that do not broadcast, an axis that does not exist, or an impossible view."""
 
 
 class LiteralError(ValueError, OverflowError, Error):
@@ -75,7 +76,7 @@ class LayoutError(ValueError, Error):
 
 
 class NoValuesError(LayoutError):
-    """The values of an input of kernels, which has none before a kernel runs, were asked for."""
+    """The values of an input of a kernel were requested, which do not exist before the kernel runs."""
 
 
 class DivisionError(ZeroDivisionError, Error):
@@ -95,7 +96,7 @@ class CancelledError(RuntimeError, Error):
 
 
 class HostError(RuntimeError, Error):
-    """A function of the application failed that the engine called."""
+    """A host function, which the engine called, failed."""
 
 
 class FileError(OSError, Error):
@@ -111,5 +112,5 @@ class TextError(SyntaxError, Error):
 
 
 for _name in __all__:
-    # As users know them.
+    # Sets the public module of the classes.
     globals()[_name].__module__ = "broadloom"

@@ -1,4 +1,4 @@
-"""Evaluating several arrays in one pass, and watching a long run."""
+"""Evaluates several arrays in one pass, and monitors long runs."""
 
 from __future__ import annotations
 
@@ -36,26 +36,29 @@ def evaluate(
     progress: bool | Progress | None = None,
     **options: Any,
 ) -> Any:
-    """Computes arrays, which keep their values; what they have in common is computed once.
+    """Computes arrays, which keep their values. Common subexpressions are computed once.
 
-    Gives the array, or a tuple of several. An array that shares memory of NumPy's stays as it is. `out` is a NumPy
-    array per array, of the same shape and dtype, which takes the values instead and is given back; it may overlap what
-    is read. Of an array with nulls, values and mask are computed; it has no `out`, see its `to_numpy`.
+    Returns the array, or a tuple of several. An array that shares a NumPy array's memory is not changed. `out` is a
+    NumPy array for each array, with the same shape and dtype, which receives the values instead and is returned; it may
+    overlap memory that is read. For an array with nulls, values and mask are computed; `out` is not supported for it,
+    see its `to_numpy`.
 
-    `progress` is called as `progress(done, total)` now and then during a run, and at its end with `done == total`; an
-    exception that it raises cancels the run and is raised in turn. True shows a bar: of tqdm, if that is installed,
-    else a line of text.
+    `progress` is called as `progress(done, total)` from time to time during a run, and at its end with `done == total`.
+    An exception that it raises cancels the run and is propagated. True shows a progress bar: that of tqdm, if it is
+    installed, or else a line of text.
 
-    Signals are served during a run, about every 50 ms: an exception of their handlers, such as KeyboardInterrupt for Ctrl-C, cancels
-    it. In a thread, so does an exception that another one has asked for (`PyThreadState_SetAsyncExc`). After an error, an exception
-    of `progress` or an interrupt the arrays are the expressions that they were, and what `out` holds is unspecified.
+    Signals are handled about every 50 ms during a run. An exception of a signal handler, such as KeyboardInterrupt for
+    Ctrl-C, cancels the run; so does an exception that another thread has set (`PyThreadState_SetAsyncExc`). After an
+    error, an exception of `progress` or an interrupt, the arrays are unchanged, and the contents of `out` are
+    unspecified.
 
-    The options: `threads` (at most so many; in a task of Dask 1, unless another number is set), `executor` ("auto", "interp" or "jit"), `vector_width` (128, 256 or 512
-    bits), `int_division` ("zero", or "error": a ZeroDivisionError), `accuracy` ("fast", or "nearest": the nearest float32
-    of functions such as `exp`), `contract` (True: products that are added are rounded once, with their sum), `max_bytes`
-    and `max_time` (limits in bytes and in seconds, beyond which a LimitError and a TimeLimitError are raised).
+    The options are `threads` (the maximum number; 1 in a Dask task unless set otherwise), `executor` ("auto", "interp"
+    or "jit"), `vector_width` (128, 256 or 512 bits), `int_division` ("zero", or "error" for a ZeroDivisionError),
+    `accuracy` ("fast", or "nearest" for the nearest float32 of functions such as `exp`), `contract` (True: a product
+    that is added is rounded once, together with the sum), `max_bytes` and `max_time` (limits in bytes and in seconds,
+    which raise LimitError and TimeLimitError).
 
-    Raises TypeError and ValueError where `out` has another dtype or shape, or an option is none.
+    Raises TypeError or ValueError if `out` has another dtype or shape, or for an invalid option.
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.arange(4.0))
@@ -89,13 +92,13 @@ def evaluate(
 
 
 def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
-    # Shared memory is read where it lies: there is nothing to compute.
+    # An array that is shared memory needs no computation.
     pending = [x for x in arrays if x._lender() is None and not x._handle.is_evaluated]
     pending += sharing(pending)
     handles = [x._handle for x in pending]
     made = _core.evaluate_many(handles, watch, **options)
     for x, old, values in zip(pending, handles, made, strict=True):
-        # What `progress` or another thread gave the array meanwhile stays.
+        # Values that `progress` or another thread assigned to the array in the meantime must stay.
         if x._handle is old:
             x._keep(values)
 
@@ -115,14 +118,14 @@ def _evaluate_into(
     if len(arrays) == 1:
         arrays[0]._handle.evaluate_into(outs[0], watch, **options)
         return
-    # One pass over what the results have in common is worth the copies.
+    # Evaluating the results together, with common subexpressions computed once, is worth the copies.
     made = _core.evaluate_many([x._handle for x in arrays], watch, **options)
     for values, to in zip(made, outs, strict=True):
         values.evaluate_into(to, **options)
 
 
 class _Watch:
-    """The function that a run calls as it goes on, for each kind of `progress`."""
+    """The callback of a run, for each kind of `progress`."""
 
     def __init__(self, progress: bool | Progress | None) -> None:
         self._progress = progress

@@ -1,8 +1,8 @@
-"""Functions of each element that give floats: powers, roots, exponentials, logarithms, angles.
+"""Element-wise functions with float results: powers, roots, exponentials, logarithms, angles.
 
-Operands are as in the other functions of elements. All but `pow` take floats only: an integer array raises TypeError, whose
-text says which conversion to write. Results are off by less than a unit in the last place; those of `sqrt` are the
-nearest.
+Operands are as for the other element-wise functions. All functions except `pow` take only floats: an integer array
+raises TypeError, with a message that says which conversion to write. The error of a result is below one unit in the
+last place; results of `sqrt` are correctly rounded.
 """
 
 from __future__ import annotations

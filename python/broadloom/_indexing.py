@@ -1,9 +1,9 @@
-"""Elements of arrays: `x[key]` and `x[key] = value`.
+"""Reading and assigning elements: `x[key]` and `x[key] = value`.
 
-A key of ints, slices, `...` and None is a view, which stays lazy. One with arrays in it selects elements by their
-values, and is handed to NumPy, with everything evaluated. To set elements gives the array another expression or
-other memory: what was built from the array before keeps the elements that it had then. Elements of a view are set in the arrays
-that it was taken from as well.
+A key of ints, slices, `...` and None gives a view, which is lazy. A key that contains arrays selects elements by the
+arrays' values, and is passed to NumPy with everything evaluated. Assignment gives the array another expression or other
+memory: arrays built from it before keep the elements that it had then. Assignment to a view also sets the elements of
+the arrays that the view was taken from.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from broadloom._views import located, parents
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
-#: A key of a view, and one of the others.
+#: An item of a key that gives a view, and an item of any other key.
 Item = int | slice | EllipsisType | None
 Items = tuple[Item | np.ndarray, ...]
 
-#: A value is set in an array of its kind, or of one further on.
+#: Kinds in ascending order. A value may be assigned to an array of the same kind or a higher one.
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
@@ -38,17 +38,17 @@ KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 def getitem(array: Array, key: Any, /) -> Array:
     """The elements at a key, `array[key]`.
 
-    A key of ints, slices, `...` and None, alone or in a tuple, is a view: lazy, of the dtype of the array. An int
-    removes its axis, and what remains may be of rank 0; None is a new axis of extent 1; slices are clipped as
-    Python clips them.
+    A key of ints, slices, `...` and None, alone or in a tuple, gives a view: it is lazy and has the dtype of the array.
+    An int removes its axis, and the result may have rank 0. None adds an axis of extent 1. Slices are clipped as in
+    Python.
 
-    A mask, which is an array of bools, selects the elements where it is true: its shape is that of the leading axes
-    of the array, which become one. Arrays of ints select the elements at these indices; several broadcast together.
-    With such keys, the array and the key are evaluated, and the result is computed by NumPy, with NumPy's rules for
-    keys that the standard leaves open.
+    A mask, which is an array of bools, selects the elements where it is true: its shape is that of the leading axes of
+    the array, which become one axis. Arrays of ints select the elements at these indices; several of them broadcast.
+    With such keys, the array and the key are evaluated, and NumPy computes the result, by its own rules where the
+    standard leaves a choice.
 
-    Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask
-    of another shape, and for a key of another type.
+    Raises IndexError for an index that is out of range, for more indices than axes, for a second `...`, for a mask of
+    another shape, and for a key of another type.
 
     >>> x = bl.asarray([[1, 2, 3], [4, 5, 6]])
     >>> x[:, ::-2]
@@ -61,7 +61,7 @@ def getitem(array: Array, key: Any, /) -> Array:
     """
     handle, origin = array._handle, array._origin
     if type(key) is int:
-        # The most frequent key, on the shortest way.
+        # The fast path for the most common key.
         shape = handle.shape
         if shape and shape[0] is not None:
             return array._taken(Array._of(handle.slice([_in_range(key, shape[0], 0)])), key)
@@ -80,22 +80,22 @@ def getitem(array: Array, key: Any, /) -> Array:
 def setitem(array: Array, key: Any, value: Value, /) -> None:
     """Sets the elements at a key, `array[key] = value`, to a value that broadcasts to them.
 
-    The array gets other memory, or another expression; arrays that were built from it keep the elements that it had
-    before, and the memory of a NumPy array that it shares is not written. If the array is what indexing, iteration, a transpose or a
-    method such as `reshape` gave of another array, the elements of that one are set as well: `x[0][1] = 9` is `x[0, 1] = 9`. The value is computed, and then put into its
-    place, in a copy of the elements that is made unless nothing else reads them: a loop that sets element after
-    element copies them once. With a mask and a value of one element, or with the key `...`, nothing is computed
-    yet. Other keys with arrays are handed to NumPy.
+    The array gets other memory or another expression. Arrays built from it keep the elements that it had before, and
+    the memory of a NumPy array that it shares is not written. The value is computed first, and then stored in a copy of
+    the elements. The copy is only made if something else reads the elements: a loop that sets one element after the
+    other copies them once. With a mask and a single value, or with the key `...`, nothing is computed yet. Other keys
+    with arrays are passed to NumPy.
 
-    The dtype of the array stays: the value is converted, as `astype` converts it. If the computation is cancelled,
-    the array keeps its elements. What another thread reads meanwhile are old or new elements.
+    The dtype of the array is not changed: the value is converted as by `astype`. If the computation is cancelled, the
+    array keeps its elements. Another thread sees either the old or the new elements.
 
-    Of a view, such as `x[0]`, `x.T` and the items of an iteration, the elements are set in `x` too: `x[0][1] = 9`. ValueError
-    if `x` has other elements now than when the view was taken, or is an argument of a function that is being traced.
+    If the array is a view of `x`, such as `x[0]`, `x.T`, an item of an iteration or the result of a method such as
+    `reshape`, the elements are set in `x` too: `x[0][1] = 9` is `x[0, 1] = 9`. ValueError if `x` has other elements now
+    than when the view was taken, or is an argument of a function that is being traced.
 
-    Raises IndexError for a key that `array[key]` refuses; ValueError if the value doesn't broadcast; TypeError if
-    its kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the
-    dtype doesn't hold.
+    Raises IndexError for a key that `array[key]` rejects; ValueError if the value doesn't broadcast; TypeError if its
+    kind is above that of the array, in the order bool, integers, floats; OverflowError for an int that the dtype can't
+    represent.
 
     >>> x = bl.asarray([1, 2, 3, 4])
     >>> y = x + 1
@@ -113,7 +113,7 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
 
 
 def _set_through(array: Array, key: Any, value: Value) -> None:
-    """Sets elements of a view, and of the arrays that it was taken from."""
+    """Assigns elements of a view, and of the arrays that the view was taken from."""
     found = parents(array)
     if not found:
         array._views = ()
@@ -124,7 +124,8 @@ def _set_through(array: Array, key: Any, value: Value) -> None:
     items = _items(key)
     is_whole = any(item is Ellipsis or isinstance(item, np.ndarray) for item in items)
     at = items if is_whole else (*items, Ellipsis)
-    # First here, so that the view reads the memory of the others no more, which is then written in place.
+    # The view is assigned first, so that it no longer reads the memory of the other arrays, which can then be written
+    # in place.
     _set_elements(array, key, value)
     there = np.array(np.asarray(array)[at])
     done = 0
@@ -155,7 +156,7 @@ def _set_elements(array: Array, key: Any, value: Value) -> None:
 
 
 def _items(key: Any) -> Items:
-    """The parts of a key, with what has integers as ints, and other arrays as NumPy's."""
+    """The items of a key, with integers as ints and other arrays as NumPy arrays."""
     return tuple(_item(one) for one in (key if isinstance(key, tuple) else (key,)))
 
 
@@ -183,7 +184,7 @@ def _in_range(number: int, extent: int, axis: int) -> int:
 
 
 def _clipped(item: slice, extent: int) -> slice:
-    """A slice with bounds within the axis, as a range of the engine; all of the axis is `slice(None)`."""
+    """A slice whose bounds are clipped to the axis. A slice of the whole axis becomes `slice(None)`."""
     start, stop, step = item.indices(extent)
     count = len(range(start, stop, step))
     if count == 0:
@@ -196,7 +197,7 @@ def _clipped(item: slice, extent: int) -> slice:
 
 
 def _view(handle: Handle, items: Items) -> Handle:
-    """The view that a key without arrays gives; the handle itself if that is all of it."""
+    """The view that a key without arrays gives. If it selects everything, the handle itself is returned."""
     shape = handle.shape
     rank = len(shape)
     indexed = sum(item is not None and item is not Ellipsis for item in items)
@@ -216,7 +217,7 @@ def _view(handle: Handle, items: Items) -> Handle:
             continue
         axis, extent = len(ranges), shape[len(ranges)]
         if isinstance(item, slice):
-            # The engine has its own words for an extent that is open.
+            # The engine has its own error message for a dynamic extent.
             ranges.append(item if extent is None else _clipped(item, extent))
             kept += 1
         elif isinstance(item, int):
@@ -229,7 +230,7 @@ def _view(handle: Handle, items: Items) -> Handle:
 
 
 def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
-    """A value in the dtype of the array that it is set in."""
+    """A value converted to the dtype of the array that it is assigned to."""
     is_number = isinstance(value, (bool, int, float))
     given = value if isinstance(value, Array) else np.asarray(value)
     kind = given.dtype.kind
@@ -241,14 +242,15 @@ def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
     if is_number:
         return Handle.from_numpy(np.asarray(value, dtype))
     if isinstance(given, np.ndarray):
-        # What NumPy's array has now is set, whatever is written to it later.
+        # Copies the current values of the NumPy array, which may be written to later.
         given = as_array(given.copy())
     handle = given._operand()
     return handle if handle.dtype == dtype else handle.astype(dtype)
 
 
 def _broadcast(values: Handle, target: Handle) -> Handle:
-    """A value in the shape of what it is set in; leading axes of extent 1 may be more, as in NumPy."""
+    """A value broadcast to the shape that it is assigned to. As in NumPy, it may have additional leading axes of extent
+    1."""
     while values.ndim > target.ndim and values.shape[0] == 1:
         values = values.squeeze(0)
     if values.dims == target.dims:
@@ -260,8 +262,9 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
 
 
 def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = None) -> None:
-    """Sets elements, of the view that the steps lead to, in memory that nothing else reads: of a copy, or in place. The array
-    has either the old elements or the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
+    """Assigns elements of the array, or of the view that `steps` lead to, in memory that nothing else reads: in a copy,
+    or in place. The array has either the old elements or the new ones, even after an interrupt, and concurrent
+    assignments by other threads are not lost."""
     while True:
         found = taken(array)
         if found is None:
@@ -280,21 +283,21 @@ def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = 
                 return
 
 
-#: What to write in a traced function instead of an array as an index.
+#: Advice for an array as an index in a traced function.
 _INSTEAD = "use broadloom.where(mask, x, other), or select the elements outside of the function"
 
 
 def _refuse_arrays(key: Any) -> None:
-    """TracerError for a key with a traced array in it, whose values say how many elements there are."""
+    """Raises TracerError if a key contains a traced array, since the number of elements would depend on its values."""
     for one in key if isinstance(key, tuple) else (key,):
         if isinstance(one, Array) and one._handle.is_symbolic:
             refuse("an array as an index", advice=_INSTEAD)
 
 
 def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
-    """A value that is to be set, in memory of its own, so that it does not read what is written."""
+    """The value to be assigned, in separate memory, so that it does not read the memory being written."""
     if isinstance(value, Array):
-        # It may be what still reads the buffer: once it has memory, the buffer needs no copy.
+        # The value may be what reads the buffer. After it has been evaluated, the buffer can be written without a copy.
         value._evaluated()
         lender = value._lender()
         if lender is not None and value.dtype == dtype:
@@ -302,7 +305,7 @@ def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
     return _converted(value, dtype).to_numpy()
 
 
-#: Setting elements of a traced array, and what to write instead.
+#: The description of unsupported assignments to a traced array, and advice.
 _SETTING = "setting elements other than by a mask and one value"
 _SETTING_INSTEAD = "use broadloom.where(condition, value, x), or x[mask] = value"
 
@@ -319,7 +322,7 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     if handle.is_symbolic:
         refuse(_SETTING, advice=_SETTING_INSTEAD)
     there = _computed(value, handle.dtype)
-    # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array as well.
+    # NumPy also accepts additional leading axes of extent 1. With `...` in the key, even a single element is an array.
     del handle, view, values
     _set(array, items if Ellipsis in items else (*items, Ellipsis), there)
 
@@ -331,18 +334,18 @@ def _set_selected(array: Array, items: Items, value: Value) -> None:
 
 
 def _sole_mask(key: Any) -> Array | None:
-    """The mask that is all of a key, or None."""
+    """The mask, if the key consists of one mask only, else None."""
     one = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(one, Array) and one.dtype == np.bool_:
         return one
     if isinstance(one, (np.ndarray, np.bool_, bool)) and np.asarray(one).dtype == np.bool_:
-        # What NumPy's array has now counts, whatever is written to it later.
+        # Copies the current values of the NumPy array, which may be written to later.
         return as_array(np.array(one))
     return None
 
 
 def _masked(handle: Handle, mask: Array, value: Handle) -> Handle:
-    """The elements, but one value where a mask of the leading axes is true."""
+    """The elements, with `value` where the mask, which covers the leading axes, is true."""
     where, shape = mask._operand(), handle.shape
     if where.ndim > len(shape):
         raise IndexError(f"a mask of rank {where.ndim} is too large for an array of rank {len(shape)}")

@@ -1,4 +1,4 @@
-"""What the namespace can do, as the standard's inspection functions tell it."""
+"""The capabilities of the namespace, for the standard's inspection functions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from broadloom import _dtypes as dtypes
 from broadloom._array import check_device
 
-#: The standard has no float16.
+#: The supported dtypes that are in the standard, which lacks float16.
 STANDARD = tuple(dtype for dtype in dtypes.ALL if dtype != dtypes.float16)
 
-#: Axes that an array may have.
+#: The maximum number of axes.
 MAX_RANK = 64
 
 
@@ -18,7 +18,7 @@ class NamespaceInfo:
     """The capabilities of the namespace: the object that `__array_namespace_info__` returns."""
 
     def capabilities(self) -> dict[str, bool | int | None]:
-        """Indexing by a mask and shapes that depend on values are there: they evaluate.
+        """The capabilities. Boolean indexing and data-dependent shapes are supported, and evaluate their operands.
 
         >>> bl.__array_namespace_info__().capabilities()["max dimensions"]
         64
@@ -47,7 +47,7 @@ class NamespaceInfo:
     ) -> dict[str, dtypes.DType]:
         """The standard's dtypes of a kind, or of several, by their names; all of them by default.
 
-        ValueError for a kind that there is not.
+        ValueError for an unknown kind.
 
         >>> list(bl.__array_namespace_info__().dtypes(kind="real floating"))
         ['float32', 'float64']

@@ -1,4 +1,6 @@
-"""Packages that are told of arrays and of jitted functions once they are in the process; none of them is imported for that."""
+"""Registers arrays and jitted functions with other packages that the process has loaded. None of them is imported for
+this.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,13 @@ _is_threadpoolctl_told = False
 
 
 def introduce() -> None:
-    """Makes arrays known to Dask's arrays, jitted functions to cloudpickle, and threads to threadpoolctl, if they are in the process."""
+    """Registers arrays with Dask, jitted functions with cloudpickle, and threads with threadpoolctl, if these packages
+    are loaded."""
     global _is_dask_introduced, _is_cloudpickle_taught, _is_threadpoolctl_told
-    # A module that is being imported is not complete.
+    # A module that is still being imported is incomplete, so an attribute is checked.
     if not _is_dask_introduced and hasattr(sys.modules.get("dask.array"), "register_chunk_type"):
         _is_dask_introduced = True
-        # With another version of Dask than those it knows, arrays stay as lazy in its tasks as they are elsewhere.
+        # With an unsupported version of Dask, arrays in its tasks are lazy, as elsewhere.
         with contextlib.suppress(ImportError):
             found("introduce to Dask")()
     if not _is_threadpoolctl_told and hasattr(sys.modules.get("threadpoolctl"), "register"):

@@ -1,7 +1,8 @@
 """`jit`: a Python function over arrays, traced once per signature and compiled to one kernel.
 
-A signature has the dtypes and ranks of the arguments, and which of their extents are equal or 1. Calls go from the extension
-into the kernel without a look at Python, unless the signature is new, or arguments are not positional NumPy arrays and numbers.
+A signature consists of the dtypes and ranks of the arguments, and of which of their extents are equal or 1. The
+extension module runs the kernel without calling Python code, unless the signature is new or some arguments are not
+positional NumPy arrays and numbers.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from broadloom._structure import mapped
 from broadloom._traces import Signature, Traced, shown, trace
 from broadloom._tracing import shorten
 
-#: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
-#: waits for another thread can wait for ever.
+#: The maximum time, in seconds, that a thread waits for another thread's trace to finish before it traces concurrently.
+#: It ends a deadlock between traces that wait for other threads.
 _PATIENCE = 10.0
 
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    # In a forked child, the thread that held one is not there.
+    # A lock may have been held by a thread that does not exist in the forked child.
     for function in list(_functions):
         function._lock = threading.RLock()
 
@@ -46,9 +47,10 @@ os.register_at_fork(after_in_child=_renew_locks)
 
 
 class JitFunction(_core.Dispatch):
-    """What `broadloom.jit` makes of a function; called like it.
+    """The result of `broadloom.jit`, which is called like the function.
 
-    Pickled by the importable function, or, of a lambda or a function within another one, by the kernels that were traced so far.
+    It is pickled as a reference to the function if that can be imported. For a lambda or a nested function, the kernels
+    traced so far are pickled.
     """
 
     __name__: str
@@ -71,9 +73,9 @@ class JitFunction(_core.Dispatch):
         self._static = frozenset(static_argnames)
         self._options = options
         self._signature = signature
-        #: What was traced, for other threads, `text` and pickling.
+        #: Traces and their entries, for other threads, `text` and pickling.
         self._traced: Bounded[Traced, Entry] = Bounded()
-        #: The numbers of forms of calls with static arguments or keywords. None is given twice.
+        #: The numbers assigned to the forms of calls with static arguments or keywords. No number is used twice.
         self._forms: Bounded[Form, int] = Bounded()
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
@@ -85,7 +87,7 @@ class JitFunction(_core.Dispatch):
         return f"<jit of {self.__name__}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        # A method: its first argument is the instance, which has to be static.
+        # For a method, the first argument is the instance, which must be static.
         return self if instance is None else types.MethodType(self, instance)
 
     # Calls.
@@ -101,7 +103,7 @@ class JitFunction(_core.Dispatch):
         introduce()
         form = self._form_of(number, len(signature))
         if number == 0 and self._signature is not None:
-            # Too many arguments, or too few.
+            # Raises TypeError for a wrong number of arguments.
             self._bound((None,) * len(signature), {})
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
@@ -143,7 +145,7 @@ class JitFunction(_core.Dispatch):
             raise TypeError(f"{self.__name__}(): {error}") from None
 
     def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, list[Any], list[Array]]:
-        """The number of a call's form, the arguments that are not static, and those of them that are arrays of ours."""
+        """The number of a call's form, its non-static arguments, and those among them that are `Array` objects."""
         if self._signature is None:
             positional: list[tuple[str, Any]] = [("", x) for x in args]
             keywords = list(kwargs.items())
@@ -177,7 +179,7 @@ class JitFunction(_core.Dispatch):
         return number, values, ours
 
     def _form_of(self, number: int, arguments: int) -> Form:
-        """The form of a number; 0 is that of so many positional arguments."""
+        """The form with a number. Form 0 has only positional arguments."""
         if number == 0:
             return Form(tuple(("given", i) for i in range(arguments)), ())
         for form, known in list(self._forms.items()):
@@ -190,7 +192,8 @@ class JitFunction(_core.Dispatch):
     def _trace_of(
         self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]]
     ) -> tuple[Traced, Entry]:
-        # What was pickled and traced by the standard's rule has the same result by NumPy's.
+        # A pickled function's kernels for the standard's promotion can serve NumPy's too, since they have the same
+        # results.
         rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
         for traced, entry in list(self._traced.items()):
             fits = traced.form == form and traced.signature == signature and traced.shapes in (None, tuple(shapes))
@@ -213,7 +216,8 @@ class JitFunction(_core.Dispatch):
         return list(self._traced.values())[-1]
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        """How the kernel for these arguments runs, as text; it is traced if need be. Without arguments, of the last trace.
+        """Describes how the kernel for these arguments runs, as text. The function is traced if necessary. Without
+        arguments, the last trace is described.
 
         >>> @bl.jit
         ... def f(x):
@@ -224,7 +228,8 @@ class JitFunction(_core.Dispatch):
         return self._entry_of(args, kwargs).kernel.explain()
 
     def text(self, *args: Any, **kwargs: Any) -> str:
-        """The kernel for these arguments in broadloom's language; it is traced if need be. Without arguments, of the last trace.
+        """The kernel for these arguments in broadloom's text language. The function is traced if necessary. Without
+        arguments, the kernel of the last trace.
 
         >>> f = bl.jit(lambda x, y: x * y + 1)
         >>> print(f.text(np.ones(3, "f4"), np.ones((2, 3), "f4")))
@@ -289,33 +294,37 @@ def jit(
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Compiles a function over arrays: `jit(f)`, or `@jit`, or `@jit(threads=1)`.
 
-    The function is traced, which is to call it with arrays that have no values, once for each signature: the dtypes and ranks
-    of the arguments, and which of their extents are equal, or 1. What it does to them becomes one kernel, which all later
-    calls run. If it asks for extents (by slices, `reshape`, arithmetic with `x.shape`), it is traced for each shape instead.
+    The function is traced, which means that it is called with arrays that have no values, once for each signature: the
+    dtypes and ranks of the arguments, and which of their extents are equal or 1. Its operations on them become one
+    kernel, which all later calls run. If it uses the values of extents (by slices, `reshape`, or arithmetic with
+    `x.shape`), it is traced for each shape instead.
 
-    - Arguments are NumPy arrays, Arrays, and what `numpy.asarray` takes; results are NumPy arrays, or Arrays if an argument was one.
-      Tuples, named tuples, lists and dicts are returned as they are, with such results in them; what is no array is returned as
-      it was in the trace.
-    - bool, int and float of Python are given to the kernel at each call. With an array they take its dtype, as literals do: a
-      number that does not fit raises ValueError. Among themselves they follow Python's arithmetic. Defaults that are not given
-      are constants. Arguments named in `static_argnames` are constants too, and may be anything that can be hashed: there is
-      a kernel for each value, where 1, 1.0 and True are three, and 0.0 and -0.0 two, also in tuples and frozensets.
-    - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an error, or
-      KeyboardInterrupt, their elements are unspecified.
-    - NumPy arrays that the function finds outside of its arguments are inputs of the kernel: their memory is read at each call.
-      Of an Array that is more than NumPy's memory, the values are those of the time of the trace. Other effects and other
-      variables are of the trace only: `print` prints once, or twice where open extents did not do.
-    - Asking for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at once, such as
-      `sort` and `concat`) raises `TracerError`, which names the line.
+    - Arguments are NumPy arrays, Arrays, and objects that `numpy.asarray` accepts. Results are NumPy arrays, or Arrays
+      if an argument was one. They may be contained in tuples, named tuples, lists and dicts. Any other object is
+      returned as it was in the trace.
+    - A Python bool, int or float is passed to the kernel at each call. Combined with an array, it takes the array's
+      dtype, like a literal; a number that the dtype can't represent raises ValueError. Operations among numbers follow
+      Python's arithmetic. Defaults of omitted arguments are constants. Arguments named in `static_argnames` are
+      constants too, and may be any hashable object. There is a kernel for each value, where 1, 1.0 and True are three
+      values, and 0.0 and -0.0 two, also within tuples and frozensets.
+    - `out=` takes the arrays to write to: one, or a tuple with one for each result. They may be arguments. After an
+      error or KeyboardInterrupt, their contents are unspecified.
+    - NumPy arrays that the function uses without being arguments are inputs of the kernel: their memory is read at each
+      call. An Array that is not just NumPy memory has the values of the time of the trace. Other variables and side
+      effects belong to the trace: `print` prints once, or twice if the function uses the values of extents.
+    - A request for a traced value (`if x > 0`, `float(x)`, `numpy.asarray(x)`, iteration, and functions that compute at
+      once, such as `sort` and `concat`) raises `TracerError`, which names the line.
     - Functions made by `jit` that are called within another one become a part of its kernel.
 
-    Dtypes promote by the rule that holds when the function is called (see `set_options`), or by NumPy's if an argument is an Array
-    that has it: there are kernels for each rule.
+    Dtypes promote by the rule that applies when the function is called (see `set_options`), or by NumPy's if an
+    argument is an Array that requires it; each rule has its own kernels.
 
-    `threads` (by default what `set_options` says; in a task of Dask 1), `int_division` ("zero" or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether products that are added are
-    rounded once, with their sum), `executor` ("auto", "interp" or "jit"), `vector_width`, `max_bytes` and `max_time`
-    (seconds, beyond which a run raises TimeLimitError) are the options of each run. Raises TypeError or ValueError for what these can't be, for a name in `static_argnames` that no parameter
-    has, and for a parameter that is called `out`. Of a method, `static_argnames="self"` has a kernel for each instance.
+    The options of each run are `threads` (by default as set by `set_options`; 1 in a Dask task), `int_division` ("zero"
+    or "error"), `accuracy` ("fast" or "nearest"), `contract` (whether a product that is added is rounded once, together
+    with the sum), `executor` ("auto", "interp" or "jit"), `vector_width`, `max_bytes` and `max_time` (in seconds, after
+    which a run raises TimeLimitError). Raises TypeError or ValueError for invalid options, for a name in
+    `static_argnames` that is not a parameter, and for a parameter named `out`. For a method, `static_argnames="self"`
+    gives a kernel for each instance.
 
     >>> @bl.jit
     ... def scaled(x, y, factor=2.0):
@@ -349,7 +358,7 @@ def jit(
         def decorate(function: Callable[..., Any]) -> JitFunction:
             return _made(function, static, options)
 
-        # It is an engine of pandas as well, with these options.
+        # The decorator with options is also an engine for pandas.
         vars(decorate).update(vars(jit))
         return decorate
     return _made(function, static, options)

@@ -1,7 +1,7 @@
-"""Arrays that are put together of parts: functions of the Array API standard whose result no strides express.
+"""Joins arrays: functions of the Array API standard whose result can't be expressed by strides.
 
-Each part is computed straight into its place in the memory of the result, so that no temporary array is made; the
-result is in memory when the function returns.
+Each part is computed directly into its place in the memory of the result, without temporary arrays. The result is in
+memory when the function returns.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Axes = int | tuple[int, ...]
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    """The arrays one after the other along an axis; without an axis, the elements of each in row-major order.
+    """The arrays joined along an axis; without an axis, flattened in row-major order first.
 
-    The result has the dtype that those of the arrays promote to. It is computed at once: each array straight into
-    its place in one new buffer.
+    The result has the arrays' common dtype. It is computed at once: each array directly into its part of one new
+    buffer.
 
     Raises ValueError if the arrays differ in rank or in another extent, or if there are none; TypeError if their
     dtypes are of different kinds.
@@ -60,11 +60,10 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    """The arrays, all of one shape, one after the other along a new axis, which has the number `axis` in the
-    result.
+    """The arrays, all of the same shape, joined along a new axis, which is axis `axis` of the result.
 
-    The result has the dtype that those of the arrays promote to. It is computed at once: each array straight into
-    its place in one new buffer.
+    The result has the arrays' common dtype. It is computed at once: each array directly into its part of one new
+    buffer.
 
     Raises ValueError if the shapes differ, or if there are no arrays; TypeError if their dtypes are of different
     kinds.
@@ -87,10 +86,10 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 
 
 def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None) -> Array:
-    """The elements moved along axes by a number of places, toward larger indices if it is positive; those that are
-    moved beyond the end come in at the start. Without an axis, the elements are moved in row-major order.
+    """The elements shifted along axes by a number of positions, toward larger indices if it is positive. Elements that
+    are shifted beyond the end reappear at the start. Without an axis, the elements are shifted in row-major order.
 
-    It is computed at once: what comes in and what doesn't, each straight into its place in one new buffer.
+    The result is computed at once: each block of elements directly into its part of one new buffer.
 
     Raises ValueError if there is no such axis, or if there are not as many numbers as axes.
 
@@ -114,7 +113,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
     for one, places_along in zip(axes, places, strict=True):
         shifts[one] = (shifts[one] + places_along) % max(shape[one], 1)
     buffer = new_buffer(shape, handle.dtype)
-    # Along an axis that is shifted by s, the last s elements go to the start, and the rest goes after them.
+    # Along an axis that is shifted by s, the last s elements move to the start, and the others after them.
     along = [
         [(slice(None), slice(None))] if s == 0 else [(slice(n - s, n), slice(0, s)), (slice(0, n - s), slice(s, n))]
         for n, s in zip(shape, shifts, strict=True)
@@ -126,7 +125,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
 
 
 def _operands(name: str, arrays: Any) -> list[Handle]:
-    """The handles of arrays, converted to the dtype that they promote to."""
+    """The handles of arrays, converted to their common dtype."""
     handles = [handle_of(x) for x in arrays]
     if not handles:
         raise ValueError(f"{name}: there are no arrays")

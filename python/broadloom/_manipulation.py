@@ -1,7 +1,7 @@
-"""Shapes: functions of the Array API standard that move elements without changing them.
+"""Functions of the Array API standard that move elements without changing them.
 
-What strides can express is a view of an expression, which the engine pushes to the inputs; nothing is computed. A
-view has the dtype of its operand. Functions that put an array together of several parts are in `_joining`.
+A result that strides can express is a view of an expression, which the engine pushes down to the inputs; nothing is
+computed. A view has the dtype of its operand. Functions that join several arrays are in `_joining`.
 """
 
 from __future__ import annotations
@@ -130,10 +130,10 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
-    """The array with some axes at other places, and the rest of them in their order. Lazy.
+    """The array with some axes moved to other positions, and the others in order. Lazy.
 
-    Raises ValueError if there is no such axis, if one comes twice, or if there are not as many sources as
-    destinations.
+    Raises ValueError if there is no such axis, if one is listed twice, or if the numbers of sources and destinations
+    differ.
 
     >>> bl.moveaxis(bl.asarray([[[1, 2, 3]], [[4, 5, 6]]]), 0, -1).shape
     (1, 3, 2)
@@ -229,8 +229,8 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
 
 
 def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
-    """The array several times side by side along each axis; the last number is for the last axis, and where there
-    are fewer numbers than axes, or fewer axes than numbers, ones represent those that are missing. Lazy.
+    """The array repeated along each axis. The last number is for the last axis. If there are fewer numbers than axes,
+    or fewer axes than numbers, ones are added in front. Lazy.
 
     Raises ValueError for a negative number.
 
@@ -270,8 +270,8 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:
-    """A shape or other numbers that may not be negative, but for a -1 if that is inferred; one number is a tuple of
-    one."""
+    """A shape, or other numbers that must not be negative. If `inferred` is set, one may be -1. A single number becomes
+    a tuple."""
     numbers = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     least = -1 if inferred else 0
     if any(extent < least for extent in numbers):

@@ -1,7 +1,7 @@
-"""The methods that users of NumPy's arrays, and libraries that hold such arrays, call on an array.
+"""The methods of NumPy arrays, for users and libraries that call them on our arrays.
 
-Each is the function of NumPy's of that name, with its arguments and dtypes: `x.sum()` is `numpy.sum(x)`. So they stay
-expressions where that function does.
+Each method has the arguments and dtypes of the NumPy function with that name: `x.sum()` is `numpy.sum(x)`. The result
+is lazy if the function's is.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ NO_VALUE = np._NoValue
 
 
 def _numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Array:
-    """A function of NumPy's, without the arguments that were not given."""
+    """Calls a NumPy function without the arguments that were not given."""
     given = {name: value for name, value in kwargs.items() if value is not NO_VALUE}
     made: Array = found("array_function")(function, (), args, given)
     return made
 
 
 def _axes(given: tuple[Any, ...]) -> Any:
-    """One tuple of `f(2, 3)` and `f((2, 3))`."""
+    """The tuple (2, 3), for calls as `f(2, 3)` and as `f((2, 3))`."""
     return given[0] if len(given) == 1 else given
 
 
@@ -179,7 +179,7 @@ class NumpyMethods:
         device: str | None = None,
     ) -> Array:
         """The elements converted; floats to integers by truncation, saturating, NaN to 0. Raises TypeError where
-        `casting` doesn't allow the conversion. A dtype that broadloom has not gives an array of NumPy's.
+        `casting` doesn't allow the conversion. For an unsupported dtype, the result is a NumPy array.
 
         >>> import numpy as np, broadloom as bl
         >>> bl.asarray(np.array([1.5, -2.5, 300.0])).astype("int8").tolist()
@@ -193,7 +193,7 @@ class NumpyMethods:
         return _numpy(np.clip, self, min, max, out=out)
 
     def round(self, decimals: int = 0, out: Any = None) -> Array:
-        """The elements rounded to so many decimals, ties to even, as `numpy.round`."""
+        """The elements rounded to a number of decimals, ties to even, as by `numpy.round`."""
         return _numpy(np.round, self, decimals, out=out)
 
     def conj(self) -> Array:
@@ -258,7 +258,7 @@ class NumpyMethods:
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
-        # Without an axis, `numpy.sort` would give an array of another shape.
+        # Without an axis, `numpy.sort` would return an array of another shape.
         axis = operator.index(axis)
         self._overwrite(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
 
@@ -296,7 +296,7 @@ class NumpyMethods:
         self._overwrite(np.full_like(self, value)._operand())  # type: ignore[attr-defined]
 
     def item(self, *args: Any) -> bool | int | float:
-        """One element as a bool, int or float of Python's: the only one, one by its index in row-major order, or by an
+        """One element as a Python bool, int or float: the only one, or the one at an index in row-major order, or at an
         index per axis. No other element is computed. TypeError without an index if there is not exactly one element.
 
         >>> import numpy as np, broadloom as bl
@@ -316,8 +316,8 @@ class NumpyMethods:
         return one
 
     def view(self, dtype: Any = None) -> Any:
-        """The bytes of the values as another dtype: an array over the memory of this one, which is evaluated. One of NumPy's
-        where `dtype` is a class of NumPy's arrays, or a dtype that there is not.
+        """The bytes of the values as another dtype: an array over the memory of this one, which is evaluated. A NumPy
+        array if `dtype` is a class of NumPy arrays, or an unsupported dtype.
 
         >>> import numpy as np, broadloom as bl
         >>> bl.asarray(np.array([1.0], "f4")).view("u4").tolist()
@@ -336,5 +336,5 @@ class NumpyMethods:
 
     @property
     def flat(self) -> Any:
-        """An iterator of the elements in row-major order, as numbers of NumPy's."""
+        """An iterator of the elements in row-major order, as NumPy scalars."""
         return np.asarray(self).flat

@@ -1,7 +1,7 @@
-"""What arrays look like in a notebook, and what a report of a problem should say.
+"""The display of arrays in notebooks, and the version report for bug reports.
 
-HTML that is made here holds text that was escaped and pictures as images, which run no script and leave a notebook's
-own style alone; its length is bounded whatever the expression.
+The generated HTML contains escaped text, and pictures as images. It runs no script and doesn't affect a notebook's
+style. Its length is bounded for every expression.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._registry import registered
 
-#: Longer pictures and texts are left out of a cell's output, and said to be.
+#: The maximum length of a picture and of a text in a cell's output. Longer ones are replaced by a note.
 MAX_PICTURE = 200_000
 MAX_TEXT = 20_000
 
-#: The paper that the picture's colours are made for, so that it can be read in a light and in a dark notebook.
+#: A background in the colours that the picture was designed for, so that it is readable in light and dark notebooks.
 _PAPER = (
     "<style>.graph { background: #ffffff; border-radius: 8px; }"
     "@media (prefers-color-scheme: dark) { .graph { background: #14181d; } }</style></svg>"
@@ -31,7 +31,7 @@ _PAPER = (
 
 
 def _picture(page: str) -> str | None:
-    """The picture of a page of the engine's, as an image."""
+    """The picture in an HTML page of the engine, as an image."""
     found = re.search(r"<svg\b.*?</svg>", page, re.DOTALL)
     if found is None or len(found[0]) > MAX_PICTURE:
         return None
@@ -51,8 +51,7 @@ def _head(x: Array, what: str) -> str:
 
 @registered("html")
 def html(x: Array) -> str:
-    """`Array._repr_html_`: the plan of an expression, which is not computed for this, or the values of an array in
-    memory."""
+    """`Array._repr_html_`: the values of an array in memory, or else the plan of the expression, which is not computed."""
     if x._handle.is_symbolic:
         return _head(x, "in a function that is being traced")
     if x._handle.is_evaluated or x._origin is not None:
@@ -96,11 +95,11 @@ class Explanation:
 
 
 def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
-    """How an expression would be computed: its graph, what is rewritten, the kernels and their estimated times.
+    """Describes how an expression would be computed: its graph, the rewriting, the kernels and their estimated times.
 
-    Nothing is computed. `code` adds the machine code of each kernel; options are those of `evaluate`, of which the text
-    takes account. Kernels and functions of `jit` are explained as they explain themselves. Raises TypeError for
-    anything else.
+    Nothing is computed. `code` adds the machine code of each kernel. The options are those of `evaluate`, and the
+    description takes account of them. Kernels and functions made by `jit` are described by their own methods `explain`.
+    Raises TypeError for any other object.
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.arange(4.0))
@@ -117,7 +116,7 @@ def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
     raise TypeError(f"explain takes an array, a Kernel or a function of jit, not {type(x).__name__}")
 
 
-#: Packages whose versions a report should have.
+#: Optional packages whose versions are reported.
 _OPTIONAL = ("numexpr", "pandas", "dask", "xarray", "scipy", "numba", "jax", "tqdm")
 
 

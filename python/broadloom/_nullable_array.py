@@ -1,5 +1,6 @@
-"""The class of arrays with nulls, which is `broadloom.arrow.NullableArray`: values and masks as one array, whose operators and
-methods are lines over `_nullable` and `_nullable_reductions`."""
+"""The class of arrays with nulls, `broadloom.arrow.NullableArray`: values and masks as one array. Its operators and
+methods are short calls of `_nullable` and `_nullable_reductions`.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +30,18 @@ if TYPE_CHECKING:
 
 
 class NullableArray(NullableOperators):
-    """A lazy array whose elements may be null: `values`, and a mask, `validity`, that is true where they are valid.
+    """A lazy array whose elements may be null. It consists of `values` and a mask, `validity`, which is true where they
+    are valid.
 
-    `values` are anything that `bl.asarray` or `bl.from_arrow` takes, or a masked array of NumPy's; `validity` are bools that broadcast
-    to their shape, or None if all are valid. TypeError for a mask of another dtype, ValueError for one of another shape.
+    `values` is anything that `bl.asarray` or `bl.from_arrow` accepts, or a NumPy masked array. `validity` is an array
+    of bools that broadcasts to its shape, or None if all values are valid. TypeError for a mask of another dtype,
+    ValueError for one of another shape.
 
-    Operators and functions of elements, as `bl.exp(x)`, give null where an operand is null; `&` and `|` of bools follow Kleene's logic,
-    where a false (true) decides. Reductions, as `bl.sum(x)` or `x.sum()`, skip nulls, and give a null where fewer than `min_count`
-    elements are valid; with `skip_nulls=False`, where one is null. All of it is lazy: values and mask are expressions,
-    which one loop computes. Dtypes, promotion and NaN are as without nulls; a NaN is no null.
+    Operators and element-wise functions, such as `bl.exp(x)`, give null where an operand is null. `&` and `|` of bools
+    follow Kleene's logic, where a valid false (or true) determines the result. Reductions, such as `bl.sum(x)` or
+    `x.sum()`, skip nulls, and give null if fewer than `min_count` elements are valid or, with `skip_nulls=False`, if
+    one is null. All operations are lazy: values and mask are expressions, which one loop computes. Dtypes, promotion
+    and the treatment of NaN are as without nulls; a NaN is not a null.
 
     >>> x = bl.arrow.NullableArray([1.0, 4.0, 9.0], [True, False, True])
     >>> bl.sqrt(x) * 10
@@ -49,11 +53,11 @@ class NullableArray(NullableOperators):
     __slots__ = ("__weakref__", "_mask", "_masks", "values")
     __hash__ = None  # type: ignore[assignment]
 
-    #: The values; those under a null have no meaning.
+    #: The values. Those at nulls are meaningless.
     values: Array
-    #: The element is valid where all of these hold.
+    #: The masks. An element is valid if all of them are true.
     _masks: Masks
-    #: All of them as one, once it was asked for.
+    #: The combined mask, once it was requested.
     _mask: Array | None
 
     def __init__(self, values: Any, validity: Any = None) -> None:
@@ -88,7 +92,7 @@ class NullableArray(NullableOperators):
         return (self.values,) if mask is None else (self.values, mask)
 
     def _validity(self) -> Array | None:
-        """The mask in the shape of the values, or None."""
+        """The mask in the shape of the values, or None if there are no nulls."""
         if self._mask is None and self._masks:
             self._mask = _nullable.mask_of(self.values, self._masks)
             assert self._mask is not None
@@ -144,7 +148,7 @@ class NullableArray(NullableOperators):
         return 0 if mask is None else self.size - int(np.count_nonzero(np.asarray(mask)))
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python's numbers, and None for a null."""
+        """The elements as nested lists of Python numbers, with None for nulls."""
         values, valid = self._computed()
         if valid is None or valid.all():
             return values.tolist()
@@ -155,9 +159,10 @@ class NullableArray(NullableOperators):
         return self.tolist()
 
     def to_numpy(self, fill_value: Any = None) -> np.ndarray:
-        """The elements as an array of NumPy's, without a copy if none is null.
+        """The elements as a NumPy array, without a copy if none is null.
 
-        Nulls become `fill_value`, or, as pyarrow has it, NaN: integers become float64 for that, and bools, with None, objects.
+        Nulls become `fill_value`. Without it, as in pyarrow, they become NaN, for which integers are converted to
+        float64; bools become objects, with None for nulls.
         """
         values, valid = self._computed()
         if valid is None or valid.all():
@@ -264,10 +269,10 @@ class NullableArray(NullableOperators):
         return self.validity
 
     def fill_null(self, value: Any) -> Any:
-        """The elements, with a number or an element of an array in the place of each null: an Array. Of a NullableArray as the value,
-        the elements that are null in both stay so: a NullableArray.
+        """The elements, with each null replaced by a number or by the element of an array; the result is an Array. If
+        the value is a NullableArray, elements that are null in both stay null, and the result is a NullableArray.
 
-        TypeError for a value that the dtype does not hold, as in `bl.where`.
+        TypeError for a value that the dtype can't represent, as in `bl.where`.
         """
         mask = self.validity
         if not isinstance(value, NullableArray):
@@ -305,7 +310,7 @@ class NullableArray(NullableOperators):
     def _reduce(
         self, name: str, axis: Any, keepdims: bool, numpy_promotion: bool = False, **options: Any
     ) -> NullableArray:
-        # The rule of promotion is that of the reductions that this one is made of.
+        # The promotion rule is that of the reductions from which this one is composed.
         return NullableArray._of(*reduced(self.values, self._validity(), name, axis, keepdims, **options))
 
     def count(self, mode: str = "only_valid", axis: Axis = None, *, keepdims: bool = False) -> Array:
@@ -417,17 +422,19 @@ class NullableArray(NullableOperators):
         return stream_capsule(self.values, self._validity(), requested_schema)
 
 
-#: What operators take beside an array with nulls.
+#: The types accepted as the other operand of an operator.
 OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, type(None))
 
 
 def _gives_arrow(values: Any) -> bool:
-    """Whether nulls of Arrow's come with values, also with those that are an array of NumPy's without them."""
+    """Whether the values may come with Arrow nulls. Unlike `is_of_arrow`, this includes objects such as pandas columns,
+    which are otherwise converted as NumPy arrays without nulls."""
     return is_of_arrow(values) or hasattr(values, "__arrow_c_stream__")
 
 
 def _operands(given: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Operands as functions of elements take them: arrays of Arrow's and sequences are arrays; None if one is another object."""
+    """Converts operands of element-wise functions: Arrow arrays and sequences become arrays. None if an operand is an
+    unsupported object."""
     made = tuple(_operand(x) for x in given)
     return made if all(isinstance(x, OPERANDS) for x in made) else None
 

@@ -1,4 +1,4 @@
-"""The operators of arrays with nulls, each of which is a line over a function of elements."""
+"""The operators of arrays with nulls, each a one-line call of an element-wise function."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 
 class NullableOperators(OverArrays):
-    """The operators of `NullableArray`. What an operand is, and what becomes of its nulls, `_operated` knows."""
+    """The operators of `NullableArray`. `_operated` converts operands and handles nulls."""
 
     __slots__ = ()
 
     def _operated(self, op: str, *operands: Any) -> NullableArray:
-        """A function of the op table; NotImplemented for operands that may know better."""
+        """Applies a function of the op table. NotImplemented for an operand whose own operator may handle the
+        operation."""
         raise NotImplementedError
 
     def _paired(self, ufunc: np.ufunc, *operands: Any) -> tuple[NullableArray, NullableArray]:
-        """A universal function of two results; NotImplemented for operands that may know better."""
+        """Applies a universal function with two results. NotImplemented for an operand whose own operator may handle
+        the operation."""
         raise NotImplementedError
 
     def __add__(self, other: Any, /) -> NullableArray:

@@ -1,7 +1,8 @@
-"""NumPy's functions of arrays with nulls: `__array_ufunc__` and `__array_function__` of `NullableArray`.
+"""NumPy's functions applied to arrays with nulls: `__array_ufunc__` and `__array_function__` of `NullableArray`.
 
-Functions of elements give null where an operand is null, and reductions skip nulls, as the functions of the namespace do; dtypes
-are NumPy's. What would lose nulls, or compute with the values under them, is refused by name.
+Element-wise functions give null where an operand is null, and reductions skip nulls, like the functions of the
+namespace; dtypes are NumPy's. A function that would lose nulls, or compute with the values at nulls, raises an error
+that names it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from broadloom._array import Array
 from broadloom._numpy_reductions import NO_VALUE, given
 from broadloom._operators import OverArrays
 
-#: Makes an array with nulls of values and masks.
+#: Creates an array with nulls from values and masks.
 Make = Callable[[Array, _nullable.Masks], Any]
 
 #: Universal functions whose method `reduce` is a reduction that skips nulls.
@@ -31,7 +32,7 @@ _REDUCED = {
 _REDUCTIONS: dict[Any, str] = {
     getattr(np, name): name for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all")
 }
-#: Functions of elements that are no universal functions, with the number of operands that may have nulls.
+#: Element-wise functions that are not universal functions, with the number of operands that may have nulls.
 _OF_ELEMENTS: dict[Any, int] = {
     np.clip: 3,
     np.fix: 1,
@@ -47,7 +48,7 @@ if hasattr(np, "astype"):
     _OF_ELEMENTS[np.astype] = 1
 _PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim"}
 
-#: The names of arguments by place, of reductions and of functions with keywords for operands.
+#: The names of positional arguments, for reductions and for functions whose operands may be keywords.
 _PLACES = {
     "sum": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
     "prod": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
@@ -73,7 +74,7 @@ def _wrapped(made: Any, masks: _nullable.Masks, make: Make) -> Any:
 
 
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
-    """What a universal function, or a method of one, gives."""
+    """The result of a universal function, or of one of its methods."""
     name = f"np.{ufunc.__name__}"
     if method == "reduce" and ufunc in _REDUCED:
         return _reduced(f"{name}.reduce", _REDUCED[ufunc], *inputs, **{"axis": 0, **kwargs})
@@ -87,7 +88,7 @@ def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
 
 
 def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
-    """What another function of NumPy's gives."""
+    """The result of another NumPy function."""
     name = f"np.{function.__name__}"
     if function in _PROPERTIES and len(args) == 1 and not kwargs:
         return getattr(args[0], _PROPERTIES[function])
@@ -123,7 +124,7 @@ def _check_options(name: str, kwargs: dict[str, Any], allowed: Any) -> None:
 
 
 def _reduced(name: str, bare: str, x: Any, **options: Any) -> Any:
-    """A reduction by its name in the namespace, with NumPy's arguments."""
+    """A reduction with NumPy's arguments; `name` is its name in the namespace."""
     axis, keepdims = options.pop("axis", None), options.pop("keepdims", False)
     if not isinstance(x, OverArrays):
         raise _refuse(name)

@@ -1,7 +1,8 @@
-"""`__array_ufunc__` and `__array_function__`: NumPy's own functions take arrays of ours and give such arrays.
+"""`__array_ufunc__` and `__array_function__`: NumPy's own functions accept our arrays and return such arrays.
 
-What has an expression becomes one, in the dtype that NumPy gives it. Everything else is evaluated and computed by
-NumPy, so that no function of NumPy's is missing; its results are arrays again where the engine has their dtype.
+A function that can be expressed becomes an expression with the dtype that NumPy gives it. For any other function, the
+operands are evaluated and NumPy computes the result, so that no NumPy function is missing. Such results are arrays
+again if the engine supports their dtype.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from broadloom._tracing import refuse
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 from broadloom._views import view_by
 
-#: The reductions that methods `reduce` are.
+#: The reduction that the method `reduce` of a universal function corresponds to.
 _REDUCED: dict[np.ufunc, str] = {
     np.add: "sum",
     np.multiply: "prod",
@@ -38,10 +39,10 @@ _REDUCED: dict[np.ufunc, str] = {
 }
 _ACCUMULATED: dict[np.ufunc, str] = {np.add: "cumulative_sum", np.multiply: "cumulative_prod"}
 
-#: Functions that change their first argument.
+#: Functions that modify their first argument.
 _CHANGING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 
-#: Functions whose results are views of their first argument in NumPy, alone or as a sequence.
+#: Functions whose results, one or a sequence, are views of their first argument in NumPy.
 _VIEWS = frozenset(
     getattr(np, name)
     for name in (
@@ -51,10 +52,10 @@ _VIEWS = frozenset(
     if hasattr(np, name)
 )
 
-#: So many items of a list of arguments are asked for their rule of promotion.
+#: The maximum number of items in a list of arguments that are searched for arrays with NumPy's promotion.
 _LOOKED_INTO = 1024
 
-#: Containers in arguments are looked into this deep, as deep as NumPy nests them.
+#: The maximum nesting of containers that are searched in arguments, which is NumPy's own limit.
 _NESTING = 64
 
 
@@ -62,7 +63,7 @@ _NESTING = 64
 
 
 def to_numpy(value: Any, depth: int = 0) -> Any:
-    """An argument with every array in it evaluated."""
+    """The argument with every array in it evaluated."""
     if isinstance(value, Array):
         return np.asarray(value)
     if type(value) in (list, tuple) and depth < _NESTING:
@@ -73,7 +74,8 @@ def to_numpy(value: Any, depth: int = 0) -> Any:
 
 
 def from_numpy(value: Any) -> Any:
-    """A result of NumPy's: arrays and numbers of the engine's dtypes are arrays of ours, all else stays."""
+    """Converts a result of NumPy: arrays and numbers of supported dtypes become our arrays, and everything else is
+    kept."""
     if isinstance(value, np.ndarray | np.generic):
         is_plain = isinstance(value, np.generic) or type(value) is np.ndarray
         if not is_plain or value.dtype not in DTYPES:
@@ -102,9 +104,8 @@ def _check_cast(made: np.dtype[Any], out: np.dtype[Any], casting: str) -> None:
 
 
 def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
-    """Puts a result where the caller wants it, converted as `casting` allows. NumPy memory is written in one pass; an
-    array of ours takes the result as its expression. What `out` holds after an error or a cancelled run is
-    unspecified."""
+    """Stores a result in `out`, converted as `casting` allows. NumPy memory is written in one pass, and one of our
+    arrays takes the result as its expression. After an error or a cancelled run, the contents of `out` are unspecified."""
     made = array(result)
     if not isinstance(out, Array | np.ndarray):
         raise TypeError("return arrays must be of ArrayType")
@@ -119,7 +120,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
     try:
         _options.evaluate_into(converted(made, out.dtype), out)
     except (TypeError, ValueError):
-        # A dtype that the engine has not, memory that it can't share, or an array that is read-only.
+        # The engine lacks the dtype, can't share the memory, or the array is read-only.
         np.copyto(out, _options.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
     return out
 
@@ -128,7 +129,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether an operand is one whose meaning is plain here; another class with such a protocol gets its turn."""
+    """Whether an operand can be handled here. Otherwise, its class may have a protocol of its own, which comes next."""
     if isinstance(value, Array | np.generic | bool | int | float | complex | list | tuple):
         return True
     if isinstance(value, np.ndarray):
@@ -138,9 +139,9 @@ def _is_known(value: Any) -> bool:
 
 @registered("array_ufunc")
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_ufunc__` does."""
+    """Implements `Array.__array_ufunc__`."""
     if method == "__call__" and not kwargs:
-        # PERF: most calls have operands alone.
+        # PERF: most calls have no arguments besides operands.
         try:
             operands = tuple(map(operand, inputs))
             if not _options.by_numpy(*(x for x in operands if isinstance(x, Handle))):
@@ -177,8 +178,8 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
 
 
 def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
-    """TypeError for operands that do not promote by the standard's rule, from the function of the namespace that the universal function
-    is: an operator has the same rule on whichever side an array of NumPy's is."""
+    """Raises TypeError for operands that do not promote by the standard's rule. The namespace's function for the
+    universal function checks them, so that an operator has the same rule on whichever side the NumPy array is."""
     function = _own(ufunc)
     if function is not None:
         function(*operands)
@@ -186,7 +187,7 @@ def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
 
 @cache
 def _own(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The function of the namespace that a universal function of NumPy's is; None if there is none."""
+    """The function of the namespace that corresponds to a universal function; None if there is none."""
     for module in (_elementwise, _exponential):
         for name in module.__all__:
             if getattr(np, name, None) is ufunc:
@@ -220,8 +221,8 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwarg
 
 
 def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any, casting: str) -> tuple[Handle, ...]:
-    """The results where the mask holds, in the dtype of `out`; elsewhere what `out` has, or zero where NumPy leaves what was in
-    memory."""
+    """The results where the mask is true, in the dtype of `out`. Elsewhere the elements of `out` are kept; without
+    `out`, where NumPy's elements would be uninitialised, they are zero."""
     mask = converted(array(where), BOOL)
     several = [array(x) for x in (made if isinstance(made, tuple) else (made,))]
     kept = []
@@ -256,7 +257,7 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
 def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if ufunc.nin != 2 or ufunc.signature is not None:
         raise Unsupported
-    # NumPy makes arrays of numbers here, which then are not weak.
+    # NumPy converts numbers to arrays here, so they are not weakly typed.
     first, second = (array(x) for x in inputs)
     for _ in range(second.ndim):
         first = first.expand_dims(first.ndim)
@@ -287,21 +288,22 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 @cache
 def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
-    """The signature of a function of the table, and how many arguments by position leave `out` out."""
+    """The signature of a function in the table, and the number of positional arguments that may be passed before `out`."""
     signature = inspect.signature(function)
     names = list(signature.parameters)
     return signature, names.index("out") if "out" in names else sys.maxsize
 
 
 def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """What a function of the table gives, and `out`. `Unsupported` also for arguments that it has not."""
+    """The result of a function in the table, and `out`. Raises `Unsupported` also for arguments that the function
+    lacks."""
     signature, before_out = _signature(build)
     try:
-        # PERF: binding takes longer than the function.
+        # PERF: binding the arguments takes longer than the function itself.
         if "out" not in kwargs and len(args) <= before_out:
             return build(*args, **kwargs), None
     except TypeError:
-        # Arguments that the function has not, or dtypes that NumPy refuses too.
+        # The TypeError is due to arguments that the function lacks, or to dtypes that NumPy rejects as well.
         if _binds(signature, args, kwargs):
             raise
         raise Unsupported from None
@@ -324,7 +326,7 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 
 @registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_function__` does. Results have NumPy's rule of promotion if an argument has it."""
+    """Implements `Array.__array_function__`. The results use NumPy's promotion if an argument does."""
     made = _made_by(function, types, args, kwargs)
     if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
         made = view_by(function, args, kwargs, made)
@@ -333,14 +335,14 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
 
 
 def _has_rule(x: Any) -> bool:
-    """Whether NumPy's rule of promotion is that of an array among arguments, or of one in a list of them."""
+    """Whether an argument is an array that uses NumPy's promotion, or a list that contains one."""
     if isinstance(x, Array):
         return x._handle.by_numpy
     return type(x) in (list, tuple) and any(map(_has_rule, x[:_LOOKED_INTO]))
 
 
 def _with_rule(x: Any) -> Any:
-    """A result with NumPy's rule of promotion."""
+    """The result with NumPy's promotion."""
     if isinstance(x, Array) and not x._handle.by_numpy and not x._handle.is_symbolic:
         return x.promoting_by_numpy()
     if isinstance(x, list | tuple) and any(isinstance(item, Array) for item in x):
@@ -375,12 +377,12 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
     return _by_numpy(function, args, kwargs)
 
 
-# Methods of NumPy's arrays that are no functions.
+# Methods of NumPy arrays that are not functions.
 
 
 @registered("astype")
 def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
-    """What `Array.astype` does."""
+    """Implements `Array.astype`."""
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule '{casting}'")
     if dtype not in DTYPES:
@@ -392,7 +394,7 @@ def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
 
 @registered("view")
 def view(x: Array, dtype: Any) -> Any:
-    """What `Array.view` does."""
+    """Implements `Array.view`."""
     values = np.asarray(x)
     made = values.view() if dtype is None else values.view(dtype)
     is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)
@@ -405,7 +407,7 @@ def _wrapped_all(made: Any) -> Any:
     return type(made)(map(_wrapped, made)) if isinstance(made, list | tuple) else made
 
 
-#: Functions of the table that compute when they are called.
+#: The functions in the table that compute when they are called.
 _AT_ONCE = frozenset(
     (
         np.concatenate,
@@ -423,8 +425,8 @@ _AT_ONCE = frozenset(
 
 
 def listed_names() -> dict[str, list[str]]:
-    """The names of NumPy's functions that the engine has, as the docs list them: those that stay expressions, and those
-    that it computes when they are called."""
+    """The names of the NumPy functions that the engine implements, for the documentation: those that return
+    expressions, and those that compute when called."""
     functions = FUNCTIONS.keys() - _AT_ONCE
     return {
         "universal functions": sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS}),
@@ -435,8 +437,8 @@ def listed_names() -> dict[str, list[str]]:
 
 @registered("of_numpy")
 def of_numpy(name: str) -> Any:
-    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them, or the module `numpy.lib`,
-    which has more; AttributeError for what is neither."""
+    """A NumPy function that accepts our arrays, for the namespace; or the module `numpy.lib`, which has more.
+    AttributeError for any other name."""
     if name == "lib":
         return np.lib
     function = getattr(np, name, None)
@@ -449,13 +451,13 @@ def of_numpy(name: str) -> Any:
 
 @registered("names_of_numpy")
 def names_of_numpy() -> list[str]:
-    """The names of NumPy's functions that the namespace has."""
+    """The names of the NumPy functions in the namespace."""
     kinds = (np.ufunc, type(np.sum))
     return ["lib", *(name for name in np.__all__ if isinstance(getattr(np, name), kinds))]
 
 
 def listing() -> str:
-    """The section of the docs that lists NumPy's functions by what becomes of a call."""
+    """The section of the documentation that lists NumPy's functions by how they are computed."""
     heads = {
         "universal functions": "Universal functions that stay expressions",
         "functions": "Other functions that stay expressions",

@@ -1,7 +1,8 @@
-"""The operators of arrays, and what they take as operands: arrays, numbers, and sequences of numbers, as NumPy's operators do.
+"""The operators of arrays, and their operands: arrays, numbers, and sequences of numbers, as for NumPy's operators.
 
-An operator is a method of one line over the op table of the engine, so that what it means is in one place. In-place operators
-give the array another expression, and never write to memory. `Array` inherits them.
+An operator is a one-line method that calls a function of the engine's op table, so that only the engine defines its
+meaning. In-place operators give the array another expression, and never write to memory. `Array` inherits the
+operators.
 """
 
 from __future__ import annotations
@@ -200,21 +201,21 @@ class Operators:
 
 
 class OverArrays:
-    """A class that is made of arrays, such as those with nulls: functions of elements, reductions and conversions hand it over to
-    these methods of its own, and other functions refuse it."""
+    """A class composed of arrays, such as arrays with nulls. Element-wise functions, reductions and conversions
+    delegate to these methods; other functions reject it."""
 
     __slots__ = ()
 
     def _apply(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """A function of the op table, of operands one of which is this."""
+        """Applies a function of the op table to operands, one of which is this object."""
         raise NotImplementedError
 
     def _reduce(self, name: str, axis: Any, keepdims: bool, **options: Any) -> Any:
-        """A reduction of this."""
+        """Applies a reduction to this object."""
         raise NotImplementedError
 
     def _arrays(self) -> tuple[Array, ...]:
-        """The arrays that this is made of, which are evaluated together."""
+        """The arrays that this object is composed of, which are evaluated together."""
         raise NotImplementedError
 
 
@@ -225,10 +226,10 @@ Operated = TypeVar("Operated", bound=Operators)
 
 
 def lent(values: np.ndarray, copy: bool | None = None) -> tuple[Handle, np.ndarray]:
-    """A handle of the memory of a NumPy array, or of a copy, where its memory cannot be shared or a copy is requested; and the array
-    whose memory it is.
+    """A handle of the memory of a NumPy array (or of a copy if the memory can't be shared or a copy is requested), and
+    the array whose memory it is.
 
-    TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
+    TypeError for an unsupported dtype; ValueError if `copy` is False and a copy is needed.
     """
     if copy:
         values = np.array(values, dtype=values.dtype.newbyteorder("="), order="C")
@@ -243,7 +244,7 @@ def lent(values: np.ndarray, copy: bool | None = None) -> tuple[Handle, np.ndarr
 
 
 def accepted(x: Any) -> Any:
-    """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
+    """Converts the operand of an operator. NotImplemented for an object whose own operator may handle the operation."""
     if isinstance(x, Operators):
         return x._operand()
     kind = type(x)
@@ -254,20 +255,21 @@ def accepted(x: Any) -> Any:
     if kind is list or kind is tuple:
         return of_sequence(x)
     if isinstance(x, (int, float, complex)):
-        # Complex numbers are refused by the engine, with a message of their own.
+        # The engine rejects complex numbers, with its own message.
         return x
     return of_sequence(x) if is_sequence(x) else NotImplemented
 
 
 def is_sequence(x: Any) -> bool:
-    """Whether NumPy would take the elements of an object as those of an array: it is a sequence, but no text, and has not said that
-    it meets arrays itself."""
+    """Whether NumPy would convert an object's elements to an array: it is a sequence other than text, and its class
+    does not declare that it handles arrays itself."""
     is_text = isinstance(x, (str, bytes, bytearray, OverArrays))
     return isinstance(x, Sequence) and not is_text and getattr(x, "__array_ufunc__", x) is not None
 
 
 def of_sequence(x: Sequence[Any]) -> Handle:
-    """A handle of the elements of nested sequences, in the dtype that NumPy gives them; TypeError if there is none for them."""
+    """A handle of the elements of nested sequences, in the dtype that NumPy gives them; TypeError if that is not
+    supported."""
     values = np.asarray(x)
     if values.dtype.kind not in "biufc":
         raise TypeError(f"the elements of a {type(x).__name__} are no numbers of one dtype: {x!r:.60}")
@@ -275,7 +277,7 @@ def of_sequence(x: Sequence[Any]) -> Handle:
 
 
 def float_of(x: Number) -> float:
-    """A number as a float; ValueError for an integer beyond those."""
+    """A number as a float; ValueError for an integer that is too large."""
     try:
         return float(x)
     except OverflowError:
@@ -283,12 +285,12 @@ def float_of(x: Number) -> float:
 
 
 def strong(x: Handle | Number) -> Handle:
-    """A number as an array of its own dtype, which does not give way to that of other arrays."""
+    """A number as an array of its own dtype, which takes part in promotion like an array's."""
     return x if isinstance(x, Handle) else Handle.from_numpy(np.asarray(x))
 
 
 def operand(x: Any) -> Handle | Number:
-    """The operand of a function as the engine takes it; TypeError if it is no array and no number."""
+    """Converts the operand of a function; TypeError if it is neither an array nor a number."""
     handle: Handle | Number = accepted(x)
     if handle is NotImplemented:
         advice = "fill_null and drop_null" if isinstance(x, OverArrays) else "asarray"
@@ -297,23 +299,23 @@ def operand(x: Any) -> Handle | Number:
 
 
 def handle_of(x: Any) -> Handle:
-    """The handle of an operand that must be an array, or is made one."""
+    """The handle of an operand that must be an array, or be convertible to one."""
     return strong(operand(x))
 
 
-# The functions behind the operators.
+# The functions that implement the operators.
 
 
 def _forward(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
     if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
-        # Else `==` would compare the two objects.
+        # Otherwise `==` would compare the identity of the two objects.
         raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
 
 
 def _equality(op: str, x: Operators, other: Any) -> Array:
-    """`==` and `!=`, which NumPy defines for operands that are no numbers too: None and texts equal no element."""
+    """`==` and `!=`. As in NumPy, operands that are not numbers are allowed: None and texts equal no element."""
     if other is None or isinstance(other, (str, bytes)):
         return x._made(_constant(op == "not_equal", x._operand()))
     try:
@@ -324,13 +326,13 @@ def _equality(op: str, x: Operators, other: Any) -> Array:
         values = np.asarray(other)
         if values.dtype.kind in "biuf":
             raise
-    # Texts, objects and complex numbers are compared by NumPy.
+    # NumPy compares texts, objects and complex numbers.
     elements = np.asarray(x)
     return x._made(lent(np.asarray(elements == values if op == "equal" else elements != values))[0])
 
 
 def _constant(value: bool, x: Handle) -> Handle:
-    """One truth value for each element; an expression, since the extents may be open."""
+    """One truth value for all elements. It is an expression of the array, since the extents may be dynamic."""
     return _core.apply("logical_or" if value else "logical_and", _core.apply("equal", x, x), value)
 
 
@@ -351,8 +353,8 @@ def _in_place(op: str, x: Operated, other: Any) -> Operated:
 
 
 def _take_over(op: str, x: Operated, made: Handle) -> Operated:
-    """The result of an in-place operator; neither dtype nor shape may change. Where promotion is NumPy's, a result is converted to
-    the array's dtype if that is of the same kind, as NumPy does it."""
+    """The result of an in-place operator, which must not change the dtype or shape. With NumPy's promotion, a result of
+    the same kind is converted to the array's dtype, as in NumPy."""
     old = x._handle
     if made.dtype != old.dtype and _options.by_numpy(old, made) and np.can_cast(made.dtype, old.dtype, "same_kind"):
         made = made.astype(old.dtype)

@@ -1,10 +1,11 @@
-"""What holds for expressions and their evaluation: the rule of promotion, the number of threads, accuracy and contraction.
+"""The options of expressions and evaluations: the promotion rule, the number of threads, accuracy and contraction.
 
-Expressions promote as NumPy does. Where the standard's rule is set, by `promotion="strict"`, an expression has NumPy's rule if one of its
-arrays has it: an array that was made with it, as chunks of Dask's are, or of an array that has it.
+Expressions promote as in NumPy by default. Under `promotion="strict"`, an expression follows the standard's rule,
+unless one of its arrays requires NumPy's: the chunks of Dask's arrays do, and so do arrays made from such arrays.
 
-Rule, accuracy and contraction are set for the process, since libraries call from threads of their own. Threads are set for a
-context (`contextvars`), and so hold in what runs in a copy of it; so is NumPy's rule, for a task of Dask's.
+The promotion rule, accuracy and contraction are set for the process, since libraries call from their own threads. The
+number of threads is set for a context (`contextvars`), and applies to everything that runs in a copy of that context.
+So does NumPy's promotion in a Dask task.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ _core.set_context_variable(_context)
 by_numpy = _core.by_numpy
 
 
-#: A function of the op table, under the rule of promotion of its operands.
+#: Applies a function of the op table under the promotion rule of its operands.
 apply = _core.promoted
 
 
 def threads() -> int | None:
-    """How many threads an evaluation takes at most that is not given a number; None where there is no such limit."""
+    """The maximum number of threads for an evaluation that specifies none; None if there is no limit."""
     context = _context.get()
     return None if context is None else context.threads
 
 
 @contextlib.contextmanager
 def of_task(threads: int | None) -> Iterator[None]:
-    """What holds in a task that another library runs: NumPy's rule of promotion, and so many threads at most, or no limit."""
+    """The settings for a task that another library runs: NumPy's promotion, and a maximum number of threads (None for
+    no limit)."""
     token = _context.set(Context(True, threads))
     try:
         yield
@@ -59,11 +61,11 @@ def evaluated(handle: Handle) -> Handle:
 
 
 def evaluate_into(handle: Handle, out: np.ndarray) -> None:
-    """Computes the values straight into an array of NumPy's."""
+    """Computes the values directly into a NumPy array."""
     handle.evaluate_into(out, **options())
 
 
-#: What `set_options` sets: the rule of promotion; accuracy and contraction; what is set for the context.
+#: The state that `set_options` sets: the promotion rule, the accuracy and contraction, and the context's options.
 Settings = tuple[bool, tuple[Any, bool], Context | None]
 
 
@@ -72,8 +74,9 @@ def _settings() -> Settings:
 
 
 def get_options() -> dict[str, Any]:
-    """The options that hold here, by their names in `set_options`: the number of threads is that of an evaluation which is given no
-    other, from the environment variable `BROADLOOM_NUM_THREADS` (or `OMP_NUM_THREADS`) or the number of processors unless it was set.
+    """The current options, by their names in `set_options`. The number of threads is that of an evaluation without an
+    option of its own: the number that was set, or else that of the environment variable `BROADLOOM_NUM_THREADS` (or
+    `OMP_NUM_THREADS`), or else the number of processors.
 
     >>> bl.get_options()["promotion"]
     'numpy'
@@ -88,21 +91,23 @@ def get_options() -> dict[str, Any]:
 
 
 class set_options:  # noqa: N801  a function to its callers, and a context
-    """Sets how dtypes promote, what evaluations of arrays mean, and how many threads they take: from now on, or after `with` to the
-    end of the block. What is not given stays as it is.
+    """Sets the promotion rule, the accuracy and contraction of evaluations, and the maximum number of threads. The
+    settings apply from now on, or after `with` until the end of the block. Omitted options are not changed.
 
-    `promotion="numpy"`, the default, is NumPy 2's, for operators and for the functions of this namespace: `int64 * 2.5` is float64.
-    `promotion="strict"` is the Array API standard's: operands of different kinds (bools, integers, floats), and uint64 with a
-    signed integer, are a TypeError that says which cast to write. Arrays that are chunks of Dask's have NumPy's rule whatever is
-    set, and so has what is made of them.
+    `promotion="numpy"`, the default, is NumPy 2's rule, for operators and for the functions of this namespace: `int64 *
+    2.5` is float64. `promotion="strict"` is the Array API standard's rule: combining operands of different kinds
+    (bools, integers, floats), or uint64 with a signed integer, raises a TypeError that says which cast to write. Arrays
+    that are chunks of Dask's always follow NumPy's rule, and so do arrays made from them.
 
-    `accuracy` ("fast" or "nearest") and `contract` (whether products that are added are rounded once, with their sum) are
-    options of every evaluation of arrays that is not given its own. Functions made by `jit`, and numexpr's, have their own.
+    `accuracy` ("fast" or "nearest") and `contract` (whether a product that is added is rounded once, together with the
+    sum) are the defaults for all evaluations of arrays. Functions made by `jit`, and numexpr's, have their own options.
 
-    These are set for the whole process. `threads`, the most threads of an evaluation and of a call of a function made by `jit`, is set
-    for the context at hand, as variables of `contextvars` are: for this thread, and for what runs in a copy of its context.
+    These options are set for the whole process. `threads`, the maximum number of threads for an evaluation and for a
+    call of a function made by `jit`, is set for the current context, like variables of `contextvars`: for this thread,
+    and for code that runs in a copy of its context.
 
-    Raises TypeError for another option, ValueError for another rule or accuracy, and for no threads.
+    Raises TypeError for an unknown option, and ValueError for an unknown rule or accuracy, and for less than one
+    thread.
 
     >>> import numpy as np, broadloom as bl
     >>> x = bl.asarray(np.array([1, 2]))
@@ -138,7 +143,7 @@ class set_options:  # noqa: N801  a function to its callers, and a context
         if threads is not None:
             Context(False, threads)
         self._wanted = (promotion, accuracy, contract, threads)
-        #: What holds outside of each block that was entered; for the first one what held before the call.
+        #: For each block that was entered, the settings to restore; for the first, those before the call.
         self._outside: list[Settings] = []
         self._before: Settings | None = _settings()
         self._act()
@@ -161,7 +166,8 @@ class set_options:  # noqa: N801  a function to its callers, and a context
         try:
             self._act()
         except BaseException:
-            # The handler of a signal has raised, and Python does not call `__exit__` of a block that was not entered.
+            # A signal handler has raised an exception. Python does not call `__exit__` for a block that was not
+            # entered, so the settings are restored here.
             self.__exit__()
             raise
 

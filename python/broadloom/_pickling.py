@@ -1,8 +1,8 @@
-"""Arrays as values for other processes: pickling, copies, Dask's tokens, sizes.
+"""Pickling and copying of arrays, Dask tokens, and sizes.
 
-An array travels by its values: the expression that makes them would need all of its inputs, which are as large. Since
-Dask and pickle read an array as a whole anyway, both evaluate it once, and the array keeps the result. An expression that reads no
-memory, of `arange` and the like, is pickled as its text, and computed where it arrives.
+An array is pickled as its values, since its expression would need all of its inputs, which are as large. Dask and
+pickle read the whole array anyway, so both evaluate it once, and the array keeps the result. An expression that reads
+no memory, such as one of `arange`, is pickled as text and computed after unpickling.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from broadloom._array import Array, of_numpy
 from broadloom._core import Kernel
 from broadloom._registry import registered
 
-#: What the values themselves take in a pickle besides their memory.
+#: The approximate size, in bytes, that pickled values need in addition to their memory.
 _MARGIN = 150
 
 
 def from_values(values: np.ndarray, by_numpy: bool = False) -> Array:
-    """An array over memory that no one else has: what unpickling calls. A buffer that came out of band may lie anywhere in a
-    message, and is copied where its elements are not aligned."""
+    """Unpickles an array from values that no one else uses. An out-of-band buffer may be at any position in a message,
+    and is copied if its elements are misaligned."""
     array = of_numpy(values)
     return array.promoting_by_numpy() if by_numpy else array
 
 
 def from_text(text: str, options: dict[str, Any], by_numpy: bool = False) -> Array:
-    """An array of an expression that reads no memory: what unpickling calls."""
+    """Unpickles an array from the text of an expression that reads no memory."""
     (values,) = Kernel.parse(text, **options).run([])
     return from_values(values, by_numpy)
 
 
 @registered("pickled")
 def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
-    """What pickle takes: the values, or the text of an expression that reads no memory, if that is shorter. From protocol 5 on NumPy
-    gives the memory of values out of band where the pickler has a `buffer_callback`, so that it isn't copied."""
+    """The data to be pickled: the values, or the text of an expression that reads no memory, if that is shorter. From
+    protocol 5 on, NumPy passes the values out of band to a pickler with a `buffer_callback`, so that they are not
+    copied."""
     handle = x._concrete("pickling")
     if x._origin is None and not handle.is_evaluated:
         text = handle.text()
@@ -49,8 +50,8 @@ def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
 
 @registered("token")
 def token(x: Array) -> tuple[str, str, tuple[int, ...], str]:
-    """What identifies the values: equal for equal bits, dtype and shape, in every process. An expression is evaluated:
-    the same text over memory that was written to in between has other values, and Dask reads the values next."""
+    """A hash that identifies the values: equal for equal bits, dtype and shape, in every process. The expression is
+    evaluated, since the same text has other values after a write to its memory, and Dask reads the values next."""
     values = np.asarray(x)
     packed = values if values.flags.c_contiguous else np.ascontiguousarray(values)
     digest = hashlib.blake2b(packed.data if packed.size else b"", digest_size=20).hexdigest()

@@ -1,9 +1,9 @@
-"""Reductions, and what is accumulated along an axis.
+"""Reductions, and cumulative functions along an axis.
 
-`axis` is an axis, several as a tuple, or None for all of them; axes count from the end if they are negative. With `keepdims`
-the axes stay, with extent 1. Sums and products of floats are formed in one order, which neither a layout nor a number of
-threads changes. All functions raise ValueError for an axis that there is not, or that is named twice, and TypeError for a
-dtype that they do not take.
+`axis` is an axis, a tuple of axes, or None for all axes; negative axes count from the end. With `keepdims`, reduced
+axes are kept with extent 1. Sums and products of floats are computed in a fixed order, regardless of the layout and the
+number of threads. All functions raise ValueError for an axis that does not exist or is listed twice, and TypeError for
+an unsupported dtype.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
 
 def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     wanted = None if dtype is None else dtype_of(dtype)
-    # The standard leaves sums of bools open; every library that has them counts.
+    # The standard leaves sums of bools open; all libraries that support them count the true elements.
     counts = (x if isinstance(x, OverArrays) else handle_of(x)).dtype == bool_
     return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=counts or _options.by_numpy())
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:
-    # The standard states what means of integers are, if there are any: float64.
+    # If means of integers are supported, the standard specifies float64 as their dtype.
     return _reduce(name, x, axis, keepdims, correction=float(correction), numpy_promotion=True)
 
 
@@ -345,10 +345,11 @@ def _differences(handle: Handle, axis: int) -> Handle:
 def diff(
     x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
 ) -> Array:
-    """The differences between neighbours along an axis, `n` times over; with the elements of `prepend` before, and of `append`
-    after those of `x`. Takes numbers and gives their dtype; of bools, whether neighbours differ.
+    """The differences between adjacent elements along an axis, applied `n` times. The elements of `prepend` and
+    `append` are added before and after those of `x`. Takes numbers and gives their dtype; for bools, whether adjacent
+    elements differ.
 
-    ValueError for a negative `n`, and for shapes that do not fit beside each other.
+    ValueError for a negative `n`, and for shapes that can't be joined.
 
     >>> bl.diff(bl.asarray([1, 4, 9, 16]))
     Array([3, 5, 7], dtype=int64)

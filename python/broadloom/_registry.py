@@ -1,8 +1,8 @@
-"""What modules call in layers above their own: functions that register themselves here, under names.
+"""A registry through which modules call functions of higher layers by name.
 
-`Array` is below the modules that print it, index it and speak the protocols of NumPy, DLPack, Arrow and pickle, so it calls them by
-name. The namespace says which module has a name, so that a module is imported at the first call that needs it; by imports, modules
-know layers below them only.
+`Array` is in a lower layer than the modules that print it, index it and implement the protocols of NumPy, DLPack, Arrow
+and pickle, so it calls them by name. The namespace declares which module defines each name, so that a module is
+imported at the first call. Imports therefore only go to lower layers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _modules: dict[str, str] = {}
 
 
 def registered(name: str) -> Callable[[F], F]:
-    """Registers the function below it under a name."""
+    """A decorator that registers a function under a name."""
 
     def register(function: F) -> F:
         _functions[name] = function
@@ -28,12 +28,12 @@ def registered(name: str) -> Callable[[F], F]:
 
 
 def say_where(modules: Mapping[str, str]) -> None:
-    """Says by name in which module a function registers itself."""
+    """Declares the module in which each name is registered."""
     _modules.update(modules)
 
 
 def found(name: str) -> Callable[..., Any]:
-    """The function of a name; KeyError if no module has it."""
+    """The function registered under a name; KeyError if no module declares it."""
     function = _functions.get(name)
     if function is None:
         import_module(_modules[name])

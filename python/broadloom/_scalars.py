@@ -1,7 +1,7 @@
-"""Python's numbers in a function that is being traced.
+"""Python numbers in a function that is being traced.
 
-With an array, a traced number is an input of the dtype that a number of Python's would take there, which `_core` decides. Among
-themselves, numbers follow Python's arithmetic: what is done with them is recorded, and replayed at each call.
+Combined with an array, a traced number becomes an input of the dtype that a Python number would take there, which
+`_core` decides. Operations among numbers follow Python's arithmetic: they are recorded, and replayed at each call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from broadloom._tracing import refuse
 
 Number = bool | int | float
 
-#: Where an operand of a recorded step comes from: ("argument", its number), ("step", its number), ("number", the number itself).
+#: The source of an operand of a recorded step: ("argument", index), ("step", index), or ("number", the number).
 Reference = tuple[str, Any]
 Step = tuple[str, tuple[Reference, ...]]
 
@@ -33,7 +33,7 @@ _KINDS = ("bool", "int", "float")
 
 
 class Recorded:
-    """A number that is computed of a call's arguments by recorded steps; a source of an `Entry`."""
+    """A number that recorded steps compute from the arguments of a call; a source of an `Entry`."""
 
     __slots__ = ("_steps",)
 
@@ -58,7 +58,7 @@ class Recorded:
 
 
 class Tape:
-    """The treatment of numbers in a trace, and the numbers that it made."""
+    """Records the operations on numbers in a trace."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """A tape for a trace whose arguments have these names."""
@@ -68,11 +68,11 @@ class Tape:
         self.scalars: list[Scalar] = []
 
     def argument(self, number: int, name: str, shown: str, kind: str) -> Scalar:
-        """The traced number that is the argument of this number."""
+        """The traced number for the argument with this index."""
         return self._scalar(name, shown, kind, ("argument", number))
 
     def record(self, name: str, operands: tuple[Scalar | Number, ...]) -> Scalar:
-        """The number that a function of Python's gives for these."""
+        """The traced number for the result of a Python function; records the step."""
         shown = next(x._shown for x in operands if isinstance(x, Scalar))
         references = tuple(x._reference if isinstance(x, Scalar) else ("number", x) for x in operands)
         self.steps.append((name, references))
@@ -80,7 +80,7 @@ class Tape:
         return self._scalar(f"{self._prefix}{at}", shown, _kind(name, operands), ("step", at))
 
     def source(self, scalar: Scalar) -> int | Recorded:
-        """Where a kernel's input that a scalar has become comes from."""
+        """The source of a kernel's input that a traced number became."""
         kind, at = scalar._reference
         if kind == "argument":
             return int(at)
@@ -106,7 +106,8 @@ class Tape:
 
 
 def _kind(name: str, operands: tuple[Scalar | Number, ...]) -> str:
-    """The kind of number that Python's function gives; of an integer power, that of a non-negative exponent."""
+    """The kind of number that a Python function returns. For an integer power, the exponent is assumed not to be
+    negative."""
     if name in _COMPARISONS:
         return "bool"
     if name == "truediv":
@@ -122,13 +123,14 @@ def _kind(name: str, operands: tuple[Scalar | Number, ...]) -> str:
 
 
 class Scalar(Array):
-    """A number of Python's among the arguments of a function that is being traced, or one that was made of such numbers."""
+    """A Python number among the arguments of a function that is being traced, or the result of operations on such
+    numbers."""
 
     __slots__ = ("_kind", "_reference", "_shown", "_tape")
 
     _kind: str
     _reference: Reference
-    #: The name of an argument that it depends on, for errors.
+    #: The name of an argument that the number depends on, for error messages.
     _shown: str
     _tape: Tape
 
@@ -204,7 +206,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", 
     _bare = _name.rstrip("_")
     setattr(Scalar, f"__{_bare}__", _binary(f"__{_bare}__", _name, reflected=False))
     setattr(Scalar, f"__r{_bare}__", _binary(f"__r{_bare}__", _name, reflected=True))
-    # A number is not changed in place: the name gets another one.
+    # Numbers are immutable, so an in-place operator rebinds the name to a new number.
     setattr(Scalar, f"__i{_bare}__", getattr(Scalar, f"__{_bare}__"))
 
 

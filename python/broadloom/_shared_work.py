@@ -1,12 +1,12 @@
-"""Arrays that are evaluated together, since they compute the same things.
+"""Evaluates arrays together that have common subexpressions.
 
-In a loop over several variables that depend on each other, each variable is an expression of the same earlier values. Evaluated one
-by one, they would compute these again each time. So the evaluation of a long expression also computes the live arrays that share work
-with it.
+In a loop over several variables that depend on each other, each variable is an expression of the same earlier values.
+If the variables were evaluated one by one, these values would be recomputed each time. The evaluation of a long
+expression therefore also computes the live arrays that share work with it.
 
-Only arrays of at least `MIN_DEPTH` operations are looked at, of which the latest `CANDIDATES` are known by weak references: an
-expression of a few operations costs less to compute again than to look for. Larger arrays are not evaluated with a smaller one: an
-expression of a billion elements whose mean is requested stays an expression.
+Only arrays of at least `MIN_DEPTH` operations are considered, since recomputing a shorter expression costs less than
+the search. The latest `CANDIDATES` of them are recorded by weak references. An array is not evaluated together with a
+smaller one: an expression of a billion elements whose mean is requested stays an expression.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from broadloom._core import Handle
 if TYPE_CHECKING:
     from broadloom._array import Array
 
-#: Expressions of fewer operations are evaluated alone. Not measured.
+#: Expressions with fewer operations are evaluated alone. Not measured.
 MIN_DEPTH = 8
 
-#: How many of the arrays that were made last are candidates. Not measured.
+#: The number of recently created arrays that are considered. Not measured.
 CANDIDATES = 64
 
 _candidates: deque[ref[Array]] = deque(maxlen=CANDIDATES)
 
 
 def remember(array: Array) -> None:
-    """Makes an array a candidate for evaluation with others."""
+    """Adds an array to the candidates for evaluation with others."""
     _candidates.append(ref(array))
 
 
 def sharing(arrays: Sequence[Array]) -> list[Array]:
-    """The live arrays that share work with one of these, and are no larger than it."""
-    candidates = {id(array): array for array in (reference() for reference in _candidates.copy()) if _is_long(array)}
+    """The live arrays that have common subexpressions with one of these, and are not larger than it."""
+    candidates = {id(array): array for array in (reference() for reference in tuple(_candidates)) if _is_long(array)}
     for array in arrays:
         candidates.pop(id(array), None)
     found: list[Array] = []
     for handle in [array._handle for array in arrays if candidates and _is_long(array)]:
-        # Not symbolic, so it has a size.
+        # The handle is not symbolic, so the size is known.
         others = [other for other in candidates.values() if other._handle.size <= handle.size]  # type: ignore[operator]
         for other, shares in zip(others, handle.shares_work([other._handle for other in others]), strict=True):
             if shares:
@@ -56,7 +56,7 @@ def _is_long(array: Array | None) -> TypeGuard[Array]:
 
 
 def evaluated(array: Array) -> Handle:
-    """The handle of the values of an array in memory; the arrays that share work with it are evaluated as well."""
+    """The handle of an array's values in memory. The arrays that share work with it are evaluated as well."""
     handle = array._handle
     together = sharing([array]) if handle.depth >= MIN_DEPTH else []
     if not together:
@@ -65,10 +65,10 @@ def evaluated(array: Array) -> Handle:
     try:
         made, *others = _core.evaluate_many([handle, *handles], **_options.options())
     except MemoryError:
-        # There may be enough for the array that is needed.
+        # The memory may suffice for the requested array alone.
         return _options.evaluated(handle)
     for other, before, values in zip(together, handles, others, strict=True):
-        # What another thread gave the array meanwhile stays.
+        # A value that another thread assigned to the array in the meantime must stay.
         if other._handle is before:
             other._keep(values)
     return made

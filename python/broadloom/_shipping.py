@@ -1,7 +1,7 @@
-"""What is pickled of kernels and of functions made by `jit`.
+"""Pickling of kernels and of functions compiled by `jit`.
 
-A kernel is its text and options. A function that can be imported is shipped by its name; another one by the kernels that were traced
-so far, since neither its code nor what it refers to can be found on the other side.
+A kernel is pickled as its text and options. A function that can be imported is pickled as its name. Any other function
+is pickled as the kernels traced so far, since its code and the names that it uses can't be found in the other process.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from broadloom._traces import Traced
 
 
 def kernel_of_text(text: str, options: dict[str, Any]) -> Kernel:
-    """The kernel that was pickled."""
+    """Unpickles a kernel."""
     return Kernel.parse(text, **options)
 
 
 def function_of_source(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
-    """The function that was pickled by the function that it was made of."""
+    """Unpickles a function from the Python function that it was compiled from."""
     return jit(function, static_argnames=static, **options)
 
 
@@ -36,14 +36,14 @@ def function_of_kernels(
     signature: inspect.Signature | None,
     traced: list[Traced],
 ) -> JitFunction:
-    """The function that was pickled by its kernels."""
+    """Unpickles a function from its kernels."""
     made = JitFunction(None, static, options, signature, name)
     made._traced.update((one, one.entry()) for one in traced)
     return made
 
 
 def _found(module: str | None, name: str) -> Any:
-    """The object that a name of a module represents, as pickle finds it."""
+    """The object that a qualified name in a module refers to, by pickle's rules."""
     found: Any = sys.modules.get(module or "")
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -52,7 +52,7 @@ def _found(module: str | None, name: str) -> Any:
 
 @registered("pickled function")
 def reduced(function: JitFunction) -> Any:
-    """What a function made by `jit` is pickled as.
+    """The data that a function compiled by `jit` is pickled as.
 
     Raises pickle.PicklingError if it can't be imported, and was not called yet.
     """
@@ -74,8 +74,8 @@ def reduced(function: JitFunction) -> Any:
 
 
 def reduced_by_value(function: JitFunction) -> Any:
-    """What cloudpickle takes, which can ship functions by their code: those of a script, of a notebook and within other
-    functions, where pickle would find a name that is not there on the other side."""
+    """The data for cloudpickle, which can pickle functions by their code: those of scripts and notebooks, and nested
+    functions, which pickle would look up by a name that is missing in the other process."""
     source = function._function
     module, name = getattr(source, "__module__", None), getattr(source, "__qualname__", "")
     if source is None or (module != "__main__" and _found(module, name) is function):
@@ -85,7 +85,7 @@ def reduced_by_value(function: JitFunction) -> Any:
 
 @registered("token of function")
 def token(function: JitFunction) -> Any:
-    """What identifies a function for Dask: equal for equal code and options, in every process."""
+    """A hash that identifies a function for Dask: equal for equal code and options, in every process."""
     from dask.tokenize import normalize_token
 
     introduce()
@@ -96,14 +96,14 @@ def token(function: JitFunction) -> Any:
 
 @registered("teach cloudpickle")
 def teach_cloudpickle() -> None:
-    """Has cloudpickle, by which Dask ships functions, ask `reduced_by_value`."""
+    """Makes cloudpickle, which Dask uses for functions, call `reduced_by_value`."""
     from cloudpickle import CloudPickler  # type: ignore[import-untyped]
 
     CloudPickler.dispatch_table[JitFunction] = reduced_by_value
 
 
 def _bare(signature: inspect.Signature | None) -> inspect.Signature | None:
-    """The signature without annotations and defaults, which may be anything: of a default counts that there is one."""
+    """The signature without annotations and with placeholders for defaults, since both may be arbitrary objects."""
     if signature is None:
         return None
     bare = [

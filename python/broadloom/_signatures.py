@@ -1,7 +1,7 @@
 """Arguments that NumPy's functions take beyond the standard's: `bl.sum(x, 0)`, `bl.round(x, 2)`, `bl.mean(x, where=mask)`.
 
-A function of the namespace has the standard's signature. A call that does not fit it, but fits NumPy's function of that name, is a call
-of NumPy's function, which takes arrays of ours and leaves expressions where it can.
+A function of the namespace has the standard's signature. A call that does not fit it but fits the NumPy function with
+that name calls the NumPy function, which accepts our arrays and returns expressions where it can.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from broadloom._array import Array, of_numpy
 
 
 def take_numpys_arguments(namespace: dict[str, Any], names: Sequence[str], of: ModuleType = np) -> None:
-    """Makes functions of a module take the arguments of the functions of the same names in a module of NumPy's as well."""
+    """Makes the functions of a module also accept the arguments of the functions with the same names in a NumPy module."""
     for name in names:
         function, of_numpys = namespace[name], getattr(of, name, None)
         is_own = inspect.isfunction(function) and function.__module__ == namespace["__name__"]
@@ -31,32 +31,33 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):
-            # Arguments that fit were refused by what the function does.
+            # If the arguments fit the signature, the function itself raised the error.
             is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
             if is_ours or not _fits(of_numpys, args, kwargs):
                 raise
         made = of_numpys(*args, **kwargs)
         return made if kwargs.get("out") is not None else _ours(made)
 
-    # Errors name the function that the user has called.
+    # Error messages should name the function that the user called.
     call.__code__ = call.__code__.replace(co_name=function.__name__)
     return functools.wraps(function)(call)
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a function takes such arguments, as far as its signature says so."""
+    """Whether arguments fit a function's signature."""
     try:
         _signature(function).bind(*args, **kwargs)
     except TypeError:
         return False
     except ValueError:
-        # A function of NumPy's without a signature says so itself.
+        # A NumPy function without a signature checks its arguments itself.
         return True
     return True
 
 
 def _is_numpys_axis(function: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
-    """Whether None is given as an axis to a function that needs one; NumPy's takes the elements in row-major order then."""
+    """Whether None is passed as the axis of a function that requires an axis; NumPy's function then uses the elements
+    in row-major order."""
     return kwargs.get("axis", 0) is None and _signature(function).parameters["axis"].default is not None
 
 
@@ -66,7 +67,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _ours(made: Any) -> Any:
-    """What NumPy returned for arguments without arrays of ours, as the namespace returns it."""
+    """Converts the result of a NumPy function for arguments without our arrays to what the namespace returns."""
     if isinstance(made, np.ndarray | np.generic) and not isinstance(made, Array) and made.dtype.kind in "biuf":
         return of_numpy(np.asarray(made))
     return type(made)(map(_ours, made)) if type(made) in (list, tuple) else made

@@ -1,20 +1,23 @@
-"""What a function returns, taken apart into arrays, and put together again: tuples, named tuples, lists and dicts in one another."""
+"""Flattens the return value of a function to a list of arrays, and rebuilds it: nested tuples, named tuples, lists and
+dicts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-#: A result of more parts is refused, as one that contains itself would be taken apart for ever.
+#: The maximum number of parts of a return value. It also ends the flattening of a container that contains itself.
 MAX_PARTS = 1 << 17
 
-#: How a structure is put together from the last values of a stack: ("leaf", number), ("number", number) for a result that is returned
-#: as a number of Python's, ("constant", object), ("tuple", length), ("list", length), ("named", (type, length)), ("dict", keys).
+#: An instruction of a stack machine that rebuilds a structure: ("leaf", index), ("number", index) for a result that is
+#: returned as a Python number, ("constant", object), ("tuple", length), ("list", length), ("named", (type, length)) or
+#: ("dict", keys).
 Piece = tuple[str, Any]
 
 
 class Structure:
-    """A structure of results; called with the list of results, it gives what the function returns."""
+    """The structure of a return value. Called with the list of results, it returns the rebuilt value."""
 
     __slots__ = ("pieces",)
 
@@ -49,12 +52,12 @@ class Structure:
 
     @property
     def is_one_leaf(self) -> bool:
-        """Whether it is the first result, and nothing else."""
+        """Whether the return value is the first result alone."""
         return self.pieces == (("leaf", 0),)
 
 
 def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
-    """The structure of a value. `leaf` gives the piece for anything that is no container."""
+    """Flattens a value. `leaf` returns the piece for anything that is not a container."""
     pieces: list[Piece] = []
     waiting: list[tuple[Any, bool]] = [(value, False)]
     while waiting:
@@ -83,7 +86,7 @@ def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The structure with a function applied to everything in it that is no container."""
+    """Applies a function to everything in a structure that is not a container."""
     leaves: list[Any] = []
 
     def leaf(item: Any) -> Piece:

@@ -1,7 +1,7 @@
 """Sorting, searching, sets, selection and matrix products: functions of the Array API standard that evaluate their
-operands and hand them to NumPy.
+operands and pass them to NumPy.
 
-Where NumPy does otherwise than the standard, the standard is followed. Results are in memory, which only they have.
+Where NumPy differs from the standard, the standard is followed. Results are in memory of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -52,14 +52,14 @@ class UniqueCountsResult(NamedTuple):
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
 
 
 def values_of(x: Array) -> np.ndarray:
-    """The values of an operand, computed, as an array of NumPy's that must not be written."""
+    """The values of an operand, computed, as a NumPy array that must not be written to."""
     return np.asarray(as_array(x))
 
 
@@ -78,7 +78,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     axis = one_axis("sort", axis, values.ndim)
     if not descending:
         return array_over(np.sort(values, axis=axis, stable=stable), x)
-    # What is stable from the end is stable from the start once it is reversed.
+    # Sorting the reversed array stably and reversing the result gives a stable descending order.
     return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis), x)
 
 
@@ -217,8 +217,8 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """The elements at indices along an axis, with indices of its own for each place on the other axes, where `x`
-    and `indices` broadcast; negative indices count from the end. Evaluates its operands and is computed by NumPy.
+    """The elements at indices along an axis. Each position on the other axes has its own indices; there, `x` and
+    `indices` broadcast. Negative indices count from the end. Evaluates its operands and is computed by NumPy.
 
     Raises IndexError for an index that is out of range, ValueError if there is no such axis or if the ranks differ,
     TypeError for indices that are not integers.
@@ -282,12 +282,12 @@ def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Seque
 
 
 def _indices(values: np.ndarray) -> np.ndarray:
-    """Indices in the dtype that all have."""
+    """Indices in the dtype that all functions use for them."""
     return values.astype(np.int64, copy=False)
 
 
 def _integers(name: str, x: Array) -> np.ndarray:
-    """The values of an operand that is of integers, as int64: NumPy takes no uint64 for an index."""
+    """The values of an integer operand as int64, since NumPy doesn't accept uint64 as an index."""
     values = values_of(x)
     if values.dtype.kind not in "iu":
         raise TypeError(f"{name}: the indices are {values.dtype}, expected integers")
@@ -295,7 +295,8 @@ def _integers(name: str, x: Array) -> np.ndarray:
 
 
 def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The values of two numeric operands that promote to one dtype, which is the one that NumPy gives them."""
+    """The values of two numeric operands, which NumPy promotes to the same dtype as the engine. TypeError if they don't
+    promote."""
     a, b = values_of(x1), values_of(x2)
     dtype = promoted(name, [a.dtype, b.dtype])
     if dtype == np.bool_ and not _options.by_numpy(*(x._handle for x in (x1, x2) if isinstance(x, Array))):

@@ -1,4 +1,4 @@
-"""Traces: a function called with arrays that have no values, and the kernel of what it does to them."""
+"""Traces: calls a function with arrays that have no values, and compiles its operations to a kernel."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from broadloom._scalars import Recorded, Scalar, Tape
 from broadloom._structure import Piece, Structure, taken_apart
 from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tracing
 
-#: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
+#: A signature as `_core.Dispatch` passes it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
 
 
 class Traced:
-    """What a trace gave: all that is needed for an `Entry`."""
+    """The result of a trace, from which an `Entry` is made."""
 
     def __init__(
         self,
@@ -35,10 +35,10 @@ class Traced:
         captured: list[np.ndarray],
     ) -> None:
         self.form = form
-        #: Whether dtypes promote by NumPy's rule.
+        #: Whether NumPy's promotion was used.
         self.by_numpy = by_numpy
         self.signature = signature
-        #: The shapes of the arrays, if it holds for these only.
+        #: The shapes that the trace is restricted to; None if it holds for all shapes of the signature.
         self.shapes = shapes
         self.kernel = kernel
         self.sources = sources
@@ -46,7 +46,7 @@ class Traced:
         self.captured = captured
 
     def entry(self, **options: Any) -> Entry:
-        """The entry for the table; with options, of a kernel with these instead."""
+        """The entry for the table. If options are given, its kernel is compiled with these instead."""
         kernel = Kernel.parse(self.kernel.text, **options) if options else self.kernel
         rebuild = None if self.structure.is_one_leaf else self.structure
         return Entry(kernel, self.sources, rebuild, self.shapes is not None, self.captured)
@@ -66,14 +66,15 @@ def trace(
     shapes: list[tuple[int, ...]],
     options: dict[str, Any],
 ) -> Traced:
-    """Traces the function with open extents, and where it needs them, with these."""
+    """Traces the function with dynamic extents. If it needs the values of extents, traces it again with these shapes."""
     if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
         try:
             return _trace_once(function, parameters, form, by_numpy, signature, None, options)
         except ExtentNeeded:
             pass
         except Exception as error:
-            # With the extents, what the package refused works, or its error is one that the caller understands.
+            # With known extents, an operation that the package rejected may succeed, or give an error that makes sense
+            # to the caller.
             if isinstance(error, TracerError) or not is_own(error):
                 raise
     return _trace_once(function, parameters, form, by_numpy, signature, tuple(shapes), options)
@@ -90,7 +91,7 @@ def _trace_once(
 ) -> Traced:
     names = names_of(parameters, form)
     tape = Tape(names)
-    # A rule that is set also holds in the function, which may set another one.
+    # An option set by `set_options` also applies inside the function, which may set another one.
     carries_rule = by_numpy and not _options.by_numpy()
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []

@@ -1,8 +1,8 @@
-"""The errors of a trace that needs to know values, and extents that are open.
+"""Tracing state: errors of a trace that needs values, and dynamic extents.
 
-A function is traced with arrays that have no values. Code that asks for one gets a `TracerError`, which names the user's line. Code
-that computes with an open extent raises `ExtentNeeded`, upon which the function is traced again with the extents of the call;
-so no trace can silently depend on an extent that its kernel leaves open.
+A function is traced with arrays that have no values. Code that requests a value gets a `TracerError`, which names the
+user's line. Code that computes with a dynamic extent raises `ExtentNeeded`, and the function is then traced again with
+the extents of the call. No trace can therefore silently depend on an extent that is dynamic in its kernel.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from broadloom._errors import Error, InternalError, NoValuesError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-#: What is asked of a traced array by a method of its own, and not by a function that computes.
+#: Requests made through a method of a traced array, as opposed to a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
 
 
-#: What to write instead of a conversion to a number.
+#: Advice for a conversion to a number.
 _UNCONVERTED = "use functions of broadloom, not of `math`, and convert the result outside of the function"
 
-#: What to write instead of what is asked of a traced array, where it is no branch.
+#: Advice for requests of values other than branches.
 _INSTEAD = {
     "int": _UNCONVERTED,
     "float": _UNCONVERTED,
@@ -53,11 +53,12 @@ class TracerError(TypeError):
 
 
 class ExtentNeeded(BaseException):
-    """An open extent was computed with. Not an `Exception`, so that no handler of the traced function takes it for its own."""
+    """Raised if code computes with a dynamic extent. It is not an `Exception`, so that no handler in the traced
+    function catches it."""
 
 
 class Tracing(threading.local):
-    """How many functions this thread is tracing, one within the other."""
+    """The number of nested traces in this thread."""
 
     depth = 0
 
@@ -66,15 +67,16 @@ tracing = Tracing()
 
 
 def need_extent() -> NoReturn:
-    """Has the function traced again with its extents; outside of a trace, into which a traced array was carried, that is an error."""
+    """Causes the function to be traced again with its extents. Outside of a trace, with a traced array that has left
+    it, this is an error."""
     if tracing.depth:
         raise ExtentNeeded
     refuse("an open extent")
 
 
 class OpenExtent:
-    """An extent that is open while a function is traced. It prints as its name. It is equal to itself, and to None, which the standard
-    has for it; anything else that is done with it has the function traced again with the extents of the call."""
+    """A dynamic extent in a function that is being traced. It prints as its name, and equals itself and None, which the
+    standard uses for it. Any other use causes the function to be traced again with the extents of the call."""
 
     __slots__ = ("_dim",)
 
@@ -104,7 +106,7 @@ class OpenExtent:
 
 
 def visible_shape(handle: Handle) -> tuple[Any, ...]:
-    """The shape of a handle as users see it: with an `OpenExtent` where an extent is open."""
+    """The shape of a handle as users see it, with an `OpenExtent` for each dynamic extent."""
     shape = handle.shape
     if None not in shape:
         return shape
@@ -112,14 +114,14 @@ def visible_shape(handle: Handle) -> tuple[Any, ...]:
 
 
 def visible_size(handle: Handle) -> int | None:
-    """The number of elements of a handle as users see it: an `OpenExtent` where an extent is open."""
+    """The number of elements of a handle as users see it: an `OpenExtent` if an extent is dynamic."""
     size = handle.size
     return OpenExtent("*".join(handle.dims)) if size is None else size  # type: ignore[return-value]
 
 
 def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -> NoReturn:
-    """Raises TracerError: `what` was asked of a traced array, or of the traced number that is the argument `scalar`. The advice says
-    what to write instead."""
+    """Raises TracerError: `what` was requested of a traced array, or of the traced number that is the argument
+    `scalar`. `advice` says what to write instead."""
     frame, called = sys._getframe(1), ""
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         called = frame.f_code.co_name
@@ -135,7 +137,7 @@ def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -
 
 
 def converted(error: Exception) -> TracerError | None:
-    """The TracerError that an error of the engine represents, which found that a traced array has no values; else None."""
+    """The TracerError for an engine error which says that a traced array has no values; None for other errors."""
     if not isinstance(error, NoValuesError):
         return None
     place, called = error.__traceback__, ""
@@ -152,13 +154,13 @@ def converted(error: Exception) -> TracerError | None:
 
 
 def _is_public(name: str) -> bool:
-    """Whether a function of the package is one that users call."""
+    """Whether a function of the package is public."""
     return name.isidentifier() and not name.startswith("_") and name not in ("array_function", "array_ufunc")
 
 
 def is_own(error: BaseException) -> bool:
-    """Whether the package raised an error, or one that this was raised for: and not the traced function, nor the handler of a signal
-    that came meanwhile."""
+    """Whether the package itself raised an error, or an error that caused it, and not the traced function or a signal
+    handler that ran in the meantime."""
     known: set[int] = set()
     pending: list[BaseException | None] = [error]
     while pending:
@@ -176,8 +178,8 @@ def is_own(error: BaseException) -> bool:
 
 
 def shorten(error: Exception) -> None:
-    """Takes the package's frames out of the traceback of an error of a traced function, unless it may be a fault of the package. Within
-    another trace they stay, since `is_own` reads them."""
+    """Removes the package's frames from the traceback of an error in a traced function, unless the error may be a bug
+    in the package. Nested traces keep them, since `is_own` reads them."""
     if tracing.depth or not isinstance(error, Error | TracerError) or isinstance(error, InternalError):
         return
     frames = []

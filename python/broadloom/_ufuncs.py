@@ -1,8 +1,9 @@
-"""NumPy's universal functions as expressions, in NumPy's own dtypes.
+"""NumPy's universal functions as expressions, with NumPy's own dtypes.
 
-NumPy says which loop a call runs in (`numpy.ufunc.resolve_dtypes`); each operand is converted to the loop's dtype and
-the engine's function is applied to operands of that dtype. So `numpy.add(x, y)` has the dtype that it has for NumPy
-arrays, although operators of arrays promote as the standard does. Functions here take and give handles, not arrays.
+`numpy.ufunc.resolve_dtypes` determines the loop that a call runs in. Each operand is converted to the loop's dtype, and
+the engine's function is applied to operands of that dtype. `numpy.add(x, y)` therefore has the same dtype as for NumPy
+arrays, even if operators of arrays promote as the standard does. The functions here accept and return handles, not
+arrays.
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ Number = bool | int | float
 
 
 class Parameter(NamedTuple):
-    """A number of Python's that a kernel is given when it runs: it promotes as the number does."""
+    """A Python number that is passed to a kernel when it runs. It promotes like the number."""
 
     handle: Handle
     kind: type
 
 
-#: What the functions here take.
+#: The operands of the functions here.
 Operand = Handle | Parameter | Number
 
-#: What a function here makes of operands that are all of the loop's dtypes.
+#: A function that builds the result from operands that all have the loop's dtype.
 Build = Callable[..., Handle]
 
 
 class Unsupported(Exception):
-    """The call is none that an expression represents: it is evaluated, and NumPy computes it."""
+    """Raised if a call can't be expressed. The operands are then evaluated, and NumPy computes the result."""
 
 
-#: The dtypes that the engine has.
+#: The dtypes that the engine supports.
 DTYPES = frozenset(np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))
 BOOL = np.dtype(bool)
 COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
 
 
 def own_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype, if the engine has it."""
+    """The dtype, if the engine supports it."""
     made: np.dtype[Any] = np.dtype(dtype)
     if made not in DTYPES or not made.isnative:
         raise Unsupported
@@ -54,7 +55,7 @@ def own_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def lend(values: np.ndarray) -> Handle:
-    """A handle over the memory of an array of NumPy's, or over a copy where that can't be shared."""
+    """A handle of the memory of a NumPy array, or of a copy if it can't be shared."""
     if values.dtype.newbyteorder("=") not in DTYPES:
         raise Unsupported
     try:
@@ -64,26 +65,26 @@ def lend(values: np.ndarray) -> Handle:
 
 
 def converted(x: Handle, dtype: np.dtype[Any]) -> Handle:
-    """The handle, as that dtype."""
+    """The handle converted to a dtype."""
     return x if x.dtype == dtype else x.astype(dtype)
 
 
 def number_as(value: Number, dtype: np.dtype[Any]) -> Number:
-    """The number as NumPy converts it to the dtype of the arrays that it meets; OverflowError for an integer beyond
-    it."""
+    """The number converted to the dtype of the arrays it is combined with, as NumPy does it. OverflowError for an
+    integer out of range."""
     made: Number = np.asarray(value, dtype=dtype).item()
     return made
 
 
 def as_dtype(x: Operand, dtype: np.dtype[Any]) -> Handle | Number:
-    """An operand in a dtype; a number stays one."""
+    """An operand in a dtype; a number is kept."""
     if isinstance(x, Handle):
         return converted(x, dtype)
     return converted(x.handle, dtype) if isinstance(x, Parameter) else number_as(x, dtype)
 
 
 def kind(x: Operand) -> Any:
-    """What NumPy's promotion knows of an operand: its dtype, or the type of a number of Python's."""
+    """The properties of an operand that NumPy's promotion depends on: its dtype, or the type of a Python number."""
     if isinstance(x, Handle):
         return x.dtype
     found = x.kind if isinstance(x, Parameter) else type(x)
@@ -91,7 +92,7 @@ def kind(x: Operand) -> Any:
 
 
 def operands_as(dtype: np.dtype[Any], *operands: Operand) -> list[Handle | Number]:
-    """The operands in one dtype. Numbers stay literals of the expression, unless there is nothing else."""
+    """The operands in one dtype. Numbers stay literals in the expression, unless there are only numbers."""
     made = [as_dtype(x, dtype) for x in operands]
     if not any(isinstance(x, Handle) for x in made):
         made[0] = Handle.full((), made[0], dtype)  # type: ignore[arg-type]
@@ -104,7 +105,7 @@ def common_dtype(*operands: Operand) -> np.dtype[Any]:
     return own_dtype(made)
 
 
-# What is no row of the op table, but an expression of some.
+# Functions that are not in the op table, but composed of functions in it.
 
 
 def _apply(op: str) -> Build:
@@ -115,7 +116,7 @@ def _apply(op: str) -> Build:
 
 
 def _without_nan(op: str) -> Build:
-    """`fmax` and `fmin`: the other operand where one is NaN."""
+    """`fmax` and `fmin`: if one operand is NaN, the result is the other one."""
     extreme = _apply(op)
 
     def build(a: Handle | Number, b: Handle | Number) -> Handle:
@@ -156,7 +157,7 @@ def _quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Han
     return quotient_and_remainder(a, b, _core.apply("remainder", a, b))
 
 
-#: NumPy's function → what it is here. What isn't in the table is computed by NumPy.
+#: The implementation of each universal function. Functions that are not in the table are computed by NumPy.
 UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
     **{
         getattr(np, name): _apply(name)
@@ -255,8 +256,8 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str 
 def loop(
     ufunc: np.ufunc, operands: tuple[Operand, ...], dtype: Any, signature: Any, casting: Any
 ) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of the operands and of the results that NumPy's loop for the call has. Raises NumPy's TypeError where
-    it has none, and `Unsupported` where a dtype is not the engine's."""
+    """The dtypes of operands and results in NumPy's loop for the call. Raises NumPy's TypeError if there is no loop,
+    and `Unsupported` if the engine lacks a dtype."""
     if dtype is not None:
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     if signature is not None and not isinstance(signature, str):
@@ -274,8 +275,8 @@ def call(
 ) -> tuple[Handle, ...]:
     """The results of a universal function.
 
-    Raises `Unsupported` for a function, or a dtype, that the engine has not; TypeError where NumPy has no loop for the
-    operands, OverflowError for a number that the loop's dtype doesn't hold.
+    Raises `Unsupported` for a function or dtype that the engine lacks, TypeError if NumPy has no loop for the operands,
+    and OverflowError for a number that the loop's dtype can't represent.
     """
     build = UFUNCS.get(ufunc)
     if build is None:

@@ -1,8 +1,8 @@
-"""Views that are written through: what indexing, `.T`, iteration and NumPy's functions on shapes give knows which arrays it was taken
-from, so that setting its elements sets theirs.
+"""Writable views: a result of indexing, `.T`, iteration and NumPy's functions on shapes records the arrays it was taken
+from, so that assignment to its elements sets theirs.
 
-A view holds the elements that its array had when it was taken, as every expression does. Where the array was changed since, the
-view is not written: its user has seen other elements than those that would be changed.
+Like every expression, a view has the elements that its array had when it was taken. If the array was changed since,
+assignment to the view is an error, since its user would change other elements than those seen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from broadloom._tracing import refuse
 
 
 def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
-    """The elements of a view within those of the array that it was taken from."""
+    """The elements of a view, within the memory of the array that it was taken from."""
     order = []
     while steps is not None:
         steps, step = steps
@@ -27,13 +27,13 @@ def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
             memory = step(memory)
         else:
             items = step if isinstance(step, tuple) else (step,)
-            # With `...`, an element is an array as well.
+            # With `...` in the key, even a single element is an array.
             memory = memory[items if Ellipsis in items else (*items, ...)]
     return memory
 
 
 def parents(array: Array) -> list[tuple[Array, Steps]]:
-    """The arrays that a view is to be written through to, and where in them it is, the nearest first: those that are still there.
+    """The live arrays that an assignment to a view is passed on to, nearest first, each with the steps to the view.
 
     ValueError if one of them is traced, or has other elements now than the view.
     """
@@ -63,12 +63,12 @@ def _has_elements(parent: Array, steps: Steps, view: Array) -> bool:
 
 
 def view_of(x: Any, made: Array, step: Callable[[np.ndarray], np.ndarray]) -> Array:
-    """An array as a view of another one, if that is an array of ours."""
+    """Marks an array as a view of another one, if that is one of our arrays."""
     return x._taken(made, step) if isinstance(x, Array) else made
 
 
 def view_by(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> Any:
-    """What a function of NumPy's that gives views made of an array, its first argument, as views of that."""
+    """Marks the result of a NumPy function that returns views of its first argument as views of that."""
     array, *rest = args
     if isinstance(made, Array):
         return array._taken(made, lambda memory: function(memory, *rest, **kwargs))

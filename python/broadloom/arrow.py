@@ -1,7 +1,8 @@
 """Arrow: arrays of pyarrow, Polars and other libraries that have its PyCapsule interface, with their nulls.
 
-`from_arrow` takes them without a copy, and `pyarrow.array(x)`, `polars.Series(x)` and so on take ours. What has nulls is a
-`NullableArray`: null in, null out for functions of elements, and reductions skip nulls. Neither pyarrow nor Polars is imported.
+`from_arrow` imports them without a copy, and `pyarrow.array(x)`, `polars.Series(x)` and so on accept our arrays. Arrays
+with nulls are of class `NullableArray`: element-wise functions of a null give null, and reductions skip nulls. Neither
+pyarrow nor Polars is imported.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ __all__ = ["NullableArray", "drop_null", "fill_null", "from_arrow", "if_else", "
 
 
 def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
-    """An array of an object that has a method of Arrow's PyCapsule interface: an array or a chunked array of pyarrow's, a
-    column of its tables, a series of Polars or pandas.
+    """Imports an object that has a method of Arrow's PyCapsule interface: a pyarrow array or chunked array, a column of
+    a pyarrow table, or a Polars or pandas series.
 
-    An `Array` if no element is null, else a `NullableArray`; with `nullable=True` always that, so that code does not depend on
-    the data, and with `nullable=False` never: ValueError if there are nulls. An Array or NullableArray is taken as it is.
+    Returns an `Array` if no element is null, else a `NullableArray`. With `nullable=True`, always a `NullableArray`, so
+    that code does not depend on the data; with `nullable=False`, always an `Array`, and ValueError if there are nulls.
+    An Array or NullableArray is accepted as it is.
 
-    Types are bool, int8 to int64, uint8 to uint64, float16, float32 and float64; others are a TypeError that names the type. The
-    memory of numbers is shared, and released when no array reads it any more; bools are bits there and bytes here, chunks
-    become one array, and misaligned memory is copied.
+    Types are bool, int8 to int64, uint8 to uint64, float16, float32 and float64; others raise a TypeError that names
+    the type. The memory of numbers is shared, and released when no array reads it any more. Bools are converted from
+    bits to bytes, chunks are joined to one array, and misaligned memory is copied.
 
-    Raises TypeError for an object without such a method; ValueError for structs that are not as the interface has them, and for
-    capsules that were taken before; OSError, MemoryError or ValueError for a stream that fails.
+    Raises TypeError for an object without such a method; ValueError for structs that violate the interface, and for
+    capsules that were consumed before; OSError, MemoryError or ValueError for a stream that fails.
 
     >>> bl.from_arrow(bl.arrow.NullableArray([1, 2, 3], [True, False, True])) + 10
     NullableArray([11, null, 13], dtype=int64)
@@ -53,7 +55,8 @@ def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
 
 @registered("without_nulls")
 def without_nulls(name: str, obj: Any, copy: bool | None = None) -> Array:
-    """The values of an object of Arrow's that has no nulls; else ValueError, as if `copy` is False and one is needed."""
+    """The values of an Arrow object that has no nulls. ValueError if it has, or if `copy` is False and a copy is
+    needed."""
     if isinstance(obj, NullableArray):
         nulls, array = obj.null_count, obj.values
     else:
@@ -92,7 +95,7 @@ def is_valid(x: Any, /, *, nan_is_null: bool = False) -> Array:
 
 
 def fill_null(x: Any, value: Any, /) -> Any:
-    """The elements, with a value in the place of each null: `NullableArray.fill_null`. Takes arrays with nulls and without.
+    """The elements, with each null replaced by a value: `NullableArray.fill_null`. Takes arrays with nulls and without.
 
     >>> bl.arrow.fill_null(bl.arrow.NullableArray([1, 2], [True, False]), 0)
     Array([1, 0], dtype=int64)

@@ -1,9 +1,10 @@
-"""Arrays of ours as the chunks of `dask.array`: made, and handed back as NumPy's.
+"""Our arrays as the chunks of `dask.array`: conversion to such arrays, and back to chunks of NumPy arrays.
 
-Dask fuses the functions of a block into one task, in which a chunk of ours is an expression that grows. Each task ends with the
-evaluation of what it made, all of it in one pass: so that a block is computed once, by the worker that has its inputs, and
-nothing of it but values is kept or sent. Nothing of Dask is replaced: its optimization of graphs is a setting (`array_optimize`), and
-so are the types of chunks. They are set when this module is imported, or when `broadloom.asarray` is first called beside `dask.array`.
+Dask fuses the functions of a block into one task, in which a chunk is a growing expression. Each task ends by
+evaluating everything that it made in one pass. A block is therefore computed once, by the worker that has its inputs,
+and only values are kept or sent. No part of Dask is replaced: the graph optimization is a setting (`array_optimize`),
+and chunk types are registered. Both are set up when this module is imported, or at the first call of
+`broadloom.asarray` in a process that has imported `dask.array`.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from broadloom import Array, asarray, evaluate
 from broadloom._options import of_task
 from broadloom._registry import registered
 
-#: Dask's functions, which have few types, and some that are not meant for their callers.
+#: Typed as `Any`, since Dask's functions have few annotations, some of which are not meant for callers.
 _da: Any = dask.array
 _optimize: Any = optimize_arrays
 _sizeof: Any = sizeof
 
-#: Graphs of fused tasks within those of fused tasks are looked into this deep; Dask makes two levels.
+#: The maximum nesting of graphs in fused tasks that is searched; Dask makes two levels.
 _NESTING = 8
 
 __all__ = ["from_array", "from_zarr", "optimize", "register", "run", "store", "to_numpy"]
 
 
 def from_array(x: Any, chunks: Any = "auto", **options: Any) -> dask.array.Array:
-    """An array of Dask's whose chunks are arrays of ours, over anything that `dask.array.from_array` takes, or over another array
-    of Dask's, whose chunks it keeps.
+    """A Dask array whose chunks are our arrays, made from anything that `dask.array.from_array` accepts, or from
+    another Dask array, whose chunks are kept.
 
-    `chunks` and the options are those of `dask.array.from_array`. An expression of ours is evaluated, since Dask names arrays by
-    their values.
+    `chunks` and the options are those of `dask.array.from_array`. One of our expressions is evaluated, since Dask names
+    arrays by their values.
 
-    Raises TypeError for a dtype that there is not.
+    Raises TypeError for an unsupported dtype.
 
     >>> import broadloom.dask
     >>> d = bl.dask.from_array(np.arange(6.0), chunks=3)
@@ -60,9 +61,9 @@ def from_array(x: Any, chunks: Any = "auto", **options: Any) -> dask.array.Array
 
 
 def from_zarr(url: Any, *args: Any, **options: Any) -> dask.array.Array:
-    """An array of Dask's whose chunks are arrays of ours, read from zarr; the arguments are those of `dask.array.from_zarr`.
+    """A Dask array whose chunks are our arrays, read from zarr. The arguments are those of `dask.array.from_zarr`.
 
-    Raises TypeError for a dtype that there is not.
+    Raises TypeError for an unsupported dtype.
     """
     return _over(_da.from_zarr(url, *args, **options))
 
@@ -89,7 +90,7 @@ def _over(x: dask.array.Array) -> dask.array.Array:
 
 
 def chunk(values: Any) -> Array:
-    """A chunk of ours: an array with NumPy's rule of promotion, for which Dask's functions are written."""
+    """A chunk: an array with NumPy's promotion, which Dask's functions expect."""
     return asarray(values).promoting_by_numpy()
 
 
@@ -97,8 +98,8 @@ def chunk(values: Any) -> Array:
 
 
 class Setting(str):
-    """The optimization as `array_optimize` of Dask's configuration: Dask calls it, and writes it as JSON for the processes of other
-    machines, where it is a text until `register` is called."""
+    """The optimization function, as a value of `array_optimize` in Dask's configuration. Dask calls it, but also
+    serialises it as JSON for processes on other machines, where it is a plain string until `register` is called."""
 
     __slots__ = ()
 
@@ -107,8 +108,8 @@ class Setting(str):
 
 
 def optimize(graph: Any, keys: Any, **options: Any) -> Mapping[Any, Any]:
-    """Dask's own optimization of graphs, after which each task ends with the evaluation of the arrays of ours that it made, and
-    stores NumPy's."""
+    """Applies Dask's own graph optimization. Then makes each task end by evaluating the arrays that it made, and makes
+    tasks that store chunks store NumPy arrays."""
     tasks = convert_legacy_graph(ensure_dict(_optimize(graph, keys, **options)))
     stored: dict[int, Mapping[Any, Any]] = {}
     return {key: _ended(_storing(task, stored)) for key, task in tasks.items()}
@@ -125,8 +126,8 @@ def _calling(task: Task, function: Callable[..., Any], *args: Any) -> Task:
 
 
 def _storing(task: Any, known: dict[int, Mapping[Any, Any]], depth: int = 0) -> Any:
-    """The task with `store` in the place of what stores chunks, in the graphs of fused tasks too; these are `known` by their ids, since
-    the tasks of all blocks share one."""
+    """The task with the function that stores chunks replaced by `store`, also within the graphs of fused tasks. `known`
+    caches these graphs by id, since the tasks of all blocks share one."""
     if type(task) is not Task:
         return task
     if task.func is load_store_chunk:
@@ -144,13 +145,13 @@ def _storing(task: Any, known: dict[int, Mapping[Any, Any]], depth: int = 0) -> 
 
 
 def store(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Stores a chunk into what takes NumPy's arrays: zarr, HDF5, NumPy's memory."""
+    """Stores a chunk in an object that accepts NumPy arrays, such as a zarr or HDF5 dataset or a NumPy array."""
     return load_store_chunk(np.asarray(x) if isinstance(x, Array) else x, *args, **kwargs)
 
 
 def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """What a task gives, with the arrays of ours in it evaluated in one pass. It runs by NumPy's rule of promotion, and with the
-    threads that a task has."""
+    """Runs a task, with NumPy's promotion and the threads of a task, and evaluates the arrays in its result in one
+    pass."""
     with of_task(threads_of_tasks()):
         made = function(*args, **kwargs)
         pending = [x for x in _arrays(made) if not x._handle.is_evaluated]
@@ -160,14 +161,14 @@ def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def threads_of_tasks() -> int | None:
-    """How many threads an evaluation takes at most in a task that runs in this thread; None where there is no such limit.
+    """The maximum number of threads for an evaluation in a task on this thread; None if there is no limit.
 
-    A worker thread is one of several that compute at the same time, so that an evaluation has that thread alone, or as many as
-    the entry `broadloom.threads` of Dask's configuration says. The thread that the application began with is no worker: in it the
-    synchronous scheduler runs tasks, one after the other.
+    Several worker threads compute at the same time, so an evaluation runs on its worker thread alone, or on as many
+    threads as the entry `broadloom.threads` in Dask's configuration states. The application's main thread is not a
+    worker: the synchronous scheduler runs its tasks there, one after the other.
     """
     if threading.get_ident() == threading.main_thread().ident:
-        # A process that was started for tasks is another's child, and has this module from its beginning.
+        # A worker process is a child of another process; its main thread may run tasks concurrently with other workers.
         process = sys.modules.get("multiprocessing.process")
         if process is None or process.parent_process() is None:
             return None
@@ -176,7 +177,7 @@ def threads_of_tasks() -> int | None:
 
 
 def _arrays(made: Any) -> Iterator[Array]:
-    """The arrays of ours in what a task gave: parts of a reduction are dicts, and lists of such."""
+    """Our arrays in the result of a task. Partial results of a reduction are dicts, and lists of dicts."""
     pending = [made]
     while pending:
         one = pending.pop()
@@ -188,7 +189,7 @@ def _arrays(made: Any) -> Iterator[Array]:
             pending.extend(one.values())
 
 
-# The interface that Dask asks for.
+# The interface that Dask requires.
 
 
 def _bytes_of(x: Array) -> int:
@@ -197,8 +198,8 @@ def _bytes_of(x: Array) -> int:
 
 @registered("introduce to Dask")
 def register() -> None:
-    """Tells Dask of arrays of ours: they are chunks, of the size of their values, and tasks end as `optimize` says, unless
-    `array_optimize` is set to something else already. It may be called again."""
+    """Registers our arrays with Dask: they are valid chunks with the size of their values, and tasks end as described
+    for `optimize`, unless `array_optimize` is already set otherwise. It may be called repeatedly."""
     _da.register_chunk_type(Array)
     _sizeof.register(Array, _bytes_of)
     setting = Setting("broadloom.dask.optimize")

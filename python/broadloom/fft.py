@@ -1,9 +1,10 @@
-"""Fourier transforms: the extension `fft` of the Array API standard, as far as it goes without complex dtypes.
+"""Fourier transforms: the extension `fft` of the Array API standard, as far as is possible without complex dtypes.
 
-All but `fftfreq` and `rfftfreq` evaluate their operand and hand it to `numpy.fft`; float32 is computed as float32. There are no
-complex numbers in broadloom: complex results are NumPy's arrays, and where the standard takes complex numbers, NumPy's
-arrays are taken too. `norm` divides by n in the inverse ("backward"), in the transform ("forward"), or by its root in
-both ("ortho"). Axes that there are not raise IndexError, and dtypes but floats and integers TypeError.
+All functions except `fftfreq` and `rfftfreq` evaluate their operand and pass it to `numpy.fft`; float32 is computed as
+float32. broadloom has no complex dtypes: complex results are NumPy arrays, and where the standard accepts complex
+arrays, NumPy arrays are accepted. `norm` selects where to divide by n: in the inverse transform ("backward"), in the
+forward transform ("forward"), or by its square root in both ("ortho"). An axis that does not exist raises IndexError,
+and dtypes other than floats and integers raise TypeError.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 Norm = Literal["backward", "ortho", "forward"]
-#: A result of complex numbers is an array of NumPy's, and may be an operand.
+#: Complex results are NumPy arrays, which are also accepted as operands.
 Complex = np.ndarray
 
 
@@ -57,7 +58,7 @@ def _values(name: str, x: Any) -> np.ndarray:
 
 
 def _axes(s: Sequence[int] | None, axes: Sequence[int] | None) -> Sequence[int] | None:
-    """The last axes, where only extents are given."""
+    """The last axes, if only extents are given."""
     return range(-len(s), 0) if s is not None and axes is None else axes
 
 

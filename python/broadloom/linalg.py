@@ -1,9 +1,9 @@
 """Linear algebra: the extension `linalg` of the Array API standard, for real dtypes.
 
-Norms of vectors, products of vectors, and transposes stay lazy. The other functions evaluate their operands and
-hand them to `numpy.linalg`, which computes float16 as float32, and integers as float64; what fails there, such as
-the inverse of a singular matrix, raises `numpy.linalg.LinAlgError`, which is a ValueError. Where an array has more
-than two axes, it is a stack of matrices, in the last two.
+Norms of vectors, products of vectors, and transposes are lazy. The other functions evaluate their operands and pass
+them to `numpy.linalg`, which computes float16 as float32, and integers as float64. A failure there, such as for the
+inverse of a singular matrix, raises `numpy.linalg.LinAlgError`, which is a ValueError. An array with more than two axes
+is a stack of matrices in the last two axes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """The result of `eigh`."""
 
     eigenvalues: Array
     eigenvectors: Array
@@ -67,14 +67,14 @@ class QRResult(NamedTuple):
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """The result of `svd`."""
 
     U: Array
     S: Array
@@ -127,8 +127,8 @@ def det(x: Array, /) -> Array:
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """The diagonals of matrices, `offset` places above the main one: an axis that takes the place of two. Evaluates
-    its operand and is computed by NumPy: a view of the values.
+    """The diagonals of matrices, `offset` positions above the main one: one axis replaces two. Evaluates its operand
+    and is computed by NumPy: a view of the values.
 
     Raises ValueError for an array of fewer than two axes.
 
@@ -362,14 +362,13 @@ def _matrices(name: str, x: Array) -> np.ndarray:
 
 
 def _computable(values: np.ndarray) -> np.ndarray:
-    """Values in a dtype that LAPACK has."""
+    """The values in a dtype that LAPACK supports."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def _tolerance(rtol: float | Array | None, x: Array) -> Any:
-    """A tolerance as NumPy takes it; by default that of the operand's own dtype, which may be narrower than the one
-    computed in.
-    """
+    """A tolerance for NumPy. The default is that of the operand's own dtype, which may be narrower than the dtype of
+    the computation."""
     if rtol is not None:
         return np.asarray(rtol)
     handle = as_array(x)._handle
@@ -379,7 +378,8 @@ def _tolerance(rtol: float | Array | None, x: Array) -> Any:
 
 
 def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...]:
-    """The results of a function of `numpy.linalg`; of float16, if it computed float16 operands as float32."""
+    """The results of a function of `numpy.linalg`. If it computed float16 operands as float32, they are converted to
+    float16."""
     given = [values_of(x) for x in operands]
     results = function(*map(_computable, given))
     is_half = all(values.dtype == np.float16 for values in given)
@@ -388,7 +388,7 @@ def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...
 
 
 def _through(function: Callable[..., Any], *operands: Array) -> Array:
-    """The result of a function of `numpy.linalg` that has one."""
+    """The result of a function of `numpy.linalg` that has a single one."""
     return _several(lambda *given: (function(*given),), *operands)[0]
 
 

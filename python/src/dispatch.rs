@@ -1,8 +1,8 @@
-//! The short way from a call on NumPy's arrays into a kernel.
+//! The fast path for a call of a compiled function with NumPy arrays.
 //!
-//! A [`Dispatch`] makes the signature of its arguments (dtypes, ranks, and which extents are equal), finds the kernel that was
-//! built for this signature, and runs the kernel. Only a new signature goes to Python code, which builds a kernel. Short inputs
-//! are copied, so that the kernel may be given slices, with which a run takes the shortest time.
+//! A [`Dispatch`] computes the signature of the arguments (dtypes, ranks, and which extents are equal), looks up the kernel built
+//! for that signature, and runs it. Only for a new signature does it call Python, which builds a kernel. Small inputs are copied,
+//! so that the kernel reads Rust slices, which have the smallest call overhead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,12 +26,12 @@ use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 use crate::table::{LastCall, Shapes, Table};
 
-/// What a kernel is built for, as bytes that are compared: the dtypes and ranks of the arguments, and which of their extents are
-/// equal.
+/// The dtypes, ranks and equal extents of a call's arguments, encoded as bytes for comparison.
 pub type Signature = SmallVec<[u8; 32]>;
 
-/// The signature of arguments, and their shapes. In the signature an extent of 1 is written as 0. Any other extent is written as
-/// a number: the different extents at one position, counted from the right, are numbered from 1.
+/// Computes the signature and the shapes of a call's arguments. An extent of 1 is encoded as 0. Any other extent is encoded by
+/// the order in which it first occurs among the extents on the same axis, counted from the right: the first is 1, the next
+/// different one is 2.
 pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     let (mut signature, mut shapes) = (Signature::new(), Shapes::new());
     let mut seen: SmallVec<[(usize, usize, u8); 8]> = SmallVec::new();
@@ -65,7 +65,7 @@ pub fn signature(arguments: &[Argument<'_>]) -> (Signature, Shapes) {
     (signature, shapes)
 }
 
-/// The signature as the method `_build` takes it: `("array", dtype, dims)` or `("scalar", kind)` per argument.
+/// The signature as passed to Python's `_build`: `("array", dtype, dims)` or `("scalar", kind)` per argument.
 pub fn described<'py>(
     py: Python<'py>,
     signature: &Signature,
@@ -100,8 +100,8 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
-/// What a call asks for beside its arguments: its form, which is Python's number for its static arguments and keywords (0 if it
-/// has none); the rule of promotion; and the number of threads.
+/// The key of a kernel besides the signature: the form (a number that Python assigns to each combination of static
+/// arguments and keywords; 0 for none), the promotion rule, and the number of threads.
 #[derive(Clone, Copy)]
 struct Asked {
     form: u32,
@@ -109,8 +109,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// All that a call asks for as one number, which is 0 for the usual call: without static arguments, by NumPy's rule, and
-    /// without a number of threads.
+    /// All fields in one number. It is 0 for the most common call: no static arguments, NumPy's promotion, and the default number
+    /// of threads.
     #[inline]
     fn tag(self) -> u64 {
         let threads = self.context.threads.map_or(0, |threads| threads.min(1 << 30) as u64);
@@ -118,32 +118,31 @@ impl Asked {
     }
 }
 
-/// An entry in the table of built kernels, and the calls that it answers.
+/// An entry of the dispatch table.
 pub struct Known {
-    /// What the entry's calls ask for beside their arguments, as [`Asked::tag`] numbers it.
+    /// The form, promotion rule and number of threads that the kernel was built for, from `Asked::tag`.
     tag: u64,
     signature: Signature,
-    /// The shapes for which the entry was built, if it holds for these only.
+    /// The shapes that the kernel is restricted to; `None` if it serves all shapes of the signature.
     shapes: Option<Shapes>,
     entry: Py<Entry>,
     last: LastCall,
 }
 
-/// A function that runs kernels on NumPy arrays: the base class of Python's classes. A subclass has `_build(signature, shapes) ->
-/// Entry`, which is called for new signatures, and `_general(args, kwargs)`, which answers calls on other arguments than NumPy
-/// arrays and numbers. If a call's form, rule of promotion or number of threads is not the usual one, `_build` is given these
-/// three as well.
+/// The base class of functions that run kernels on NumPy arrays. A subclass defines `_build(signature, shapes) -> Entry`, which
+/// is called for new signatures, and `_general(args, kwargs)`, which handles calls with other arguments. `_build` also receives
+/// the form, the promotion rule and the number of threads of a call, if one of them is not the default.
 #[pyclass(subclass, frozen, module = "broadloom._core")]
 pub struct Dispatch {
     known: Table<Known>,
-    /// Whether every call goes to `_general` first.
+    /// Whether `_general` handles every call.
     is_general: AtomicBool,
-    /// What is kept of the last calls, to answer calls like them.
+    /// A cache of recent calls.
     repeats: Repeats,
 }
 
 impl Dispatch {
-    /// The entry for the arguments of a call, which is built if there is none, and the arguments' shapes.
+    /// Looks up the entry for arguments, or builds it. Also returns the shapes of the arguments.
     fn known<'py>(
         slf: &Bound<'py, Self>,
         asked: Asked,
@@ -173,7 +172,7 @@ impl Dispatch {
         Ok((this.known.insert(Known::new(tag, signature, of_entry, entry)), shapes))
     }
 
-    /// Runs a call. `general` answers it if an argument is neither an array of NumPy's own class nor a number.
+    /// Runs a call, or passes it to `general` if an argument is neither an exact `numpy.ndarray` nor a number.
     #[inline(always)]
     fn called<'py>(
         slf: &Bound<'py, Self>,
@@ -238,13 +237,13 @@ impl Dispatch {
         Dispatch::called(slf, Asked { form: 0, context: current(py)? }, args, out.as_ref(), general)
     }
 
-    /// From now on every call goes to `_general` first, as the calls of a function with static arguments must.
+    /// Makes `_general` handle every call, which functions with static arguments need.
     fn _see_all(&self) {
         self.is_general.store(true, Ordering::Relaxed);
     }
 
-    /// Runs a call of the form with this number, on those arguments that are inputs of the kernel. It promotes by NumPy's rule if
-    /// `by_numpy` asks for that or the context does.
+    /// Runs a call whose static arguments are encoded in `form`, with the remaining arguments. NumPy's promotion applies if
+    /// `by_numpy` is set or it is the current rule.
     #[pyo3(signature = (form, by_numpy, args, out = None))]
     fn _call<'py>(
         slf: &Bound<'py, Self>,
@@ -257,7 +256,7 @@ impl Dispatch {
         Dispatch::called(slf, asked, args, out, || Err(PyTypeError::new_err(NOT_OURS)))
     }
 
-    /// The entry for these arguments, which is built if there is none; no kernel is run.
+    /// Looks up the entry for these arguments, or builds it, without running the kernel.
     #[pyo3(signature = (*args, form = 0, by_numpy = false))]
     fn entry<'py>(
         slf: &Bound<'py, Self>,
@@ -272,7 +271,7 @@ impl Dispatch {
         Ok(Dispatch::known(slf, asked, &arguments)?.0.entry.clone_ref(slf.py()))
     }
 
-    /// The entries that were built so far, the oldest first.
+    /// The entries built so far, oldest first.
     fn entries(&self, py: Python<'_>) -> Vec<Py<Entry>> {
         self.known.all().iter().map(|known| known.entry.clone_ref(py)).collect()
     }
@@ -284,32 +283,32 @@ fn with_rule(by_numpy: bool, context: Context) -> Context {
     Context { by_numpy: by_numpy || context.by_numpy, ..context }
 }
 
-/// The most bytes that the inputs of a call may have in all to be copied.
+/// Inputs are copied if they take at most this many bytes in total.
 const SHORT: usize = 8 * SHORT_WORDS;
 
-/// The words to which short inputs are copied.
+/// The buffer that small inputs are copied into, in words of 8 bytes.
 type Scratch = SmallVec<[u64; 64]>;
 
-/// Where the elements of a kernel's input are.
+/// The location of one input of a run.
 enum Given<'m> {
-    /// In the scratch memory: the word at which they begin, and how many bytes there are.
+    /// The byte offset and size of a copy in the scratch buffer.
     Copied(usize, usize),
-    /// In NumPy's memory.
+    /// The memory of the NumPy array itself.
     Memory(&'m NumpyMemory),
 }
 
 impl Known {
-    /// An entry of the table, for calls that ask for `tag` and whose arguments have this signature.
+    /// An entry for a signature, without a cached call.
     pub fn new(tag: u64, signature: Signature, shapes: Option<Shapes>, entry: Py<Entry>) -> Known {
         Known { tag, signature, shapes, entry, last: LastCall::default() }
     }
 
-    /// The kernel and its sources.
+    /// The kernel and the mapping of its inputs and results.
     pub fn entry(&self) -> &Py<Entry> {
         &self.entry
     }
 
-    /// Runs the kernel on arguments of the entry's signature, whose shapes are `shapes`.
+    /// Runs the kernel on arguments of its signature, with these shapes, and returns what the function returns.
     pub fn run<'py>(
         &self,
         py: Python<'py>,
@@ -322,8 +321,8 @@ impl Known {
         self.entry.get().rebuilt(py, made)
     }
 
-    /// Where the elements of each input of the kernel are, and the scratch memory, which has the numbers, and room for the arrays
-    /// that are copied later.
+    /// Determines the location of each input of the kernel. The scratch buffer that is also returned holds the numbers, and space
+    /// for the arrays that will be copied.
     fn inputs<'m>(
         &self,
         arguments: &'m [Argument<'_>],
@@ -358,7 +357,7 @@ impl Known {
         Ok((scratch, given))
     }
 
-    /// Runs the kernel, and gives its results and the bound call that computed them.
+    /// Runs the kernel, and returns the results and the bound call that computed them.
     pub fn results<'py>(
         &self,
         py: Python<'py>,
@@ -385,7 +384,7 @@ impl Known {
         let wanted = given_results(out)?;
         let made = results(py, &wanted, kernel.kernel().outputs(), &shapes)?;
         let written = writeable(&made)?;
-        // From here to the run no Python code runs, which could change the arrays.
+        // Nothing below runs Python code, so arrays keep their memory and layout until the run ends.
         for argument in arguments {
             if let Argument::Array(array, memory) = argument
                 && !memory.is_of(array)
@@ -397,7 +396,7 @@ impl Known {
             if let (Source::Argument(number), Given::Copied(from, len)) = (source, given)
                 && let Some(Argument::Array(_, memory)) = arguments.get(*number)
             {
-                // SAFETY: the argument keeps the array alive, which was just found to have this memory; the array is row-major.
+                // SAFETY: the argument keeps the array alive, its memory was just checked to be unchanged, and it is row-major.
                 unsafe { memory.copy_to(&mut broadloom_mem::bytes_of_mut(&mut scratch[*from..])[..*len]) };
             }
         }
@@ -407,15 +406,15 @@ impl Known {
             .zip(ports)
             .map(|(given, port)| match given {
                 Given::Copied(from, len) => In::bytes(port.dtype, &bytes[from * 8..from * 8 + len]),
-                // SAFETY: `arguments` keeps the array alive until the run is over.
+                // SAFETY: `arguments` keeps the array alive until the run ends.
                 Given::Memory(memory) => unsafe { memory.input() },
             })
             .collect();
         let outputs = written.iter().map(|memory| match wanted.is_empty() && is_short {
-            // SAFETY: the array was made here, is row-major and has a value in each byte. No one else has the array, and `made`
-            // keeps it alive until the run is over.
+            // SAFETY: the array was created here, row-major and with every byte initialised. No one else has it, and `made` keeps
+            // it alive until the run ends.
             true => Ok(unsafe { memory.output_slice() }),
-            // SAFETY: `made` keeps the array alive until the run is over, and the array is writeable.
+            // SAFETY: `made` keeps the array alive until the run ends, and it is writeable.
             false => unsafe { memory.output() },
         });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
@@ -424,8 +423,8 @@ impl Known {
         Ok((made, call))
     }
 
-    /// The bound call for inputs of these layouts: the last one again, if all inputs are row-major and have the shapes that they
-    /// had then.
+    /// The kernel bound to inputs of these layouts. The last bound call is used again if the inputs are row-major and have the
+    /// same shapes.
     fn call(
         &self,
         py: Python<'_>,
@@ -458,7 +457,7 @@ impl Known {
                 (Given::Copied(..), Source::Computed(_)) => one(port.dtype, given, bytes),
             })
             .collect();
-        // Planning takes a while, so that the GIL is released.
+        // The GIL is released, since planning may take long.
         let call = py.detach(|| kernel.bind_like(&inputs)).or_raise()?;
         if is_plain {
             self.last.keep(shapes.clone(), &call);
@@ -467,7 +466,7 @@ impl Known {
     }
 }
 
-/// A number among the copied bytes, as an input.
+/// The input for a number that was converted into the scratch bytes.
 fn one<'b>(dtype: broadloom::DType, given: &Given<'_>, bytes: &'b [u8]) -> In<'b> {
     match given {
         Given::Copied(from, len) => In::bytes(dtype, &bytes[from * 8..from * 8 + len]),

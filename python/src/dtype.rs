@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
-/// NumPy's descriptor of one of broadloom's dtypes.
+/// The NumPy dtype of a broadloom dtype.
 pub fn numpy<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyArrayDescr>> {
     static DESCRIPTORS: PyOnceLock<Vec<Py<PyArrayDescr>>> = PyOnceLock::new();
     let descriptors = DESCRIPTORS.get_or_try_init(py, || {
@@ -19,15 +19,14 @@ pub fn numpy<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyArrayD
     Ok(descriptors[at].bind(py).clone())
 }
 
-/// Broadloom's dtype of a NumPy type number, whatever the order of its bytes; `None` for complex numbers, strings, objects and so
-/// on.
+/// The broadloom dtype of a NumPy type number, ignoring byte order; `None` if there is none (complex numbers, strings, objects
+/// and so on).
 pub fn of_type_number(number: i32, size: usize) -> Option<DType> {
     const BOOL: i32 = NPY_TYPES::NPY_BOOL as i32;
     const FLOAT: i32 = NPY_TYPES::NPY_FLOAT as i32;
     const DOUBLE: i32 = NPY_TYPES::NPY_DOUBLE as i32;
     const HALF: i32 = NPY_TYPES::NPY_HALF as i32;
-    // NumPy numbers signed and unsigned integers in turn; two of C's types may have one size, so that the size is looked at as
-    // well.
+    // NumPy numbers signed and unsigned integers alternately. Two C types may have one size, so the size decides.
     match (number, size) {
         (BOOL, _) => Some(DType::Bool),
         (FLOAT, _) => Some(DType::Float32),
@@ -41,16 +40,16 @@ pub fn of_type_number(number: i32, size: usize) -> Option<DType> {
     }
 }
 
-/// Broadloom's dtype of a NumPy descriptor, and whether the descriptor's bytes are in this machine's order.
+/// The broadloom dtype of a descriptor, and whether its elements have native byte order.
 pub fn of_descriptor(descriptor: &Bound<'_, PyArrayDescr>) -> Option<(DType, bool)> {
     let dtype = of_type_number(descriptor.num(), descriptor.itemsize())?;
-    // SAFETY: the descriptor is alive as long as it is borrowed, and the GIL is held, so that no other thread changes it.
+    // SAFETY: the descriptor is alive while it is borrowed, and the GIL is held, so no other thread changes it.
     let order = unsafe { (*_PyDataType_GET_ITEM_DATA(descriptor.as_dtype_ptr())).byteorder } as u8;
     let swapped = if cfg!(target_endian = "little") { b'>' } else { b'<' };
     Some((dtype, order != swapped))
 }
 
-/// The dtype that a caller wrote: NumPy's dtype or scalar type, or a name.
+/// The dtype that a caller specified as a NumPy dtype, a scalar type, or a name.
 pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Ok(name) = object.cast_exact::<PyString>()
         && let Some(dtype) = DType::from_name(name.to_str()?)

@@ -1,5 +1,4 @@
-//! What runs a call: its arguments, and the entry, which says how a kernel's inputs are made of the arguments and what is
-//! returned.
+//! The arguments of a call of a compiled function, and the entry that says how a kernel computes its result.
 
 use broadloom::Literal;
 use numpy::PyUntypedArray;
@@ -14,17 +13,16 @@ use crate::number::number;
 
 /// An argument of a call.
 pub enum Argument<'py> {
-    /// An array, which is kept alive, and the description of its memory.
+    /// A NumPy array, which keeps the memory alive, and the description of that memory.
     Array(Bound<'py, PyUntypedArray>, NumpyMemory),
-    /// A bool, int or float of Python.
+    /// A Python number.
     Number(Literal),
 }
 
 impl<'py> Argument<'py> {
-    /// The argument that an object is: an array of NumPy's own class or a number. It is `None` for any other object, of which
-    /// Python code has to make an array first.
+    /// Converts an exact `numpy.ndarray` or a number; `None` for any other object, which Python code has to convert first.
     pub fn of(object: &Bound<'py, PyAny>) -> PyResult<Option<Argument<'py>>> {
-        // SAFETY: the pointer is of a live object.
+        // SAFETY: the pointer refers to a live object.
         if unsafe { npyffi::PyArray_CheckExact(object.py(), object.as_ptr()) } != 0 {
             let array = object.cast::<PyUntypedArray>()?.clone();
             return Ok(NumpyMemory::of(&array).ok().map(|memory| Argument::Array(array, memory)));
@@ -36,7 +34,7 @@ impl<'py> Argument<'py> {
     }
 }
 
-/// The shapes of the arguments that are arrays.
+/// The shapes of the array arguments, in order.
 pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a [usize]> + Clone {
     arguments.iter().filter_map(|argument| match argument {
         Argument::Array(_, memory) => Some(&memory.shape[..]),
@@ -44,31 +42,31 @@ pub fn shapes_of<'a>(arguments: &'a [Argument<'_>]) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Where an input of a kernel comes from.
+/// The source of a kernel's input.
 pub enum Source {
-    /// The argument with this number.
+    /// The argument with this index.
     Argument(usize),
-    /// The number that a Python function returns when it is given all arguments.
+    /// A Python function that computes a number from all arguments.
     Computed(Py<PyAny>),
 }
 
-/// A kernel for a signature, with how its inputs are made of a call's arguments, and how its results become what is returned.
+/// A kernel for one signature, with the mapping from arguments to its inputs and from its results to the return value.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Entry {
     kernel: Py<Kernel>,
     sources: Vec<Source>,
     rebuild: Option<Py<PyAny>>,
     by_shape: bool,
-    /// The NumPy arrays that are inputs at each call. They are numbered after the arguments.
+    /// NumPy arrays that are passed at every call. Their indices follow those of the arguments.
     captured: Vec<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Entry {
-    /// Makes an entry. `sources` has, for each input of the kernel, the number of an argument, or a function of all arguments
-    /// that returns a number. `rebuild` is a function that makes of a list of results what is returned; it is None if the one
-    /// result is returned. `by_shape` says that the kernel was built for these extents only. `captured` are NumPy arrays that
-    /// count as further arguments of each call.
+    /// `sources` has, for each input of the kernel, the index of an argument, or a function that computes a number from all
+    /// arguments. `rebuild` maps the list of results to the return value; it is None if the one result is returned. `by_shape`
+    /// restricts the kernel to the shapes it was built for. `captured` are NumPy arrays that are passed at every call, after the
+    /// arguments.
     #[new]
     #[pyo3(signature = (kernel, sources, rebuild = None, by_shape = false, captured = Vec::new()))]
     fn new(
@@ -109,22 +107,22 @@ impl Entry {
         self.kernel.get().kernel()
     }
 
-    /// Where each input of the kernel comes from.
+    /// The source of each input of the kernel.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Whether the kernel was built for certain extents only.
+    /// Whether the kernel serves only the shapes it was built for.
     pub fn is_by_shape(&self) -> bool {
         self.by_shape
     }
 
-    /// The NumPy arrays that count as further arguments of each call.
+    /// The NumPy arrays that are passed at every call, after the arguments.
     pub fn captured(&self) -> &[Py<PyAny>] {
         &self.captured
     }
 
-    /// What the call returns, made of the kernel's results.
+    /// The return value, made from the kernel's results.
     pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.rebuild {
             Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),
@@ -132,13 +130,13 @@ impl Entry {
         }
     }
 
-    /// Whether a Python function makes of the results what is returned.
+    /// Whether a function makes the return value from the results.
     pub fn is_rebuilt(&self) -> bool {
         self.rebuild.is_some()
     }
 }
 
-/// The result of a kernel that has only one.
+/// The first result; an error if there is none.
 pub fn only(made: Results<'_>) -> PyResult<Bound<'_, PyAny>> {
     made.into_iter().next().map(Bound::into_any).ok_or_else(|| PyValueError::new_err("no result"))
 }

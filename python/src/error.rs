@@ -1,5 +1,5 @@
-//! Broadloom's errors as Python's exceptions. There is a class for each kind of error in `broadloom._errors`; exceptions have
-//! broadloom's messages and, as attributes, what the error is about.
+//! Converts errors to Python exceptions: one class per kind of error, from `broadloom._errors`, with broadloom's message.
+//! Attributes name the operation, operands and axes that the error is about.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use pyo3::types::{PyModule, PyTuple};
 
 use crate::dtype;
 
-/// The exception class of a name, in `broadloom._errors`.
+/// The exception class with this name.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("broadloom._errors").map(Bound::unbind))?;
@@ -34,28 +34,28 @@ fn class_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Cancelled => "CancelledError",
         ErrorKind::TimeLimit => "TimeLimitError",
         ErrorKind::Io => "FileError",
-        // A kind that has no class yet is a mistake of broadloom's as well.
+        // A new kind without a class is a bug in broadloom too.
         _ => "InternalError",
     }
 }
 
-/// What an exception says about the failed operation, beside the error's own message.
+/// The operation that failed, for the attributes of an exception.
 #[derive(Default)]
 pub struct About<'a, 'b> {
     /// The name of the function or reduction.
     pub operation: Option<&'a str>,
     /// The operands of the operation.
     pub operands: &'a [Array<'b>],
-    /// The axes that the caller asked for.
+    /// The requested axes.
     pub axes: Option<&'a [isize]>,
 }
 
-/// The Python exception of an error.
+/// The exception for an error.
 pub fn exception(error: &Error) -> PyErr {
     exception_about(error, &About::default())
 }
 
-/// The Python exception of an error, with attributes that say what the error is about.
+/// The exception for an error, with attributes that describe the failed operation.
 pub fn exception_about(error: &Error, about: &About<'_, '_>) -> PyErr {
     Python::attach(|py| made(py, error, about).unwrap_or_else(|failed| failed))
 }
@@ -83,8 +83,7 @@ fn made(py: Python<'_>, error: &Error, about: &About<'_, '_>) -> PyResult<PyErr>
     Ok(PyErr::from_value(value))
 }
 
-/// A message as it reads in Python: the option of promotion is that of arrays, and an integer that the engine's literals don't hold is
-/// described, since its value is not known here.
+/// Replaces the engine's spelling of the promotion option in a message by Python's spelling for arrays.
 fn in_python(message: &str) -> Cow<'_, str> {
     let mut shown = Cow::from(message);
     let huge = [i128::MIN, i128::MAX].map(|value| format!("{value} cannot be"));
@@ -101,10 +100,10 @@ fn in_python(message: &str) -> Cow<'_, str> {
     shown
 }
 
-/// How the engine's messages spell the option of promotion.
+/// The promotion option as the engine's messages spell it.
 const OPTION: &str = "(promotion=numpy)";
 
-/// The dtype and the shape of an operand, as a Python tuple.
+/// The dtype and the shape of an operand, as a tuple.
 fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyAny>> {
     let shape = match array.dims() {
         None => PyTuple::new(py, array.shape())?,
@@ -119,16 +118,15 @@ fn described<'py>(py: Python<'py>, array: &Array<'_>) -> PyResult<Bound<'py, PyA
     Ok((dtype::numpy(py, array.dtype())?, shape).into_pyobject(py)?.into_any())
 }
 
-/// The exception that is raised when the values of an input of kernels are asked for.
+/// The exception for a request for values of an expression that depends on a kernel's input.
 pub fn no_values(py: Python<'_>, message: &str) -> PyErr {
     let value = class(py, "NoValuesError").and_then(|class| class.call1((message,)));
     value.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// The exception of an error in a text of broadloom's language, with its place as `SyntaxError` gives it: lines and columns from
-/// 1, in characters.
+/// The exception for an error in a text. Lines and columns count from 1, in characters, as `SyntaxError` requires.
 pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
-    // For a text the option of promotion is a keyword of the function that compiles it.
+    // In a text, the promotion option is a keyword of the function that compiles the text.
     let keyword = |words: &str| words.replace(OPTION, "(promotion=\"numpy\")");
     let help = error.help.as_deref().map(keyword);
     let message = match &help {
@@ -156,12 +154,12 @@ pub fn text_exception(error: &RustTextError, text: &str) -> PyErr {
     })
 }
 
-/// Lets `?` raise broadloom's errors as Python exceptions.
+/// Converts an engine error to a Python exception, so that `?` can be used.
 pub trait OrRaise<T> {
-    /// The value, or the error's exception.
+    /// Returns the value, or the error as an exception.
     fn or_raise(self) -> PyResult<T>;
 
-    /// The value, or the error's exception with attributes that say what the error is about.
+    /// Returns the value, or the error as an exception with attributes that describe the failed operation.
     fn or_raise_about(self, about: &About<'_, '_>) -> PyResult<T>;
 }
 

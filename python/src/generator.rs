@@ -1,20 +1,20 @@
-//! Arrays that are in no memory, of dtypes that are known at run time only.
+//! Generated arrays, which occupy no memory, of a dtype chosen at run time.
 
 use broadloom::{Array, DType, Literal};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// A request for an array in no memory, to be made with the type of its dtype.
+/// A generated array to be built for a dtype that is known at run time only.
 struct Generate<'a> {
     what: Generator<'a>,
 }
 
-/// What the elements of an array in no memory are.
+/// The rule that generates the elements.
 pub enum Generator<'a> {
-    /// One value everywhere, with this shape.
+    /// One value for all elements.
     Full(&'a [usize], Literal),
-    /// The numbers from a start, before a stop, by a step.
+    /// The start, the stop (exclusive) and the step.
     Arange([Literal; 3]),
 }
 
@@ -38,7 +38,7 @@ impl broadloom::ElementVisitor for Generate<'_> {
     }
 }
 
-/// The array in no memory of a dtype.
+/// The generated array of this dtype.
 pub fn array(dtype: DType, what: Generator<'_>) -> PyResult<Array<'static>> {
     broadloom::visit_dtype(dtype, Generate { what }).or_raise()
 }

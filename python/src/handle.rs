@@ -1,4 +1,4 @@
-//! Expressions as Python objects: what `broadloom.Array` holds.
+//! `Handle`: an expression as a Python object, which `broadloom.Array` wraps.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use crate::origin::{self, Operand, Origin, Parameter};
 use crate::run::compute;
 use crate::work::Work;
 
-/// An expression of arrays, whose dtype and shape are checked when it is made. A handle never changes.
+/// An immutable array expression, whose dtype and shape are checked when it is built.
 #[pyclass(frozen, module = "broadloom._core")]
 #[derive(Clone)]
 pub struct Handle {
     array: Array<'static>,
     work: Work,
     origin: Origin,
-    /// Whether the handle's operators promote by NumPy's rule, whatever is set. Handles that are made of it have this rule too.
+    /// Whether operators of this handle, and of handles made from it, use NumPy's promotion regardless of the current rule.
     by_numpy: bool,
 }
 
 impl Handle {
-    /// The handle of an array that is in no memory.
+    /// A handle of a generated array.
     fn generated(array: Array<'static>) -> Handle {
         Handle { array, work: Work::default(), origin: Origin::Generated, by_numpy: false }
     }
@@ -41,7 +41,7 @@ impl Handle {
         Handle { array, work: Work::default(), origin: Origin::Memory(None), by_numpy: false }
     }
 
-    /// The handle of computed values in broadloom's memory, with a rule of promotion.
+    /// A handle of computed values in broadloom's own memory, with a promotion rule.
     pub fn evaluated_to(array: Array<'static>, by_numpy: bool) -> Handle {
         Handle { by_numpy, ..Handle::of_memory(array) }
     }
@@ -51,23 +51,23 @@ impl Handle {
         Handle { array, work, origin, by_numpy }
     }
 
-    /// This handle as an operand of an operation.
+    /// This handle as an operand.
     pub fn operand(&self) -> Operand {
         let Handle { array, work, origin, by_numpy } = self.clone();
         Operand { array, is_number: false, is_huge: false, work, origin, by_numpy }
     }
 
-    /// Whether the handle's operators promote by NumPy's rule, whatever is set.
+    /// Whether operators of this handle use NumPy's promotion regardless of the current rule.
     pub fn has_numpys_rule(&self) -> bool {
         self.by_numpy
     }
 
-    /// The handle of an input of kernels.
+    /// A handle of an input of a kernel.
     pub fn input_of(array: Array<'static>) -> Handle {
         Handle { array, work: Work::default(), origin: Origin::Traced, by_numpy: false }
     }
 
-    /// The handle's array. For a parameter, this is the input of the dtype that the parameter has where it meets no array.
+    /// The array expression. For a parameter it is the parameter's input of its default dtype.
     pub fn array(&self) -> PyResult<Array<'static>> {
         match &self.origin {
             Origin::Parameter(parameter) => parameter.alone(),
@@ -80,38 +80,38 @@ impl Handle {
         &self.origin
     }
 
-    /// The computed values as a NumPy array over broadloom's memory.
+    /// The values as a NumPy array over broadloom's memory.
     pub fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.to_numpy(py)
     }
 
-    /// How long the way from memory to the handle's values is.
+    /// The number of operations between this expression and memory.
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// The handle of an operation on this handle, whose result is `array`.
+    /// The result of an operation whose only operand is this handle.
     fn then(&self, array: Array<'static>) -> Handle {
         if let Origin::Parameter(parameter) = &self.origin {
-            // The parameter takes part as the input that `array` is.
+            // Creates the input for the parameter's default dtype, which `array` was built from.
             let _ = parameter.alone();
         }
         let origin = self.origin.joined(&self.origin);
         Handle { array, work: self.work.then(), origin, by_numpy: self.by_numpy }
     }
 
-    /// The rule of promotion for functions of this handle.
+    /// The promotion rule of a function applied to this handle.
     fn rule(&self, py: Python<'_>) -> PyResult<Promotion> {
         let by_numpy = self.by_numpy || current(py)?.by_numpy;
         Ok(if by_numpy { Promotion::NumPy } else { Promotion::Strict })
     }
 
-    /// What the exception of a failed operation on this handle says about it.
+    /// The description of a failed operation on this handle, for an exception.
     fn about<'a>(&'a self, operation: &'a str, axes: Option<&'a [isize]>) -> About<'a, 'static> {
         About { operation: Some(operation), operands: std::slice::from_ref(&self.array), axes }
     }
 
-    /// Raises an exception if the handle depends on an input of kernels, and so has no values.
+    /// Raises an exception if the expression depends on a kernel's input, since it then has no values.
     pub fn check_values(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin.is_traced() {
             true => Err(no_values(
@@ -122,8 +122,8 @@ impl Handle {
         }
     }
 
-    /// Raises ValueError if the handle reads the memory of a NumPy array whose dtype, shape or strides have changed since the
-    /// memory was shared.
+    /// Raises ValueError if the layout or dtype of NumPy memory that the expression reads has changed since the memory was
+    /// shared.
     pub fn check_lenders(&self, py: Python<'_>) -> PyResult<()> {
         match self.origin {
             Origin::Memory(_) => memory::check_lenders(py, &self.array),
@@ -144,7 +144,7 @@ impl Handle {
     }
 }
 
-/// What a reduction runs over, from its keywords.
+/// The axes and options of a reduction.
 fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
     let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
     if keepdims {
@@ -158,7 +158,7 @@ fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny
 
 #[pymethods]
 impl Handle {
-    /// The handle of a NumPy array; its memory is shared, and read when a value is computed.
+    /// Shares the memory of a NumPy array. It is read when a value is computed.
     #[staticmethod]
     fn from_numpy(array: &Bound<'_, PyUntypedArray>) -> PyResult<Handle> {
         let (made, of) = (memory::lend(array)?, Origin::Memory(Some(Arc::new(array.clone().unbind()))));
@@ -168,14 +168,14 @@ impl Handle {
         }
     }
 
-    /// The handle of a number, which takes the dtype of the arrays that it meets.
+    /// A weakly typed number, which takes the dtype of the arrays it is combined with.
     #[staticmethod]
     #[pyo3(name = "number")]
     fn of_number(value: &Bound<'_, PyAny>) -> PyResult<Handle> {
         Ok(Handle::generated(Array::scalar(number(value)?)))
     }
 
-    /// The handle of an input of kernels; its extents are numbers and names.
+    /// An input of kernels. Each dimension is a number or a name.
     #[staticmethod]
     fn input(name: &str, dtype: &Bound<'_, PyAny>, dims: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
         let dims = dims.iter().map(|dim| match dim.extract::<usize>() {
@@ -186,8 +186,8 @@ impl Handle {
         Ok(Handle::input_of(Array::input(name, dtype::extract(dtype)?, &dims).or_raise()?))
     }
 
-    /// The handle of a number that a kernel is given when it runs, of the kind "bool", "int" or "float". Where it meets arrays,
-    /// it becomes an input of the dtype that a Python number would take.
+    /// A number passed to a kernel at run time, of the kind "bool", "int" or "float". Combined with arrays, it becomes an input
+    /// of the dtype that a Python number would take there.
     #[staticmethod]
     fn parameter(name: &str, kind: &str) -> PyResult<Handle> {
         let sample = match kind {
@@ -206,7 +206,7 @@ impl Handle {
         })
     }
 
-    /// The inputs that a parameter has become, one for each dtype.
+    /// The inputs that a parameter was turned into, one for each dtype.
     fn parameter_inputs(&self) -> Vec<Handle> {
         match &self.origin {
             Origin::Parameter(parameter) => parameter.inputs().into_iter().map(Handle::input_of).collect(),
@@ -214,14 +214,14 @@ impl Handle {
         }
     }
 
-    /// The handle of an array with one value everywhere, which is in no memory.
+    /// A generated array with the same value everywhere.
     #[staticmethod]
     fn full(shape: Vec<usize>, value: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
         generator::array(dtype::extract(dtype)?, Generator::Full(&shape, number(value)?))
             .map(Handle::generated)
     }
 
-    /// The handle of `start`, `start + step`, … without `stop`, which is in no memory.
+    /// A generated array: `start`, `start + step`, …, up to but excluding `stop`.
     #[staticmethod]
     fn arange(
         start: &Bound<'_, PyAny>,
@@ -233,7 +233,7 @@ impl Handle {
         generator::array(dtype::extract(dtype)?, Generator::Arange(bounds)).map(Handle::generated)
     }
 
-    /// The handle of `num` values evenly spaced from `start` to `stop`, which is in no memory.
+    /// A generated array of `num` evenly spaced values from `start` to `stop`.
     #[staticmethod]
     fn linspace(
         start: f64,
@@ -245,7 +245,7 @@ impl Handle {
         let dtype = dtype::extract(dtype)?;
         let values = match endpoint {
             true => Array::linspace(start, stop, num),
-            // Of one value more, the last is `stop`.
+            // With one more value, the last would be `stop`.
             false => {
                 Array::linspace(start, stop, num.saturating_add(1)).and_then(|values| values.slice(..num))
             }
@@ -253,7 +253,7 @@ impl Handle {
         Ok(Handle::generated(values.or_raise()?.astype(dtype)))
     }
 
-    /// The handle of a matrix with ones where the column is the row plus `k`, which is in no memory.
+    /// A generated matrix with ones where the column index is the row index plus `k`.
     #[staticmethod]
     fn eye(rows: usize, cols: usize, k: isize, dtype: &Bound<'_, PyAny>) -> PyResult<Handle> {
         Ok(Handle::generated(Array::eye(rows, cols, k, dtype::extract(dtype)?).or_raise()?))
@@ -264,7 +264,7 @@ impl Handle {
         dtype::numpy(py, self.array.dtype())
     }
 
-    /// The extents; None for an extent that is known only when a kernel runs.
+    /// The extents; None for an extent that is not known before a kernel runs.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match self.array.dims() {
@@ -279,7 +279,7 @@ impl Handle {
         }
     }
 
-    /// The extents as a kernel's text writes them: numbers and names.
+    /// The extents in the notation of a kernel's text: numbers and names.
     #[getter]
     fn dims(&self) -> Vec<String> {
         match self.array.dims() {
@@ -293,7 +293,7 @@ impl Handle {
         self.array.rank()
     }
 
-    /// The number of elements; None where an extent is not known.
+    /// The number of elements; None if an extent is not known.
     #[getter]
     fn size(&self) -> Option<usize> {
         match self.array.dims() {
@@ -302,37 +302,37 @@ impl Handle {
         }
     }
 
-    /// Whether the handle's operators promote by NumPy's rule, whatever is set.
+    /// Whether operators of this handle use NumPy's promotion regardless of the current rule.
     #[getter]
     #[pyo3(name = "by_numpy")]
     fn promotes_by_numpy(&self) -> bool {
         self.by_numpy
     }
 
-    /// A handle of the same values whose operators promote by NumPy's rule.
+    /// This expression, with NumPy's promotion.
     fn promoting_by_numpy(&self) -> Handle {
         Handle { by_numpy: true, ..self.clone() }
     }
 
-    /// Whether the handle depends on an input of kernels, and so has no values.
+    /// Whether the expression depends on a kernel's input, so that it has no values.
     #[getter]
     fn is_symbolic(&self) -> bool {
         self.origin.is_traced()
     }
 
-    /// Whether the values are computed already and lie in broadloom's memory.
+    /// Whether the values are already computed and in broadloom's own memory.
     #[getter]
     fn is_evaluated(&self) -> bool {
         self.array.is_evaluated()
     }
 
-    /// Raises ValueError if the handle reads the memory of a NumPy array whose dtype, shape or strides have changed since the
-    /// memory was shared.
+    /// Raises ValueError if the layout or dtype of NumPy memory that the expression reads has changed since the memory was
+    /// shared.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.check_lenders(py)
     }
 
-    /// The number of operations on the longest way from memory to the values.
+    /// The number of operations on the longest path from this expression to memory.
     #[getter]
     #[pyo3(name = "depth")]
     fn operations_to_memory(&self) -> u32 {
@@ -344,7 +344,7 @@ impl Handle {
         Ok(self.then(self.array.astype(dtype::extract(dtype)?)))
     }
 
-    /// The handle of a reduction, which is given by its name.
+    /// The reduction with this name.
     #[pyo3(signature = (name, axes = None, keepdims = false, dtype = None, correction = 0.0, numpy_promotion = false))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python's reductions")]
     fn reduce(
@@ -387,7 +387,7 @@ impl Handle {
         Ok(self.then(made.or_raise_about(&about)?))
     }
 
-    /// The handle of the norms of the vectors along axes.
+    /// The vector norm along axes.
     #[pyo3(signature = (axes = None, keepdims = false, ord = 2.0))]
     fn vector_norm(
         &self,
@@ -423,7 +423,7 @@ impl Handle {
         Ok(self.then(made.or_raise_about(&about)?))
     }
 
-    /// The products of two arrays' elements, added up along an axis.
+    /// The dot products of vectors along an axis.
     fn vecdot(&self, py: Python<'_>, other: &Bound<'_, PyAny>, axis: isize) -> PyResult<Handle> {
         let (given, other) = (self.operand(), operand(other)?);
         let by_numpy = given.by_numpy || other.by_numpy;
@@ -474,13 +474,13 @@ impl Handle {
         Ok(self.then(self.array.indices(axis).or_raise()?))
     }
 
-    /// For each of the other handles, whether evaluating it computes something that evaluating this one computes as well.
+    /// For each of the other handles, whether evaluating it and this one would compute a common subexpression.
     fn shares_work(&self, others: Vec<PyRef<'_, Handle>>) -> Vec<bool> {
         let others: Vec<&Array<'static>> = others.iter().map(|other| &other.array).collect();
         self.array.shares_work(&others)
     }
 
-    /// The handle of the elements that are selected by one int or slice for each of the leading axes.
+    /// Indexing by one integer or slice for each of the leading axes.
     fn slice(&self, items: Vec<Bound<'_, PyAny>>) -> PyResult<Handle> {
         let ranges = items.iter().map(|item| {
             if let Ok(slice) = item.cast::<PySlice>() {
@@ -493,7 +493,7 @@ impl Handle {
         Ok(self.then(self.array.slice(&ranges[..]).or_raise()?))
     }
 
-    /// The handle of the computed values, in broadloom's memory.
+    /// A handle of the computed values, in broadloom's own memory.
     #[pyo3(signature = (progress = None, **options))]
     fn evaluate(
         &self,
@@ -505,7 +505,7 @@ impl Handle {
         Ok(Handle::evaluated_to(made, self.by_numpy))
     }
 
-    /// Computes the values into a NumPy array of the same shape and dtype.
+    /// Computes into a NumPy array of the same shape and dtype.
     #[pyo3(signature = (out, progress = None, **options))]
     fn evaluate_into(
         &self,
@@ -525,54 +525,54 @@ impl Handle {
         }
         self.check_values(py)?;
         self.check_lenders(py)?;
-        // SAFETY: `out` is borrowed for as long as the view is used, and writeable.
+        // SAFETY: `out` is writeable, and borrowed for as long as the view is used.
         let view = unsafe { memory.view_mut() }?;
         compute(py, progress, |control| self.array.eval_into_view(view, &options, Some(control)))
     }
 
-    /// The computed values as a NumPy array over broadloom's memory, without a copy. The NumPy array is read-only if this handle
-    /// has that memory too.
+    /// The values as a NumPy array over broadloom's memory, without a copy. The array is read-only if this handle also keeps that
+    /// memory.
     fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array =
             if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
         memory::share(py, array)
     }
 
-    /// The value of an array of one element, as a bool, int or float of Python.
+    /// The value of the only element, as a Python bool, int or float.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array =
             if self.array.is_evaluated() { self.array.clone() } else { self.evaluated(py, None, None)? };
         memory::share(py, array)?.call_method0("item")
     }
 
-    /// A description of how the handle would be evaluated, as text; with the code of each kernel, if that is requested.
+    /// Describes, as text, how the expression would be evaluated; with the code of each kernel if `code` is set.
     #[pyo3(signature = (code = false, **options))]
     fn explain(&self, code: bool, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
         self.array.explain_with(&of_evaluation(options)?, code).or_raise()
     }
 
-    /// A description of how the handle would be evaluated, as an HTML page.
+    /// Describes, as an HTML page, how the expression would be evaluated.
     #[pyo3(signature = (title = "broadloom", code = true))]
     fn explain_html(&self, title: &str, code: bool) -> PyResult<String> {
         let explanation = self.array.explanation(&of_evaluation(None)?, code).or_raise()?;
         Ok(explanation.to_html(title))
     }
 
-    /// The expression in broadloom's language.
+    /// The expression in broadloom's text language.
     #[pyo3(signature = (name = "result"))]
     fn text(&self, name: &str) -> PyResult<String> {
         broadloom::text::print(&[(name, &self.array)]).or_raise()
     }
 }
 
-/// The operand that an object is: a handle or a number.
+/// Converts a handle or a number to an operand.
 pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(handle) = object.cast_exact::<Handle>() {
         return Ok(handle.get().operand());
     }
     let is_integer = object.is_instance_of::<PyInt>();
     let number = match number(object) {
-        // The number is too large for 128 bits. Comparisons with integers accept it; among floats it is an error.
+        // Comparisons with integers accept an infinity in its place; operations with floats raise an error.
         Err(_) if is_integer => Literal::Float(if object.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY }),
         made => made?,
     };

@@ -1,4 +1,4 @@
-//! Python's kernels: they are compiled once, and run on NumPy arrays.
+//! Compiled kernels, which run on NumPy arrays.
 
 use broadloom::{Array, In, Kernel as RustKernel, Out, Port};
 use numpy::PyUntypedArray;
@@ -15,17 +15,17 @@ use crate::options::of_keywords;
 use crate::run::compute;
 use crate::table::{LastCall, Shapes};
 
-/// A compiled expression of named inputs: the class `broadloom.Kernel`'s core.
+/// A compiled expression with named inputs.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Kernel {
     kernel: RustKernel,
     text: String,
-    /// The keywords of the options with which the kernel was built.
+    /// The keywords it was built with.
     keywords: Option<Py<PyDict>>,
     last: LastCall,
 }
 
-/// The arrays to which a run writes its results.
+/// The result arrays of a run.
 pub type Results<'py> = SmallVec<[Bound<'py, PyUntypedArray>; 2]>;
 
 impl Kernel {
@@ -78,7 +78,7 @@ impl Kernel {
                     format!("the input `{}` is missing; the kernel's inputs are {}", port.name, known());
                 return Err(PyTypeError::new_err(why));
             };
-            // An argument with a dtype has to be of the input's dtype; numbers and sequences take on the input's dtype.
+            // An object with a dtype must have the kernel's; numbers and sequences are converted to it.
             let made = match value.hasattr("dtype")? {
                 true => asarray.call1((value,))?,
                 false => asarray.call1((value, dtype::numpy(py, port.dtype)?))?,
@@ -88,7 +88,7 @@ impl Kernel {
         ports.iter().map(of).collect()
     }
 
-    /// The shapes of the inputs, one after the other, if all are row-major and of the kernel's dtypes and ranks; else None.
+    /// The ranks and extents of inputs that are all row-major and of the kernel's dtypes; `None` for other inputs.
     fn shapes_of(&self, memory: &[NumpyMemory]) -> Option<Shapes> {
         let ports = self.kernel.inputs();
         let fits = |(memory, port): (&NumpyMemory, &Port)| memory.is_row_major && memory.dtype == port.dtype;
@@ -104,7 +104,7 @@ impl Kernel {
     }
 }
 
-/// The arrays to which results are written: those that the caller gave, or new ones of the results' dtypes and shapes.
+/// The arrays that results are written to: those passed as `out`, or new ones of these dtypes and shapes.
 pub fn results<'py>(
     py: Python<'py>,
     given: &[Bound<'py, PyUntypedArray>],
@@ -121,7 +121,7 @@ pub fn results<'py>(
     Ok(given.iter().cloned().collect())
 }
 
-/// The memory of arrays that are to be written; it is an error if one is read-only.
+/// The memory of arrays that will be written to; an error if one is read-only.
 pub fn writeable(arrays: &[Bound<'_, PyUntypedArray>]) -> PyResult<SmallVec<[NumpyMemory; 2]>> {
     let memory = arrays.iter().map(|array| {
         let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
@@ -133,7 +133,7 @@ pub fn writeable(arrays: &[Bound<'_, PyUntypedArray>]) -> PyResult<SmallVec<[Num
     memory.collect()
 }
 
-/// The arrays that a caller gave as `out=`: none, one, or several in a tuple or list.
+/// The arrays passed as `out=`: none, one, or a tuple or list of several.
 pub fn given_results<'py>(out: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
     let Some(out) = out.filter(|out| !out.is_none()) else { return Ok(Vec::new()) };
     if let Ok(array) = out.cast::<PyUntypedArray>() {
@@ -153,7 +153,7 @@ pub fn given_results<'py>(out: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound
 
 #[pymethods]
 impl Kernel {
-    /// Compiles a kernel that computes named handles from inputs.
+    /// Compiles named handles to a kernel with these inputs.
     #[new]
     #[pyo3(signature = (outputs, inputs, **options))]
     fn new(
@@ -172,7 +172,7 @@ impl Kernel {
         Ok(Kernel { kernel, text, keywords, last: LastCall::default() })
     }
 
-    /// Compiles a kernel of a program in broadloom's language.
+    /// Compiles a program in broadloom's text language.
     #[staticmethod]
     #[pyo3(signature = (text, **options))]
     fn parse(text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Kernel> {
@@ -182,7 +182,7 @@ impl Kernel {
         Ok(Kernel { kernel, text: text.to_owned(), keywords, last: LastCall::default() })
     }
 
-    /// Runs the kernel on arrays, which are in the order of the inputs, and returns the results in the order of the outputs.
+    /// Runs on arrays given in the order of the inputs, and returns the results in the order of the outputs.
     #[pyo3(signature = (arrays, out = None))]
     fn run<'py>(
         &self,
@@ -193,13 +193,13 @@ impl Kernel {
         let wanted = given_results(out)?;
         let memory = arrays.iter().map(|array| NumpyMemory::of(array).map_err(|why| why.exception(array)));
         let memory: SmallVec<[NumpyMemory; 4]> = memory.collect::<PyResult<_>>()?;
-        // SAFETY: `arrays` keeps the memory alive until the run is over.
+        // SAFETY: `arrays` keeps the arrays alive until the run ends.
         let inputs: SmallVec<[In<'_>; 4]> = memory.iter().map(|memory| unsafe { memory.input() }).collect();
         let shapes = self.shapes_of(&memory);
         let call = match shapes.as_ref().and_then(|shapes| self.last.find(shapes)) {
             Some(call) => call,
             None => {
-                // Planning takes a while, so that the GIL is released.
+                // The GIL is released, since planning may take long.
                 let call = py.detach(|| self.kernel.bind_like(&inputs)).or_raise()?;
                 if let Some(shapes) = shapes {
                     self.last.keep(shapes, &call);
@@ -210,10 +210,10 @@ impl Kernel {
         let shapes: SmallVec<[&[usize]; 2]> = call.output_shapes().collect();
         let made = results(py, &wanted, self.kernel.outputs(), &shapes)?;
         let written = writeable(&made)?;
-        // SAFETY: `made` keeps the memory alive until the run is over, and its arrays are writeable.
+        // SAFETY: `made` keeps the arrays alive until the run ends, and they are writeable.
         let outputs = written.iter().map(|memory| unsafe { memory.output() });
         let outputs: SmallVec<[Out<'_>; 2]> = outputs.collect::<PyResult<_>>()?;
-        // Planning and allocating may have run Python code, which may have changed the arrays.
+        // Planning and allocation may have run Python code, which could have changed the arrays.
         if !memory.iter().zip(&arrays).all(|(memory, array)| memory.is_of(array)) {
             return Err(changed());
         }
@@ -221,8 +221,8 @@ impl Kernel {
         PyList::new(py, made)
     }
 
-    /// Runs the kernel on arrays, numbers and sequences, which are given in the order of the inputs, by the inputs' names, or in
-    /// one dict. It returns the result, or a tuple of several, in new arrays or in those of `out`.
+    /// Runs on arrays, numbers and sequences, given in the order of the inputs, by name, or in one dict. Returns the result, or a
+    /// tuple of several, in new arrays or in those of `out`.
     #[pyo3(signature = (*arrays, out = None, **inputs))]
     fn __call__<'py>(
         &self,
@@ -251,41 +251,41 @@ impl Kernel {
         self.kernel.outputs().iter().map(|port| described(py, port)).collect()
     }
 
-    /// The kernel's program in broadloom's language.
+    /// The program in broadloom's text language.
     #[getter]
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// The kernel's identity, which is the same for the same expression and options on every machine.
+    /// A hash that identifies the expression and its options on every machine.
     #[getter]
     fn id(&self) -> String {
         self.kernel.id().to_string()
     }
 
-    /// A kernel is pickled as its text and options.
+    /// Pickles the kernel as its text and options.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let rebuild = py.import("broadloom._shipping")?.getattr("kernel_of_text")?;
         let keywords = self.keywords.as_ref().map(|keywords| keywords.bind(py).copy()).transpose()?;
         Ok((rebuild, (&*self.text, keywords.unwrap_or_else(|| PyDict::new(py))).into_pyobject(py)?))
     }
 
-    /// A description of how the kernel would run, as text.
+    /// Describes, as text, how the kernel would run.
     fn explain(&self) -> PyResult<String> {
         self.kernel.explain().or_raise()
     }
 }
 
-/// The name, NumPy's dtype and the dims of an input or output.
+/// The name, the NumPy dtype and the dims of an input or output.
 type Described<'py> = (String, Bound<'py, PyAny>, Vec<String>);
 
-/// A copy of the keywords, from which a pickled kernel is compiled again.
+/// A copy of the keywords, for pickling.
 fn copied(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Option<Py<PyDict>>> {
     keywords.map(|keywords| Ok(keywords.copy()?.unbind())).transpose()
 }
 
-/// A program's text in which all inputs are declared, in their order. The text of expressions alone declares the inputs that it
-/// uses, in the order of their use.
+/// Prepends declarations of all inputs, in their order, to a program's text. The text of an expression declares only the inputs
+/// that it uses, in the order of their use.
 fn with_inputs(inputs: &[Port], text: &str) -> String {
     let is_declaration = |line: &&str| {
         inputs.iter().any(|input| line.strip_prefix(&*input.name).is_some_and(|rest| rest.starts_with(':')))

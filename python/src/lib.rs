@@ -1,9 +1,8 @@
-//! `broadloom._core`, the extension module of the Python package: it connects Python with the engine, and computes nothing
-//! itself.
+//! `broadloom._core`, the extension module of the Python package. It adapts the engine to Python and computes nothing.
 //!
-//! Python's classes and functions are in `python/broadloom`, over `Handle` (an expression), `Kernel` and
-//! `Dispatch` (the short way from a call on NumPy arrays into a kernel). What touches NumPy's memory is in
-//! `memory`, what holds or releases the GIL in `run`.
+//! Python's classes and functions are in `python/broadloom`, built on `Handle` (an expression), `Kernel`, and `Dispatch` (the
+//! fast path from a call with NumPy arrays to a kernel). All access to NumPy's memory is in `memory`, and `run` releases and
+//! takes the GIL.
 
 mod arrow;
 mod buffer;
@@ -30,9 +29,8 @@ mod work;
 use pyo3::prelude::*;
 
 /// The extension module.
-// Tables are behind locks, and arrays are immutable. The fields of an array of NumPy's are read without a lock, as NumPy's own functions
-// read them: that no thread resizes or reshapes an array in place while another one uses it is left to the program.
-#[pymodule(gil_used = false)]
+// The GIL is required: without it, other threads could change arrays while `repeat` and `memory` inspect them.
+#[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use super::arrow::lend::{arrow_array, arrow_schema, arrow_stream};

@@ -1,4 +1,4 @@
-//! The time that the engine itself takes, with which benchmarks compare a call from Python.
+//! Times kernels without Python's overhead, for benchmarks that measure the overhead of a call from Python.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::error::OrRaise;
 use crate::kernel::Kernel;
 use crate::memory::NumpyMemory;
 
-/// The seconds that `runs` runs of a kernel take over the memory of these arrays, with no Python code between the runs.
+/// Runs a kernel `runs` times with these outputs, without Python code in between, and returns the seconds taken.
 #[pyfunction]
 pub fn engine_seconds(
     py: Python<'_>,
@@ -30,13 +30,13 @@ pub fn engine_seconds(
     if written.iter().any(|memory| !memory.is_writeable) {
         return Err(PyValueError::new_err("an output is read-only"));
     }
-    // SAFETY: `arrays` keeps the memory alive until the last run is over.
+    // SAFETY: `arrays` keeps the arrays alive until the last run ends.
     let inputs: SmallVec<[In<'_>; 4]> = read.iter().map(|memory| unsafe { memory.input() }).collect();
     let call = kernel.bind_like(&inputs).or_raise()?;
     py.detach(|| {
         let begun = Instant::now();
         for _ in 0..runs {
-            // SAFETY: `outputs` keeps the memory alive until the last run is over, and its arrays were found to be writeable.
+            // SAFETY: `outputs` keeps the arrays alive until the last run ends, and each was checked to be writeable.
             let outputs = written.iter().map(|memory| unsafe { memory.output() });
             let outputs = outputs.collect::<PyResult<SmallVec<[Out<'_>; 2]>>>()?;
             call.run(&inputs, outputs).or_raise()?;

@@ -1,9 +1,8 @@
-//! The memory of NumPy arrays as operands, and broadloom's memory as NumPy arrays.
+//! NumPy's memory as operands of the engine, and the engine's memory as NumPy arrays.
 //!
-//! While broadloom reads a NumPy array, another thread of Python may write to it, whether the GIL is released or not. So no Rust
-//! slice is made of the array's memory, but a [`Region`] or a [`ViewMut`], which are read and written through pointers. There is
-//! one exception: a reduction makes a slice of neighbouring elements while it combines them. An array that is read is kept alive
-//! by a reference to it.
+//! Another Python thread may write to an array while it is read here, whether or not the GIL is released. An array's memory is
+//! therefore accessed through raw pointers, by a [`Region`] or a [`ViewMut`], and never as a slice; only a reduction makes a
+//! slice of contiguous elements, while it combines them. A reference to each array that is read keeps it alive.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -25,43 +24,42 @@ use crate::error::OrRaise;
 /// A list with one number per axis.
 pub type Axes<T> = SmallVec<[T; 4]>;
 
-/// A description of a NumPy array's memory that was checked: elements are aligned and in this machine's order of bytes, and
-/// strides are whole elements.
+/// The memory of a NumPy array whose layout was checked: native byte order, aligned elements, and strides that are multiples of
+/// the element size.
 pub struct NumpyMemory {
     pub dtype: DType,
     pub shape: Axes<usize>,
     /// The stride of each axis, in elements.
     pub strides: Axes<isize>,
-    /// The address of the element whose index is 0 along each axis.
+    /// The address of the element with index 0 along each axis.
     data: *mut u8,
-    /// The distance from the lowest address that an index reaches to `data`, in elements.
+    /// The distance from the lowest address of any element to `data`, in elements.
     offset: usize,
-    /// The number of bytes from the lowest address to the end of the highest element.
+    /// The size from the lowest address of any element to the end of the highest element, in bytes.
     bytes: usize,
-    /// Whether elements follow each other in row-major order.
+    /// Whether elements are contiguous in row-major order.
     pub is_row_major: bool,
     pub is_writeable: bool,
 }
 
-// SAFETY: the pointer is read and written through views only, whose makers promise that the array is kept alive; which thread
-// does so is of no importance.
+// SAFETY: the pointer is dereferenced only through views, whose creators guarantee that the array is alive. Any thread may do so.
 unsafe impl Send for NumpyMemory {}
-// SAFETY: as for `Send`; a shared reference only gives copies of plain numbers and pointers.
+// SAFETY: a shared reference only allows copying plain numbers and pointers.
 unsafe impl Sync for NumpyMemory {}
 
-/// Why an array's memory can't be shared.
+/// The reason why an array can't be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unshareable {
-    /// Broadloom has no such dtype.
+    /// Its dtype is not supported.
     DType,
-    /// The bytes of an element are in the order of other machines.
+    /// Its byte order is not the native one.
     Swapped,
-    /// The address of an element, or a stride, is not a multiple of the element's size.
+    /// The addresses or strides of elements are not multiples of the element size.
     Misaligned,
 }
 
 impl Unshareable {
-    /// The exception that explains why the array can't be shared.
+    /// The exception for this reason.
     pub fn exception(self, array: &Bound<'_, PyUntypedArray>) -> PyErr {
         let dtype = array.dtype();
         let shown = dtype.str().map_or_else(|_| "an unknown dtype".to_owned(), |text| text.to_string());
@@ -83,9 +81,9 @@ impl Unshareable {
 }
 
 impl NumpyMemory {
-    /// The description of an array's memory.
+    /// Checks the layout of an array and describes its memory.
     pub fn of(array: &Bound<'_, PyUntypedArray>) -> Result<NumpyMemory, Unshareable> {
-        // PERF: one look at the array's struct, instead of a call for each of its parts.
+        // PERF: reads the array's struct directly, instead of one call per field.
         // SAFETY: the array is alive while it is borrowed, and its struct has these fields.
         let fields = unsafe { &*_PyArray_GET_ITEM_DATA(array.as_array_ptr()) };
         let descriptor = array.dtype();
@@ -137,33 +135,32 @@ impl NumpyMemory {
         })
     }
 
-    /// Whether this still describes the memory of the array: Python code may have resized the array, or changed its dtype, since
-    /// the description was made.
+    /// Whether the array still has this memory: Python code may have resized the array or changed its dtype since.
     pub fn is_of(&self, array: &Bound<'_, PyUntypedArray>) -> bool {
         NumpyMemory::of(array)
             .is_ok_and(|now| now.is_writeable == self.is_writeable && now.has_elements_of(self))
     }
 
-    /// Whether both descriptions are of the same elements: they have the same dtype, extents, strides and address.
+    /// Whether both describe the same elements: equal dtype, shape, strides and address.
     fn has_elements_of(&self, other: &NumpyMemory) -> bool {
         (self.data, self.dtype) == (other.data, other.dtype)
             && self.shape == other.shape
             && self.strides == other.strides
     }
 
-    /// The range of addresses that the array's elements take up.
+    /// The address range that the array's elements span.
     fn addresses(&self) -> Range<usize> {
         let start = self.data.addr().wrapping_sub(self.offset * self.dtype.size());
         start..start.wrapping_add(self.bytes)
     }
 
-    /// The array's dtype and shape, for messages.
+    /// The dtype and shape, for messages.
     fn shown(&self) -> String {
         let extents: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
         format!("{}[{}]", self.dtype, extents.join(","))
     }
 
-    /// The address of the element whose index is 0 along each axis.
+    /// The address of the element with index 0 along each axis.
     pub fn address(&self) -> *const u8 {
         self.data
     }
@@ -173,98 +170,101 @@ impl NumpyMemory {
         self.shape.iter().product()
     }
 
-    /// The number of bytes of the elements when they are packed one after the other.
+    /// The size of the elements without gaps, in bytes.
     pub fn packed_bytes(&self) -> usize {
         self.elements() * self.dtype.size()
     }
 
-    /// The region of all bytes that the array's elements take up.
+    /// The memory that the array's elements span.
     ///
     /// # Safety
-    /// The array must be alive as long as the region is used.
+    /// The array must stay alive as long as the region is used.
     unsafe fn region<'a>(&self) -> Region<'a> {
         let start = self.data.wrapping_sub(self.offset * self.dtype.size());
-        // SAFETY: NumPy keeps what an array reaches in one allocation that it may read, except for arrays whose makers promise
-        // this (`as_strided`); the array is alive. Other threads of Python may write to it, which is a race in their program, and
-        // any bytes are elements.
+        // SAFETY: the array is alive, and NumPy guarantees that all its elements are in one readable allocation. For arrays made
+        // by `as_strided`, the caller of that function guarantees it. Writes by other Python threads are a race in the user's
+        // program; any bytes are valid elements.
         unsafe { Region::from_raw(start, self.bytes) }
     }
 
     /// The memory as an input of a kernel's run.
     ///
-    /// # Safety The array must be alive as long as the input is used.
+    /// # Safety
+    /// The array must stay alive as long as the input is used.
     pub unsafe fn input(&self) -> In<'_> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what `region` requires.
         In::raw(self.dtype, unsafe { self.region() }, self.offset, &self.shape, &self.strides)
     }
 
-    /// Copies the elements of a row-major array to `to`, which takes exactly these bytes.
+    /// Copies the elements of a row-major array to `to`, whose length must be their size in bytes.
     ///
     /// # Safety
     /// The array must be alive and row-major.
     pub unsafe fn copy_to(&self, to: &mut [u8]) {
         debug_assert!(self.is_row_major && to.len() == self.packed_bytes());
-        // SAFETY: a row-major array has its elements from `data` on, as many bytes as `to` takes; `to` is Rust's memory.
+        // SAFETY: the elements of a row-major array start at `data` and have the size of `to`, which does not overlap NumPy's
+        // memory.
         unsafe { std::ptr::copy_nonoverlapping(self.data, to.as_mut_ptr(), to.len()) }
     }
 
-    /// The memory as a view to be written.
+    /// The memory as a writeable view.
     ///
     /// # Safety
-    /// The array must be alive and writeable as long as the view is used.
+    /// The array must stay alive and writeable as long as the view is used.
     pub unsafe fn view_mut<'a>(&self) -> PyResult<ViewMut<'a>> {
         let size = self.dtype.size();
         let strides: Axes<isize> = self.strides.iter().map(|stride| stride * size as isize).collect();
-        // SAFETY: the elements are the array's, aligned and in one allocation; they are written through pointers, before any of
-        // them is read. Only another thread of Python may read or write them at that time, which is a race in its program.
+        // SAFETY: the elements belong to the array, aligned and in one allocation; they are written through pointers before they
+        // are read. Concurrent access by other Python threads is a race in the user's program.
         let view = unsafe { ViewMut::from_raw(self.data, size, &self.shape, &strides) };
         view.map_err(|error| PyValueError::new_err(format!("out: {error}")))
     }
 
-    /// The memory of a row-major array that no one else has, as an output of a kernel's run.
+    /// The memory of a row-major array that no one else uses, as an output of a run.
     ///
     /// # Safety
-    /// As for [`NumpyMemory::view_mut`]; nothing else may read or write the array as long as the output is used, and all of its
-    /// bytes must have values.
+    /// The requirements of [`NumpyMemory::view_mut`]; also, nothing else may access the array as long as the output is used, and
+    /// all its bytes must be initialised.
     pub unsafe fn output_slice<'a>(&self) -> Out<'a> {
         let len = self.packed_bytes();
         if len == 0 {
             return Out::bytes(self.dtype, &mut []);
         }
-        // SAFETY: a row-major array has its elements from `data` on, and no one else has it.
+        // SAFETY: the elements of a row-major array start at `data`, and no one else accesses them.
         Out::bytes(self.dtype, unsafe { std::slice::from_raw_parts_mut(self.data, len) })
     }
 
     /// The memory as an output of a kernel's run.
     ///
-    /// # Safety As for [`NumpyMemory::view_mut`].
+    /// # Safety
+    /// The requirements of [`NumpyMemory::view_mut`].
     pub unsafe fn output<'a>(&self) -> PyResult<Out<'a>> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what `view_mut` requires.
         Ok(Out::raw(self.dtype, unsafe { self.view_mut() }?))
     }
 }
 
-/// A NumPy array whose memory is shared with an expression: it is kept alive, with a description of its memory as it was when it
-/// was shared.
+/// A NumPy array whose memory is shared, and the description of that memory when it was shared. The memory is kept alive by a
+/// reference to the array.
 ///
-/// Python code can give an array another dtype, shape or strides in place, and `resize` frees the memory of an array, and of views of
-/// it, if it is told not to look for references. So the description is compared with the array before elements are read.
+/// Python code can change the dtype, shape or strides of an array in place, and `resize` called with `refcheck=False` frees
+/// memory that views still use. The description is therefore compared with the array before elements are read.
 struct Lender {
     array: Py<PyUntypedArray>,
     memory: NumpyMemory,
-    /// The array that allocated the memory, if the shared array is a view of another array.
+    /// The array that allocated the memory, if it is another array.
     allocated_by: Option<Py<PyUntypedArray>>,
 }
 
 impl Lender {
-    /// The lender for an array as it is now.
+    /// Records the array's current description.
     fn of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Lender> {
         let memory = NumpyMemory::of(array).map_err(|why| why.exception(array))?;
         let base = last_base(array).filter(|base| allocates(base, &memory));
         Ok(Lender { array: array.clone().unbind(), memory, allocated_by: base.map(Bound::unbind) })
     }
 
-    /// Raises ValueError if the array does not have the described memory any more.
+    /// Raises ValueError if the array's memory or layout has changed.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array.bind(py);
         let now = NumpyMemory::of(array);
@@ -289,13 +289,12 @@ impl Lender {
     }
 }
 
-/// The array that a view is made of, followed to the last through views of views; `None` if the array is no view of another
-/// array.
+/// The array at the end of the chain of bases; `None` if the array is not a view of another array.
 fn last_base<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyUntypedArray>> {
     let mut found: Option<Bound<'py, PyUntypedArray>> = None;
     loop {
         let last = found.as_ref().unwrap_or(array);
-        // SAFETY: the array is alive while it is borrowed, and its struct has these fields; a base that is not null is an object.
+        // SAFETY: the array is alive while it is borrowed, and its struct has these fields; a non-null base is a Python object.
         let base = unsafe {
             let base = (*_PyArray_GET_ITEM_DATA(last.as_array_ptr())).base;
             Bound::from_borrowed_ptr_or_opt(array.py(), base)
@@ -307,7 +306,7 @@ fn last_base<'py>(array: &Bound<'py, PyUntypedArray>) -> Option<Bound<'py, PyUnt
     }
 }
 
-/// Whether memory lies within what an array allocated itself.
+/// Whether the memory lies within the array's own allocation.
 fn allocates(array: &Bound<'_, PyUntypedArray>, memory: &NumpyMemory) -> bool {
     // SAFETY: the array is alive while it is borrowed, and its struct has these fields.
     let fields = unsafe { &*_PyArray_GET_ITEM_DATA(array.as_array_ptr()) };
@@ -317,17 +316,16 @@ fn allocates(array: &Bound<'_, PyUntypedArray>, memory: &NumpyMemory) -> bool {
     fields.flags & NPY_ARRAY_OWNDATA != 0 && start <= inner.start && inner.end <= start.saturating_add(bytes)
 }
 
-/// A broadloom array over the memory of a NumPy array, which is kept alive.
+/// Creates a broadloom array over the memory of a NumPy array, and keeps that array alive.
 pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Array<'static>> {
     let owner = Arc::new(Lender::of(array)?);
     let memory = &owner.memory;
-    // SAFETY: the array that is made keeps the owner, and with it NumPy's array.
+    // SAFETY: the new array keeps the owner alive, and the owner keeps the NumPy array alive.
     let region = unsafe { memory.region() };
     Array::lent(memory.dtype, region, memory.offset, &memory.shape, &memory.strides, owner.clone()).or_raise()
 }
 
-/// Raises ValueError if an expression reads the memory of a NumPy array whose dtype, shape or strides have changed since the
-/// memory was shared.
+/// Raises ValueError if an expression reads NumPy memory whose array has changed its layout or dtype since the memory was shared.
 pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
     let mut checked = Ok(());
     array.visit_owners(&mut |owner| {
@@ -340,14 +338,14 @@ pub fn check_lenders(py: Python<'_>, array: &Array<'_>) -> PyResult<()> {
     checked
 }
 
-/// The owner of broadloom's memory that a NumPy array shares.
+/// The owner of broadloom memory that a NumPy array points to.
 #[pyclass(frozen, module = "broadloom._core")]
 struct Memory {
     #[expect(dead_code, reason = "keeps the memory alive")]
     array: Array<'static>,
 }
 
-/// A NumPy array over the memory of an evaluated array. It is writeable if no one else has that memory.
+/// A NumPy array over the memory of an evaluated array. It is writeable if no one else uses that memory.
 pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<'py, PyAny>> {
     let (shape, dtype) = (array.shape().to_vec(), array.dtype());
     let (data, flags) = match array.as_bytes_mut() {
@@ -359,15 +357,15 @@ pub fn share<'py>(py: Python<'py>, mut array: Array<'static>) -> PyResult<Bound<
         }
     };
     let base = Bound::new(py, Memory { array })?.into_any();
-    // SAFETY: `data` has the elements of this shape in row-major order for as long as `base` lives. Without the flag for writing,
-    // NumPy does not write to them.
+    // SAFETY: `data` holds the elements of this shape, in row-major order, as long as `base` lives. NumPy doesn't write to an
+    // array without the writeable flag.
     unsafe { based(py, dtype, &shape, data, flags, base) }
 }
 
 /// A read-only NumPy array over memory that `base` keeps alive.
 ///
 /// # Safety
-/// The memory must have the elements of this shape and dtype, in row-major order and aligned, for as long as `base` lives.
+/// The memory must hold the elements of this shape and dtype, in row-major order and aligned, as long as `base` lives.
 pub unsafe fn over<'py>(
     py: Python<'py>,
     dtype: DType,
@@ -375,13 +373,14 @@ pub unsafe fn over<'py>(
     data: *const u8,
     base: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees what `based` requires.
     unsafe { based(py, dtype, shape, data.cast_mut(), NPY_ARRAY_CARRAY_RO, base) }
 }
 
-/// A NumPy array over memory that a base keeps alive.
+/// A NumPy array with a base object.
 ///
-/// # Safety As for [`of_descriptor`], for as long as `base` lives.
+/// # Safety
+/// The requirements of [`of_descriptor`], for as long as `base` lives.
 unsafe fn based<'py>(
     py: Python<'py>,
     dtype: DType,
@@ -401,11 +400,11 @@ unsafe fn based<'py>(
     }
 }
 
-/// A new NumPy array in row-major order over the memory at a pointer; if the pointer is null, NumPy allocates the memory.
+/// A new row-major NumPy array over the memory at a pointer, or over newly allocated memory if the pointer is null.
 ///
 /// # Safety
-/// The memory must have the elements of this shape and dtype for as long as the array lives; beside the flags of row-major order
-/// only the flag for writing may be given.
+/// The memory must hold the elements of this shape and dtype as long as the array lives. Besides the flags of row-major order,
+/// only the writeable flag may be set.
 unsafe fn of_descriptor<'py>(
     py: Python<'py>,
     descriptor: &Bound<'py, PyArrayDescr>,
@@ -415,8 +414,8 @@ unsafe fn of_descriptor<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut extents: Axes<npyffi::npy_intp> =
         shape.iter().map(|&extent| extent as npyffi::npy_intp).collect();
-    // SAFETY: there are as many extents as dimensions, and the caller promises what the memory has; NumPy takes over a reference
-    // to the descriptor. NumPy returns a new reference, or null with an exception.
+    // SAFETY: the number of extents is the number of dimensions, and the caller guarantees the memory. NumPy steals a reference
+    // to the descriptor, and returns a new reference or null with an exception set.
     unsafe {
         let made = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -433,10 +432,10 @@ unsafe fn of_descriptor<'py>(
     }
 }
 
-/// Results of at most this many bytes are in memory that NumPy allocates, which is faster for them.
+/// Results of at most this many bytes use memory allocated by NumPy, which is faster for small arrays.
 const SMALL: usize = 1 << 14;
 
-/// A new NumPy array, to which results are written.
+/// A new, writeable NumPy array.
 pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Bound<'py, PyUntypedArray>> {
     let bytes = shape.iter().try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent));
     match bytes.filter(|bytes| *bytes <= SMALL) {
@@ -445,15 +444,15 @@ pub fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Boun
     }
 }
 
-/// A new NumPy array of a few bytes, to which results are written; all of its bytes are zero. `bytes` is the product of the
-/// dtype's size and the extents.
+/// A new, writeable, zeroed NumPy array with a size of at most `SMALL` bytes; `bytes` is the size that follows from its dtype and
+/// shape.
 pub fn new_short<'py>(
     py: Python<'py>,
     descriptor: &Bound<'py, PyArrayDescr>,
     shape: &[usize],
     bytes: usize,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
-    // SAFETY: NumPy allocates the memory, which has this many bytes from `data` on; the object that is made is an array.
+    // SAFETY: the object is an array, and NumPy allocated this many bytes at its `data`.
     unsafe {
         let made = of_descriptor(py, descriptor, shape, std::ptr::null_mut(), 0)?;
         let data = (*_PyArray_GET_ITEM_DATA(made.as_ptr().cast::<PyArrayObject>())).data;
@@ -462,7 +461,7 @@ pub fn new_short<'py>(
     }
 }
 
-/// The error about an array that Python code changed after its memory was described and before the run.
+/// The error for an array that Python code changed between the check of its layout and the run.
 pub fn changed() -> PyErr {
     PyValueError::new_err(
         "an array was resized, or changed its dtype, while a call was made ready that uses it",

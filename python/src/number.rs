@@ -1,4 +1,4 @@
-//! Python's numbers as literals.
+//! Converts Python numbers to literals.
 
 use broadloom::{DType, Literal};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
@@ -7,8 +7,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::error::OrRaise;
 
-/// The literal of a Python number: bool, int or float. An integer of more than 128 bits becomes a float, since no dtype of
-/// integers holds it.
+/// Converts a Python bool, int or float. An integer of more than 128 bits becomes a float, since no integer dtype can hold it.
 pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if let Ok(value) = object.cast::<PyBool>() {
         return Ok(Literal::Bool(value.is_true()));
@@ -17,7 +16,7 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
         return Ok(Literal::Float(value.value()));
     }
     if object.cast::<PyInt>().is_ok() {
-        // PERF: to extract an i128, several Python objects are made.
+        // PERF: extracting an i128 creates several Python objects, so i64 is tried first.
         if let Ok(value) = object.extract::<i64>() {
             return Ok(Literal::Int(i128::from(value)));
         }
@@ -33,12 +32,12 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Literal> {
     Err(PyTypeError::new_err(format!("an operand is {kind}; expected an array, a bool, an int or a float")))
 }
 
-/// The error about an integer that is greater than all floats.
+/// The error for an integer that is too large for a float.
 pub fn beyond_floats() -> PyErr {
     PyValueError::new_err("an integer of this size cannot be represented as float64")
 }
 
-/// The bits of a number as the dtype that it has in a kernel. In a kernel that promotes as NumPy does, a bool may become a 0 or 1
+/// The bits of a number, converted to the dtype of a kernel's input. In a kernel with NumPy's promotion, a bool may become 0 or 1
 /// of another dtype.
 pub fn bits(value: Literal, dtype: DType) -> PyResult<u64> {
     let value = match value {

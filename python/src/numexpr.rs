@@ -1,8 +1,8 @@
-//! The fast way of `broadloom.numexpr`: from a text and the caller's variables into a kernel.
+//! The fast path of `broadloom.numexpr`, from a text and the caller's variables to a kernel.
 //!
-//! A [`Plan`] is what is kept for a text: the names of its variables, and a kernel for each pattern of dtypes and ranks that the
-//! variables' values had. Python code translates a new text, and builds a kernel for a new pattern; every later call runs in Rust
-//! alone. `re_evaluate` runs the plan that its thread used last.
+//! A [`Plan`] represents one text: the names of its variables, and a kernel for each combination of dtypes and ranks that their
+//! values have had. Python code translates a new text, and builds a kernel for a new combination; every other call is handled in
+//! this module. `re_evaluate` runs the plan that the calling thread used last.
 
 mod last;
 mod layout;
@@ -23,7 +23,7 @@ use plan::{SAFE, SAME_KIND, array_of};
 use scope::Scope;
 use translation::translation;
 
-/// The plans of texts that are evaluated with default options. Python code adds plans to this dictionary and limits their number.
+/// The plans of texts evaluated with default options, by text. Python code adds plans and limits their number.
 fn plans<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
     static PLANS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let plans = PLANS.get_or_try_init(py, || {
@@ -41,7 +41,7 @@ fn plan_of<'py>(
     disable_cache: bool,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, Plan>> {
-    // PERF: sympy's functions pass `truediv=True` with each call, which has no effect.
+    // PERF: sympy passes `truediv=True` at each call, so the option does not count as a non-default one.
     let is_plain = |given: &Bound<'py, PyDict>| {
         let truediv = given.get_item(intern!(py, "truediv")).ok().flatten();
         given.len() == usize::from(truediv.is_some_and(|value| value.is_exact_instance_of::<PyBool>()))

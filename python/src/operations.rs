@@ -1,5 +1,5 @@
-//! Operations on handles and numbers: functions of the op table under a rule of promotion, and the evaluation of several handles
-//! at once.
+//! Functions of the op table applied to handles and numbers under a promotion rule, and the evaluation of several handles at
+//! once.
 
 use broadloom::{Array, Literal, Op, Promotion, with_promotion};
 use pyo3::exceptions::PyValueError;
@@ -15,7 +15,7 @@ use crate::origin::{self, Operand, Origin};
 use crate::run::compute;
 use crate::work::Work;
 
-/// Applies a function of the op table to handles and numbers; with NumPy's promotion of mixed kinds, if that is requested.
+/// Applies a function of the op table to handles and numbers; with NumPy's promotion of mixed kinds if that is requested.
 #[pyfunction]
 #[pyo3(signature = (op, *operands, numpy_promotion = false))]
 pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> PyResult<Handle> {
@@ -23,8 +23,8 @@ pub fn apply(op: &str, operands: &Bound<'_, PyTuple>, numpy_promotion: bool) -> 
     applied(op, operands_of(operands)?, mode)
 }
 
-/// Applies a function of the op table to handles and numbers, by the rule of promotion that holds: NumPy's, if one of the handles
-/// has it or it is set, else the standard's.
+/// Applies a function of the op table to handles and numbers. It uses NumPy's promotion if one of the handles or the current
+/// options require it, else the standard's.
 #[pyfunction]
 #[pyo3(signature = (op, *operands))]
 pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyResult<Handle> {
@@ -33,7 +33,7 @@ pub fn promoted(py: Python<'_>, op: &str, operands: &Bound<'_, PyTuple>) -> PyRe
     applied(op, given, if by_numpy { Promotion::NumPy } else { Promotion::Strict })
 }
 
-/// Whether NumPy's rule of promotion holds for operators of these handles: one of them has it, or it is set.
+/// Whether operators of these handles use NumPy's promotion, because one of the handles or the current options require it.
 #[pyfunction]
 #[pyo3(signature = (*handles))]
 pub fn by_numpy(py: Python<'_>, handles: &Bound<'_, PyTuple>) -> PyResult<bool> {
@@ -47,8 +47,8 @@ fn operands_of(operands: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[Operand; 3]>
     operands.iter().map(|given| operand(&given)).collect()
 }
 
-/// Replaces integers that no dtype holds, if they meet no floats, by an integer of 128 bits that is beyond all dtypes too:
-/// comparisons with it are exact, and other functions an error.
+/// Replaces integers beyond 128 bits among operands that are not floats by the minimum or maximum of 128 bits. They lie outside
+/// every dtype as well, so comparisons stay exact and other operations raise an error.
 #[cold]
 fn among_integers(given: &mut [Operand]) -> PyResult<()> {
     let is_among_floats = given.iter().any(|operand| !operand.is_huge && operand.array.dtype().is_float());
@@ -101,7 +101,7 @@ pub fn evaluate_many(
     Ok(made.into_iter().zip(rules).map(|(array, by_numpy)| Handle::evaluated_to(array, by_numpy)).collect())
 }
 
-/// The names of the kernel inputs on which handles depend, each once.
+/// The names of the kernel inputs that handles depend on, without duplicates.
 #[pyfunction]
 pub fn input_names(handles: Vec<PyRef<'_, Handle>>) -> PyResult<Vec<String>> {
     let arrays = handles.iter().map(|handle| handle.array()).collect::<PyResult<Vec<_>>>()?;

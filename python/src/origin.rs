@@ -1,8 +1,8 @@
-//! Where the values of a handle come from, which a trace needs to know.
+//! The origin of a handle's values, which tracing needs to know.
 //!
-//! A handle that depends on an input of kernels has no values; it is traced. A number that a kernel is given when it runs is a
-//! [`Parameter`]: its dtype is as weak as a literal's, so that it becomes an input of each dtype that a literal would take in its
-//! place. Memory that meets traced values is captured: it becomes an input, which is bound to that memory at each call.
+//! A handle that depends on a kernel's input has no values. A [`Parameter`] is a number that a kernel receives when it runs. It
+//! is typed as weakly as a literal, and becomes one input for each dtype that a literal would take in its place. Memory that is
+//! combined with traced values is captured: it becomes an input that is bound to that memory.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,17 +15,16 @@ use smallvec::SmallVec;
 use crate::error::OrRaise;
 use crate::work::Work;
 
-/// Where the values of a handle come from.
+/// The origin of a handle's values.
 #[derive(Clone)]
 pub enum Origin {
-    /// The values come from numbers alone.
+    /// Generated without memory.
     Generated,
-    /// The values come from memory: that of a NumPy array, which is given if the handle is that array itself and no expression of
-    /// it.
+    /// Read from memory. The field is the NumPy array, if the handle is exactly that array.
     Memory(Option<Arc<Py<PyUntypedArray>>>),
-    /// The values come from an input of kernels: there are none before a kernel runs.
+    /// Dependent on a kernel's input, so that there are no values yet.
     Traced,
-    /// The value is a number that a kernel is given when it runs.
+    /// A number that a kernel receives when it runs.
     Parameter(Arc<Parameter>),
 }
 
@@ -35,7 +34,7 @@ impl Origin {
         matches!(self, Origin::Traced | Origin::Parameter(_))
     }
 
-    /// The origin of a result whose operands have this origin and the other one.
+    /// The origin of the result of an operation on this and another operand.
     pub fn joined(&self, other: &Origin) -> Origin {
         match (self, other) {
             _ if self.is_traced() || other.is_traced() => Origin::Traced,
@@ -45,22 +44,22 @@ impl Origin {
     }
 }
 
-/// A number that a kernel is given when it runs, before its dtype is known.
+/// A number that a kernel receives when it runs.
 pub struct Parameter {
     name: String,
-    /// A literal of the number's kind.
+    /// A literal of the same kind (bool, int or float).
     sample: Literal,
-    /// The inputs that the number has become, one for each dtype.
+    /// The inputs created for it so far, one per dtype.
     inputs: Mutex<Vec<Array<'static>>>,
 }
 
 impl Parameter {
-    /// A parameter of the same kind as a literal.
+    /// A parameter of the same kind as the literal.
     pub fn new(name: String, sample: Literal) -> Parameter {
         Parameter { name, sample, inputs: Mutex::default() }
     }
 
-    /// The input of a dtype that stands for the number, which is made if there is none.
+    /// The input for this dtype, which is created if it does not exist.
     pub fn of(&self, dtype: DType) -> PyResult<Array<'static>> {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = inputs.iter().find(|input| input.dtype() == dtype) {
@@ -81,12 +80,12 @@ impl Parameter {
         }
     }
 
-    /// The input of the dtype that the number has where it meets no array.
+    /// The input for the default dtype of the parameter's kind.
     pub fn alone(&self) -> PyResult<Array<'static>> {
         self.of(self.sample.default_dtype())
     }
 
-    /// The inputs that the number has become, one for each dtype.
+    /// The inputs created so far.
     pub fn inputs(&self) -> Vec<Array<'static>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -95,20 +94,20 @@ impl Parameter {
 /// An operand of an operation.
 pub struct Operand {
     pub array: Array<'static>,
-    /// Whether the operand is a Python number.
+    /// Whether it was given as a Python number.
     pub is_number: bool,
-    /// Whether the operand is a Python integer beyond 128 bits, rounded to a float.
+    /// Whether it was given as a Python integer beyond 128 bits, which was rounded to a float.
     pub is_huge: bool,
     pub work: Work,
     pub origin: Origin,
-    /// Whether the operand promotes by NumPy's rule, whatever is set.
+    /// Whether it requires NumPy's promotion.
     pub by_numpy: bool,
 }
 
 /// The operands of an operation, and whether they are traced.
 pub type Traceable = (SmallVec<[Array<'static>; 3]>, bool);
 
-/// Memory that a traced function uses, and the input that represents it.
+/// Memory that a traced function uses, and the input that replaces it.
 pub struct Captured {
     pub origin: Origin,
     pub array: Array<'static>,
@@ -116,7 +115,7 @@ pub struct Captured {
 }
 
 thread_local! {
-    /// The captured memory of each trace that this thread is in, the innermost trace last.
+    /// The memory captured by each active trace of this thread, innermost trace last.
     static TRACES: RefCell<Vec<Vec<Captured>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -125,17 +124,17 @@ pub fn begin() {
     TRACES.with_borrow_mut(|traces| traces.push(Vec::new()));
 }
 
-/// Ends the innermost trace of this thread, and returns the memory that it captured.
+/// Ends the innermost trace of this thread, and returns the memory it captured.
 pub fn end() -> Vec<Captured> {
     TRACES.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 
-/// Whether this thread is in a trace.
+/// Whether a trace is active on this thread.
 pub fn is_tracing() -> bool {
     TRACES.with_borrow(|traces| !traces.is_empty())
 }
 
-/// The input that represents memory in this thread's innermost trace; outside of a trace, the memory itself.
+/// The input that replaces memory in the innermost trace of this thread; the memory itself if no trace is active.
 pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static>> {
     let made = TRACES.with_borrow_mut(|traces| {
         let Some(trace) = traces.last_mut() else { return Ok(array) };
@@ -154,12 +153,11 @@ pub fn captured(array: Array<'static>, origin: Origin) -> PyResult<Array<'static
     made.or_raise()
 }
 
-/// The operands of an op, and whether they are traced. They are if one of them is, or if one is in memory and this thread is in a
-/// trace.
+/// Prepares the operands of an op, and reports whether they are traced. They are if one of them is, or if a trace is active and
+/// memory is among them.
 ///
-/// Among traced operands, parameters become inputs of the dtypes that a literal would take, and memory becomes captured inputs.
-/// If there are parameters, arrays are converted as the op would convert them, so that a parameter's input meets its own dtype
-/// only.
+/// If they are traced, parameters become inputs of the dtypes that a literal would take, memory becomes captured inputs, and
+/// arrays are converted to the op's common dtype first, so that parameters are combined with that dtype only.
 pub fn operands(op: Option<Op>, given: SmallVec<[Operand; 3]>) -> PyResult<Traceable> {
     let is_traced = given.iter().any(|operand| operand.origin.is_traced())
         || is_tracing() && given.iter().any(|operand| matches!(operand.origin, Origin::Memory(_)));

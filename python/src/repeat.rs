@@ -1,8 +1,8 @@
-//! Calls on arguments like those of an earlier call: of the same dtypes, shapes and kinds, and row-major.
+//! A cache of recent calls, for further calls with row-major arguments of the same dtypes, shapes and kinds.
 //!
-//! What a call finds out about its arguments and its results is the same for all such calls, so a [`Repeat`] keeps it. Arguments
-//! are compared through the fields of NumPy's struct. Short arguments are copied, which is less work than a view that checks
-//! whether an output overlaps it. The results of short calls are allocated by NumPy, which keeps such memory at hand.
+//! A [`Repeat`] stores what a call determined about its arguments and results. Arguments are compared with it through the fields
+//! of NumPy's struct. Small inputs are copied, which is cheaper than a view that checks whether an output overlaps it. Small
+//! results are allocated by NumPy, which caches such memory.
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
@@ -27,36 +27,36 @@ use crate::memory::{self, Axes};
 use crate::number::{bits, number};
 use crate::run::compute;
 
-/// The most words of 8 bytes that the inputs of a call may have in all to be copied.
+/// Inputs are copied if they take at most this many 8-byte words in total.
 pub const SHORT_WORDS: usize = 512;
 
-/// The most bytes that a result of a short call may have.
+/// The maximum size of the results of a short call, in bytes.
 const SHORT_RESULT: usize = 1 << 14;
 
-/// A short call that is estimated to take at most this time keeps the GIL, as NumPy's own functions do up to 500 elements. To
-/// release and to take it again costs 20 ns, a tenth of the shortest call; but where another thread runs Python, calls that
-/// release it took 40 µs each, where those that keep it took 4 µs (ten elements, CPython 3.11).
+/// A short call keeps the GIL if its estimated time is at most this. NumPy's own functions keep it up to 500 elements. Releasing
+/// and taking the GIL costs 20 ns, a tenth of the shortest call. But if another thread runs Python code, calls that released it
+/// took 40 µs each, and calls that kept it 4 µs (ten elements, CPython 3.11).
 const KEEPS_GIL: Duration = Duration::from_micros(8);
 
-/// What an argument of a call has to be for the call to be repeated.
+/// The condition on one argument of a repeated call.
 enum Like {
-    /// A row-major array with this dtype's descriptor and this shape.
+    /// A row-major array with this descriptor and shape.
     Array { descriptor: Py<PyArrayDescr>, shape: Axes<npyffi::npy_intp> },
-    /// A number whose Python type is exactly this one.
+    /// A number of exactly this Python type.
     Number(Py<PyAny>),
 }
 
-/// Where an input of the kernel comes from, in a repeated call.
+/// The source of a kernel's input; `argument` is the index of an argument.
 enum Input {
-    /// A copy of the array that is the argument of this number.
+    /// An array that is copied.
     Copied { argument: usize, dtype: DType, bytes: usize },
-    /// The memory of the array that is the argument of this number.
+    /// An array that is read in place.
     Memory { argument: usize, dtype: DType, bytes: usize, shape: Axes<usize>, strides: Axes<isize> },
-    /// The number that is the argument of this number, converted to the input's dtype.
+    /// A Python number that is converted.
     Number { argument: usize, dtype: DType },
 }
 
-/// A result of the kernel, for which each call makes an array.
+/// A result array to be allocated.
 struct Made {
     dtype: DType,
     descriptor: Py<PyArrayDescr>,
@@ -64,33 +64,33 @@ struct Made {
     bytes: usize,
 }
 
-/// What calls on like arguments share, as the module's head says.
+/// What a call determined about its arguments and results, stored for calls with arguments of the same dtypes and shapes.
 struct Repeat {
     array_type: Py<PyAny>,
-    /// What the arguments have to be, and after them the arrays that the entry captured.
+    /// The conditions on the arguments, followed by those on the entry's captured arrays.
     like: SmallVec<[Like; 4]>,
     inputs: SmallVec<[Input; 4]>,
     made: SmallVec<[Made; 2]>,
-    /// Whether inputs are copied, and results are allocated by NumPy.
+    /// Whether inputs are copied and results allocated by NumPy.
     is_short: bool,
-    /// Whether the call is so short that it runs without releasing the GIL.
+    /// Whether the kernel runs without releasing the GIL, since it takes only microseconds.
     keeps_gil: bool,
     call: Call,
-    /// The entry that the calls run.
+    /// The entry whose kernel is run.
     entry: Py<Entry>,
-    /// What calls ask for beside their arguments: the `tag` of [`Repeats::run`].
+    /// The options that a call must match, as passed to [`Repeats::run`].
     tag: u64,
 }
 
-/// How many kinds of calls are kept for a function.
+/// The number of calls that each function caches.
 const REPEATS: usize = 4;
 
-/// What is kept of the last calls of a function. The lock is tried, never waited for: a run may allocate, and so run Python's
-/// garbage collection, and with it Python code that calls the same function.
+/// The cached calls of a function. The lock is tried and never waited for: an allocation during a run may start Python's garbage
+/// collection, which may call the same function.
 #[derive(Default)]
 pub struct Repeats(Mutex<Kept>);
 
-/// The kept calls, and which of them is replaced next.
+/// The cached calls, and the index of the one to be replaced next.
 #[derive(Default)]
 struct Kept {
     of: SmallVec<[Arc<Repeat>; REPEATS]>,
@@ -98,7 +98,7 @@ struct Kept {
 }
 
 impl Repeats {
-    /// Runs a call like one of the kept ones, and gives what it returns; `None` if the call is like none of them.
+    /// Runs a call through the cache. Returns `None` if no cached call matches.
     #[inline]
     pub fn run<'py>(
         &self,
@@ -127,7 +127,7 @@ impl Repeats {
         Some(run(&repeat).and_then(|made| repeat.entry.get().rebuilt(py, made)))
     }
 
-    /// Keeps what calls like this one share, if they share enough.
+    /// Adds a call to the cache, if it is suitable.
     pub fn keep(
         &self,
         py: Python<'_>,
@@ -151,7 +151,7 @@ impl Repeats {
             }
         };
         drop(kept);
-        // Dropping the Python objects that it holds may run Python code, which must not find the lock taken.
+        // Dropping it may run Python code, so the lock is released first.
         drop(replaced);
         Ok(())
     }
@@ -159,14 +159,15 @@ impl Repeats {
 
 /// The fields of a NumPy array's struct.
 ///
-/// # Safety The object must be an array, and alive for as long as the fields are used.
+/// # Safety
+/// The object must be an array, and stay alive as long as the fields are used.
 unsafe fn fields<'a>(object: *mut ffi::PyObject) -> &'a PyArrayObject_fields {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees that the object is a live array.
     unsafe { &*_PyArray_GET_ITEM_DATA(object.cast::<PyArrayObject>()) }
 }
 
 impl Repeat {
-    /// What calls like this one share; `None` if an array is not row-major, or a Python function computes an input.
+    /// Collects what a call determined. Returns `None` if an array is not row-major, or if a Python function computes an input.
     fn new(
         py: Python<'_>,
         entry: &Py<Entry>,
@@ -178,7 +179,7 @@ impl Repeat {
         for (i, argument) in arguments.iter().enumerate() {
             like.push(match argument {
                 Argument::Array(array, memory) => {
-                    // SAFETY: the object is this array.
+                    // SAFETY: the object is a live array.
                     let flags = unsafe { fields(array.as_ptr()) }.flags;
                     if !memory.is_row_major || flags & NPY_ARRAY_ALIGNED == 0 {
                         return Ok(None);
@@ -221,7 +222,7 @@ impl Repeat {
                 None => return Ok(None),
             });
         }
-        // An argument that is two inputs of the kernel is copied twice.
+        // An array that is the source of two inputs is copied twice.
         let copied = inputs.iter().map(|input| match input {
             Input::Copied { bytes, .. } => bytes.div_ceil(8),
             Input::Number { .. } => 1,
@@ -243,7 +244,7 @@ impl Repeat {
         }))
     }
 
-    /// Whether arguments are like those for which this was made.
+    /// Whether the arguments meet the conditions of the cached call.
     #[inline]
     fn fits(&self, py: Python<'_>, objects: &[Borrowed<'_, '_, PyAny>]) -> bool {
         let is_like = |(object, like): (&Borrowed<'_, '_, PyAny>, &Like)| match like {
@@ -252,12 +253,12 @@ impl Repeat {
                     return false;
                 }
                 const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-                // SAFETY: the object has the type of arrays, and is borrowed.
+                // SAFETY: the object has the type of arrays, and is alive while it is borrowed.
                 let fields = unsafe { fields(object.as_ptr()) };
                 fields.descr.cast() == descriptor.as_ptr()
                     && fields.nd as usize == shape.len()
                     && fields.flags & FLAGS == FLAGS
-                    // SAFETY: an array has as many extents as dimensions.
+                    // SAFETY: `dimensions` has one extent per dimension.
                     && (0..shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) } == shape[axis])
             }
             Like::Number(kind) => object.get_type_ptr().cast() == kind.as_ptr(),
@@ -270,7 +271,7 @@ impl Repeat {
             && captured.iter().zip(others).all(|(array, like)| is_like((&array.bind_borrowed(py), like)))
     }
 
-    /// The argument of this number; captured arrays are numbered after the arguments.
+    /// The argument with this index, or a captured array if the index is beyond the arguments.
     #[inline]
     fn argument<'a, 'py>(
         &'a self,
@@ -284,7 +285,7 @@ impl Repeat {
         }
     }
 
-    /// Whether an array may take a copy of a short call's only result.
+    /// Whether the only result of a short call may be copied into the array `out`.
     #[inline]
     fn fits_out(&self, out: &Bound<'_, PyAny>) -> bool {
         let [made] = &self.made[..] else { return false };
@@ -292,26 +293,25 @@ impl Repeat {
             return false;
         }
         const FLAGS: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
-        // SAFETY: the object has the type of arrays, and is borrowed.
+        // SAFETY: the object has the type of arrays, and is alive while it is borrowed.
         let fields = unsafe { fields(out.as_ptr()) };
         fields.descr.cast() == made.descriptor.as_ptr()
             && fields.nd as usize == made.shape.len()
             && fields.flags & FLAGS == FLAGS
-            // SAFETY: an array has as many extents as dimensions.
+            // SAFETY: `dimensions` has one extent per dimension.
             && (0..made.shape.len()).all(|axis| unsafe { *fields.dimensions.add(axis) as usize } == made.shape[axis])
     }
 
-    /// Copies the only result of a short call to an array that [fits](Repeat::fits_out). The array may be an input too, since
-    /// inputs were copied before the run.
+    /// Copies the only result of a short call to an array that [fits](Repeat::fits_out). The array may overlap inputs, since the
+    /// kernel has read copies of them.
     #[inline]
     fn copy_to<'py>(&self, results: &Results<'py>, out: &Bound<'py, PyAny>) -> PyResult<Results<'py>> {
-        // Allocating the result may have run Python code, which may have changed the array.
+        // Allocating the result may have run Python code, which could have changed the array.
         if !self.fits_out(out) {
             return Err(PyValueError::new_err("out: the array was changed meanwhile"));
         }
         let bytes = self.made[0].bytes;
-        // SAFETY: both are row-major arrays of this dtype and shape, and so have this many bytes; the result belongs to no one
-        // else.
+        // SAFETY: both are row-major arrays of this dtype and shape, and so of the same size. No one else uses the result.
         unsafe {
             let (from, to) = (fields(results[0].as_ptr()).data, fields(out.as_ptr()).data);
             std::ptr::copy_nonoverlapping(from, to, bytes);
@@ -319,8 +319,7 @@ impl Repeat {
         Ok(SmallVec::from_iter([out.cast::<PyUntypedArray>()?.clone()]))
     }
 
-    /// Runs the kernel on arguments that [fit](Repeat::fits), and gives its results, of which `Entry::rebuilt` makes what is
-    /// returned.
+    /// Runs the kernel on arguments that [fit](Repeat::fits). The results are still to be passed to `rebuild`.
     #[inline]
     pub fn run<'py>(&self, py: Python<'py>, objects: &[Borrowed<'_, 'py, PyAny>]) -> PyResult<Results<'py>> {
         let mut results: Results<'py> = SmallVec::new();
@@ -330,7 +329,7 @@ impl Repeat {
                 false => memory::new(py, made.dtype, &made.shape)?,
             });
         }
-        // Allocating the results may have run Python code, which may have changed an argument; from here on no Python code runs.
+        // Allocating may have run Python code, which could have changed an argument. Nothing below runs Python code.
         if !self.fits(py, objects) {
             return Err(memory::changed());
         }
@@ -340,11 +339,11 @@ impl Repeat {
         for input in &self.inputs {
             inputs.push(match *input {
                 Input::Copied { argument, dtype, bytes } => {
-                    // SAFETY: the scratch memory has words for all inputs that are copied, which `new` counted.
+                    // SAFETY: the scratch buffer has the words of all copied inputs, which `new` counted.
                     let to = unsafe { from.add(word) }.cast::<u8>();
                     word += bytes.div_ceil(8);
-                    // SAFETY: the array fits, so that it is row-major and has this many bytes from its first element on; the
-                    // scratch memory has as many at `to`, which no other input uses.
+                    // SAFETY: the array matches, so it is row-major and has this many bytes from its first element on. The
+                    // scratch buffer has them too, and no other input uses these words.
                     In::bytes(dtype, unsafe {
                         let data = fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>();
                         std::ptr::copy_nonoverlapping(data, to, bytes);
@@ -353,7 +352,7 @@ impl Repeat {
                 }
                 Input::Number { argument, dtype } => {
                     let value = converted(&self.argument(py, objects, argument), dtype)?;
-                    // SAFETY: the scratch memory has a word at `to`, which no other input uses; it is written before it is read.
+                    // SAFETY: the word is within the scratch buffer, is used by no other input, and is written before it is read.
                     In::bytes(dtype, unsafe {
                         let to = from.add(word);
                         word += 1;
@@ -362,8 +361,8 @@ impl Repeat {
                     })
                 }
                 Input::Memory { argument, dtype, bytes, ref shape, ref strides } => {
-                    // SAFETY: the array fits, and is borrowed until the run is over. Other threads of Python may write to it, which
-                    // is a race in their program, and any bytes are elements.
+                    // SAFETY: the array matches, and is borrowed until the run ends. Writes by other Python threads are a race in
+                    // the user's program; any bytes are valid elements.
                     let region = unsafe {
                         Region::from_raw(
                             fields(self.argument(py, objects, argument).as_ptr()).data.cast::<u8>(),
@@ -378,8 +377,8 @@ impl Repeat {
         for (made, array) in self.made.iter().zip(&results) {
             outputs.push(match made.bytes {
                 0 => Out::bytes(made.dtype, &mut []),
-                // SAFETY: the array was made here with this many bytes, all of which have values. No one else has the array, and
-                // `results` keeps it alive until the run is over.
+                // SAFETY: the array was created here with this size and with every byte initialised. No one else uses it, and
+                // `results` keeps it alive until the run ends.
                 bytes => Out::bytes(made.dtype, unsafe {
                     std::slice::from_raw_parts_mut(fields(array.as_ptr()).data.cast::<u8>(), bytes)
                 }),
@@ -394,7 +393,7 @@ impl Repeat {
     }
 }
 
-/// The bits of a Python number converted to a dtype, by the rules of literals.
+/// The bits of a Python number converted to a dtype, by the rules for literals.
 #[inline]
 fn converted(object: &Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<u64> {
     let value = number(object)?;

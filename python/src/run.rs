@@ -1,4 +1,4 @@
-//! Runs computations without the GIL, so that signals and a caller's function for progress are served while they run.
+//! Runs the engine with the GIL released, while Python's signals and a progress callback are served.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +9,9 @@ use pyo3::sync::PyOnceLock;
 
 use crate::error::exception;
 
-/// Computes with the GIL released. A run that takes more than some milliseconds, or has a function for progress, asks Python
-/// every 50 ms whether something is to be done on this thread. An exception that a signal handler, the function or another thread
-/// raises cancels the run and is raised in its place.
+/// Computes with the GIL released. A run that takes more than some milliseconds, or that has a progress callback, takes the GIL
+/// every 50 ms to serve pending Python work: an exception raised by a signal handler, by the callback or by another thread
+/// cancels the run and is raised instead.
 pub fn compute<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -41,7 +41,7 @@ pub fn compute<T: Send>(
                 }
                 false
             }
-            // The interpreter is shutting down, and the result is not needed.
+            // The interpreter is shutting down, so the result is not needed.
             None => false,
         }
     };
@@ -59,8 +59,8 @@ pub fn compute<T: Send>(
     Ok(value)
 }
 
-/// Runs what Python has pending for this thread: in the main thread the handlers of signals, and in any thread the exception that
-/// another thread has asked for (`PyThreadState_SetAsyncExc`), which is raised where Python code begins to run.
+/// Runs the pending Python work of this thread: signal handlers in the main thread, and an exception that another thread has set
+/// by `PyThreadState_SetAsyncExc`. Such an exception is raised when Python code starts to run.
 fn serve(py: Python<'_>) -> PyResult<()> {
     static NOTHING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     py.check_signals()?;

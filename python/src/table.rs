@@ -1,18 +1,18 @@
-//! What is kept of calls for later ones: a table of what was built for them, which is bounded and drops the oldest entry first,
-//! and the last bound call.
+//! Caches of a function: a bounded table of the entries built for its calls, which evicts the oldest first, and the call that
+//! inputs were bound to last.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use broadloom::Call;
 use smallvec::SmallVec;
 
-/// The shapes of the array arguments, one after the other.
+/// The shapes of the array arguments, concatenated.
 pub type Shapes = SmallVec<[usize; 8]>;
 
-/// The most entries that a table has.
+/// The maximum number of entries of a table.
 const ENTRIES: usize = 64;
 
-/// What was built for kinds of calls, the newest last.
+/// A bounded table of built entries, newest last.
 pub struct Table<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Default for Table<T> {
@@ -22,46 +22,46 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// The newest entry that fits a call.
+    /// The newest entry that matches.
     pub fn find(&self, fits: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.iter().rev().find(|entry| fits(entry)).cloned()
     }
 
-    /// Adds an entry; the oldest is dropped if there are too many.
+    /// Adds an entry, and evicts the oldest if the table is full.
     pub fn insert(&self, made: T) -> Arc<T> {
         let made = Arc::new(made);
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = (entries.len() >= ENTRIES).then(|| entries.remove(0));
         entries.push(made.clone());
         drop(entries);
-        // The oldest entry is dropped after the lock is released: dropping the Python objects that it holds may run Python code.
+        // Dropping an entry may run Python code, so the lock is released first.
         drop(oldest);
         made
     }
 
-    /// All entries of the table, the oldest first.
+    /// All entries, oldest first.
     pub fn all(&self) -> Vec<Arc<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The last bound call, with the shapes of the row-major inputs to which it was bound.
+/// The call that row-major inputs were bound to last, with the shapes of those inputs.
 #[derive(Default)]
 pub struct LastCall(Mutex<Option<(Shapes, Call)>>);
 
 impl LastCall {
-    /// The last bound call, if its inputs had these shapes.
+    /// The stored call, if its inputs had these shapes.
     pub fn find(&self, shapes: &Shapes) -> Option<Call> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().filter(|(of, _)| of == shapes).map(|(_, call)| call.clone())
     }
 
-    /// Keeps the call that was bound to inputs of these shapes.
+    /// Stores the call that inputs of these shapes were bound to.
     pub fn keep(&self, shapes: Shapes, call: &Call) {
         let made = Some((shapes, call.clone()));
         let last = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), made);
-        // The previous call is dropped after the lock is released: it may drop a kernel with all that the kernel holds.
+        // Dropping a call may drop its kernel, so the lock is released first.
         drop(last);
     }
 }

@@ -1,4 +1,4 @@
-//! Functions with which Python code begins and ends traces.
+//! Begins and ends traces from Python.
 
 use broadloom::Array;
 use pyo3::prelude::*;
@@ -12,8 +12,8 @@ pub fn begin_trace() {
     origin::begin();
 }
 
-/// Ends the innermost trace of this thread, and returns the inputs that represent captured memory, each with that memory as a
-/// NumPy array. What was captured and is not the memory of a NumPy array is evaluated now.
+/// Ends the innermost trace of this thread. Returns the inputs that replace captured memory, each with that memory as a
+/// NumPy array. Captured expressions that are not NumPy arrays are evaluated now.
 #[pyfunction]
 pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
     let bound = origin::end().into_iter().map(|captured| {
@@ -26,14 +26,14 @@ pub fn end_trace(py: Python<'_>) -> PyResult<Vec<(Handle, Py<PyAny>)>> {
     bound.collect()
 }
 
-/// Ends the innermost trace of this thread after a failure: nothing is evaluated, so that nothing can fail.
+/// Ends the innermost trace of this thread after a failure. Nothing is evaluated, so this can't fail.
 #[pyfunction]
 pub fn abandon_trace() {
     drop(origin::end());
 }
 
-/// The handle that stands for a handle in a kernel: memory becomes an input of the trace, and a parameter the input of the dtype
-/// that it has where it meets no array.
+/// The handle as it is used in a kernel: memory is replaced by an input of the trace, and a parameter by its input of the default
+/// dtype.
 #[pyfunction]
 pub fn capture(handle: &Bound<'_, Handle>) -> PyResult<Handle> {
     let handle = handle.get();

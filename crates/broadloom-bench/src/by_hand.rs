@@ -1,12 +1,12 @@
-//! Hand-fused loops over two inputs, compiled for the target's widest vectors, and numbers to run them on.
+//! Hand-fused loops over two inputs, compiled for the target's maximum vector width, and the numbers to run them on.
 //!
 //! Everything that a [`Loop`] calls is inlined into it, so that rustc can vectorise it.
 
 use broadloom_math::{Float, Lanes};
 use pulp::NullaryFnOnce;
 
-/// A loop over two inputs. A type of its own, since a closure would not be inlined into the function that is
-/// compiled for the target. Returns whether an element needed the slow path.
+/// A loop over two inputs, one output and a function of an element. It is a struct because a closure would not be inlined into
+/// the function that is compiled for the target. A call returns whether an element needed the slow path.
 pub struct Loop<'a, T, F>(pub &'a [T], pub &'a [T], pub &'a mut [T], pub F);
 
 impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {
@@ -25,7 +25,7 @@ impl<T: Copy, F: Fn(&mut Lanes, T, T) -> T> NullaryFnOnce for Loop<'_, T, F> {
     }
 }
 
-/// Two arrays of numbers in a range, of which none comes twice (D. Knuth's linear congruences).
+/// Two arrays of distinct pseudo-random numbers in a range, from Knuth's linear congruential generator.
 pub fn numbers<T: Float>(n: usize, from: f64, to: f64) -> (Vec<T>, Vec<T>) {
     let mut state = 7u64;
     let mut next = |_| {

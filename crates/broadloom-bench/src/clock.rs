@@ -1,26 +1,26 @@
 //! Times several contenders in alternation.
 //!
-//! The result for each is the median time of a call in nanoseconds. Contenders alternate in batches long enough for the
-//! clock's resolution, so that a slow phase of the machine affects all of them.
+//! Returns the median time of a call of each, in nanoseconds. Contenders alternate in batches long enough for the clock's
+//! resolution, so that a slow phase of the machine affects all of them.
 
 use std::time::{Duration, Instant};
 
 /// A timed function, which runs a given number of times.
 pub type Contender<'c> = Box<dyn FnMut(usize) + 'c>;
 
-/// The shortest batch that the clock resolves well.
+/// The minimum duration of a batch, which the clock resolves well.
 const BATCH: Duration = Duration::from_micros(50);
-/// Calls of a batch if even this many take no time.
+/// The maximum number of calls in a batch.
 const MOST_CALLS: usize = 1 << 20;
-/// Calls this short get one that is not timed before each batch: their data may be in a cache, from which others
-/// drove it.
+/// A contender whose calls take at most this long may have its data in a cache, from which the others evict it. It therefore gets
+/// one untimed call before each batch.
 const CACHED: Duration = Duration::from_millis(2);
-/// More turns say no more.
+/// The maximum number of turns; more don't make the median more precise.
 const MOST_TURNS: usize = 401;
-/// Turns that are taken even if they take longer than they may, unless each takes very long.
+/// The minimum number of turns, which are taken even if they exceed the time budget, up to four times the budget.
 const LEAST_TURNS: usize = 5;
 
-/// Times the contenders in turns; for each the median time of a call in nanoseconds.
+/// Times the contenders alternately. Returns the median time of a call of each, in nanoseconds.
 pub fn in_turns(contenders: &mut [Contender<'_>], budget: Duration) -> Vec<f64> {
     let sizes: Vec<(usize, bool)> = contenders.iter_mut().map(|run| batch(run, budget)).collect();
     let mut times = vec![Vec::new(); contenders.len()];
@@ -43,7 +43,7 @@ pub fn in_turns(contenders: &mut [Contender<'_>], budget: Duration) -> Vec<f64> 
     times.into_iter().map(median).collect()
 }
 
-/// Warms a contender up; how many calls make a batch, and whether its data may be in a cache.
+/// Warms up a contender. Returns the number of calls in a batch, and whether the contender's data may be in a cache.
 fn batch(run: &mut Contender<'_>, budget: Duration) -> (usize, bool) {
     let mut calls = 1;
     let began = Instant::now();
@@ -51,7 +51,7 @@ fn batch(run: &mut Contender<'_>, budget: Duration) -> (usize, bool) {
         let start = Instant::now();
         run(calls);
         let time = start.elapsed();
-        // An engine that decides from experience needs some.
+        // The engine needs several calls to choose an executor.
         let warm = began.elapsed() > (budget / 8).min(Duration::from_millis(30));
         let long = time >= BATCH || calls >= MOST_CALLS;
         if long && warm {
@@ -63,7 +63,7 @@ fn batch(run: &mut Contender<'_>, budget: Duration) -> (usize, bool) {
     }
 }
 
-/// The median.
+/// The median of the times.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     match times.len() {

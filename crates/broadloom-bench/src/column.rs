@@ -1,18 +1,18 @@
-//! The memory of a workload: typed columns of numbers.
+//! The memory of a workload: columns of numbers, whose dtype is known at run time only.
 //!
-//! Each column of a problem begins at a cache line and at an offset within a page that no other column has: a load 4
-//! KiB after a pending store would wait for it. The dtype is known at run time only.
+//! Each column of a problem begins at a cache line, at a different offset within a page than the other columns. Otherwise loads
+//! would wait for pending stores to addresses that differ by a multiple of 4 KiB (4K aliasing).
 
 use std::ops::Range;
 
 use broadloom::{Array, DType, Element, In, Out, Result, f16};
 
-/// Bytes within which a store hides a load: the page of x86-64.
+/// The size of a page of x86-64 in bytes. A load conflicts with a pending store if their offsets within a page are equal.
 const PAGE: usize = 4096;
-/// Bytes between the offsets of a problem's columns within a page: an odd number of cache lines.
+/// The distance between the page offsets of successive columns, in bytes: an odd number of cache lines.
 const STAGGER: usize = 9 * 64;
 
-/// Numbers from an offset within a page that is the column's own.
+/// Numbers whose memory begins at a chosen offset within a page.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
     memory: Vec<T>,
@@ -21,10 +21,10 @@ pub struct Placed<T> {
 }
 
 impl<T: Copy + Default> Placed<T> {
-    /// Zeros, as the `place`th column of a problem.
+    /// Zeros, at the page offset for column number `place` of a problem.
     pub fn new(len: usize, place: usize) -> Placed<T> {
         let size = size_of::<T>();
-        // A vector of zeros comes from the system as it is.
+        // A zeroed vector is not touched, so its pages come unused from the system.
         let memory = vec![T::default(); len + PAGE / size];
         let wanted = (64 + place * STAGGER) % PAGE;
         let at = memory.as_ptr().addr() % PAGE;
@@ -32,38 +32,38 @@ impl<T: Copy + Default> Placed<T> {
         Placed { memory, first, len }
     }
 
-    /// The numbers.
+    /// The numbers as a slice.
     pub fn get(&self) -> &[T] {
         &self.memory[self.first..][..self.len]
     }
 
-    /// The numbers, to be written.
+    /// The numbers as a mutable slice.
     pub fn get_mut(&mut self) -> &mut [T] {
         &mut self.memory[self.first..][..self.len]
     }
 }
 
-/// A type of numbers that workloads have.
+/// An element type of the workloads.
 pub trait Cell: Element + Copy + Default + PartialEq + Send + Sync {
-    /// A column of these.
+    /// A column with these elements.
     fn column(cells: Placed<Self>) -> Column;
-    /// The slice, if it is of these.
+    /// The slice with this element type.
     ///
     /// # Panics
-    /// If it is not: a workload's loop knows its dtypes.
+    /// If the slice has another element type; a workload's loop knows its dtypes.
     fn of<'a>(slice: &Slice<'a>) -> &'a [Self];
     /// [`Cell::of`] for writing.
     ///
     /// # Panics
-    /// As [`Cell::of`].
+    /// If the slice has another element type.
     fn of_mut<'s>(slice: &'s mut SliceMut<'_>) -> &'s mut [Self];
-    /// Whether two values are the same bits, or floats this many units in the last place apart.
+    /// Whether two values have the same bits or, for floats, differ by at most this many ulp.
     fn agrees(self, other: Self, ulps: u64) -> bool;
 }
 
 macro_rules! cells {
     ($($variant:ident $t:ty, $bits:expr;)*) => {
-        /// Numbers of a dtype.
+        /// The numbers of one dtype.
         #[derive(Clone, Debug)]
         pub enum Column {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(Placed<$t>),)*
@@ -75,7 +75,7 @@ macro_rules! cells {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(&'a [$t]),)*
         }
 
-        /// A slice of a [`Column`] to be written.
+        /// A mutable slice of a [`Column`].
         #[derive(Debug)]
         pub enum SliceMut<'a> {
             $(#[doc = concat!("`", stringify!($t), "`")] $variant(&'a mut [$t]),)*
@@ -104,17 +104,17 @@ macro_rules! cells {
         })*
 
         impl Column {
-            /// The numbers.
+            /// The numbers as a slice.
             pub fn slice(&self) -> Slice<'_> {
                 match self { $(Column::$variant(cells) => Slice::$variant(cells.get()),)* }
             }
 
-            /// The numbers, to be written.
+            /// The numbers as a mutable slice.
             pub fn slice_mut(&mut self) -> SliceMut<'_> {
                 match self { $(Column::$variant(cells) => SliceMut::$variant(cells.get_mut()),)* }
             }
 
-            /// Bytes of an element.
+            /// The size of an element, in bytes.
             pub fn size(&self) -> usize {
                 match self { $(Column::$variant(_) => size_of::<$t>(),)* }
             }
@@ -129,7 +129,7 @@ macro_rules! cells {
                 self.len() == 0
             }
 
-            /// The first index where two columns don't agree; see [`Cell::agrees`].
+            /// The first index at which two columns don't agree, by [`Cell::agrees`].
             pub fn difference(&self, other: &Column, ulps: u64) -> Option<usize> {
                 match (self, other) {
                     $((Column::$variant(a), Column::$variant(b)) => {
@@ -139,7 +139,7 @@ macro_rules! cells {
                 }
             }
 
-            /// Replaces the numbers by zeros, and returns them.
+            /// Returns the numbers, and leaves zeros.
             pub fn take(&mut self) -> Column {
                 let taken = self.clone();
                 match self { $(Column::$variant(cells) => cells.get_mut().fill(Default::default()),)* }
@@ -163,7 +163,7 @@ macro_rules! cells {
         }
 
         impl<'a> SliceMut<'a> {
-            /// An output of a kernel; bools are written as bytes.
+            /// An output of a kernel. Bools are written as bytes.
             pub fn output(&mut self, dtype: DType) -> Out<'_> {
                 match (self, dtype) {
                     (SliceMut::UInt8(cells), DType::Bool) => Out::bool_bytes(cells),
@@ -184,7 +184,7 @@ macro_rules! cells {
                 match self { $(SliceMut::$variant(cells) => SliceMut::$variant(cells),)* }
             }
 
-            /// The first elements, and the rest.
+            /// Splits the slice into the first `at` elements and the rest.
             pub fn split_at(self, at: usize) -> (SliceMut<'a>, SliceMut<'a>) {
                 match self {
                     $(SliceMut::$variant(cells) => {
@@ -206,29 +206,29 @@ cells! {
     Float64 f64, |x| ordered(x.to_bits(), 64);
 }
 
-/// The bits of a float of a width as an integer in the order of the floats; −0 is below 0.
+/// Maps the bits of a float of this width to an integer with the same order. −0 is below 0.
 fn ordered(bits: u64, width: u32) -> i64 {
     let sign = 1 << (width - 1);
     let magnitude = (bits & (sign - 1)) as i64;
     if bits & sign == 0 { magnitude } else { !magnitude }
 }
 
-/// A rule for numbers from `lo` to `hi`, from the upper bits of random ones.
+/// A function that maps random bits to numbers from `lo` to `hi`, by their upper bits.
 pub fn between<T: Cell>(lo: f64, hi: f64) -> impl FnMut(u64) -> T {
     move |bits| T::of_f64(lo + (hi - lo) * ((bits >> 11) as f64 / (1u64 << 53) as f64))
 }
 
-/// The first result's memory.
+/// The elements of the first output.
 pub fn first<'s, T: Cell>(out: &'s mut [SliceMut<'_>]) -> &'s mut [T] {
     T::of_mut(&mut out[0])
 }
 
-/// All of an input.
+/// All elements of an input.
 pub fn whole<'a, T: Cell>(slice: &Slice<'a>) -> &'a [T] {
     T::of(slice)
 }
 
-/// A part of a slice.
+/// The elements of a slice in a range.
 pub fn part<'a, T: Cell>(slice: &Slice<'a>, at: &Range<usize>) -> &'a [T] {
     &T::of(slice)[at.clone()]
 }
@@ -245,7 +245,7 @@ mod tests {
         let next = f32::from_bits(1.0f32.to_bits() + 2);
         assert!(apart(1.0, next, 2) && !apart(next, 1.0, 1) && !apart(-1.0, -next, 1));
         let tiny = f32::from_bits(1);
-        // From the least below 0 to the least above it: past −0 and 0.
+        // The distance from the largest negative to the smallest positive number includes −0 and 0.
         assert!(apart(-tiny, tiny, 3) && !apart(-tiny, tiny, 2));
         assert!(f16::from_bits(0x8001).agrees(f16::from_bits(0x8002), 1));
         assert!((-1i16).agrees(-1, 0) && !(-1i16).agrees(0, 0));

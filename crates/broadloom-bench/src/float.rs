@@ -1,10 +1,10 @@
-//! The floating-point types that plain loops compute in.
+//! The floating-point types of the plain loops.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::column::Cell;
 
-/// A floating-point type that the plain loops compute in.
+/// A floating-point type of the plain loops.
 pub trait Float:
     Cell
     + PartialOrd
@@ -14,19 +14,19 @@ pub trait Float:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// The nearest number.
+    /// The value nearest to `x`.
     fn nearest(x: f64) -> Self;
-    /// Of the standard library.
+    /// The standard library's `exp`.
     fn exp(self) -> Self;
-    /// Of the standard library.
+    /// The standard library's `sin`.
     fn sin(self) -> Self;
-    /// Of the standard library.
+    /// The standard library's `cos`.
     fn cos(self) -> Self;
-    /// Of the standard library.
+    /// The standard library's `powf`.
     fn powf(self, y: Self) -> Self;
-    /// Of the standard library.
+    /// The standard library's `ln_1p`.
     fn ln_1p(self) -> Self;
-    /// Of the standard library.
+    /// The standard library's `tanh`.
     fn tanh(self) -> Self;
 }
 

@@ -1,6 +1,6 @@
-//! Texts made to cost as much as possible: about a million characters, or as many nodes as the limits allow.
+//! Texts designed to be as expensive as possible: about a million characters long, or with as many nodes as the limits allow.
 //!
-//! Each is within the number of bytes accepted by default, so that a limit other than length has to stop it.
+//! Each is within the default limit on the length of a text, so that another limit has to reject it.
 
 use Answer::{Refused, Value};
 
@@ -9,7 +9,7 @@ use Answer::{Refused, Value};
 pub enum Answer {
     /// It evaluates to a value.
     Value,
-    /// It is refused, with a message that begins like this.
+    /// It is rejected with a message that starts with this text.
     Refused(&'static str),
 }
 
@@ -30,7 +30,7 @@ const LENGTH: usize = 1_000_000;
 const NODES: Answer = Refused("the expression has more than 131072 nodes");
 const DEPTH: Answer = Refused("the expression nests more than 131072 deep");
 
-/// The texts.
+/// All hostile texts.
 pub fn texts() -> Vec<Hostile> {
     let mut texts = Texts(Vec::new());
     texts.nesting();
@@ -42,17 +42,17 @@ pub fn texts() -> Vec<Hostile> {
     texts.0
 }
 
-/// Repeats a piece up to the length of a text.
+/// Repeats a text up to [`LENGTH`] characters.
 fn fill(piece: &str) -> String {
     piece.repeat(LENGTH / piece.len())
 }
 
-/// A text within `n` pairs of brackets.
+/// A text nested in `n` pairs of brackets.
 fn around(open: &str, n: usize, inner: &str, close: &str) -> String {
     open.repeat(n) + inner + &close.repeat(n)
 }
 
-/// Numbered pieces, as many as fit, and their number.
+/// Numbered repetitions of a text, up to [`LENGTH`] characters in total, and their number.
 fn numbered(piece: &dyn Fn(usize) -> String) -> (String, usize) {
     let mut text = String::new();
     let mut i = 0;
@@ -71,7 +71,7 @@ impl Texts {
         self.0.push(Hostile { name: name.to_owned(), text, answer });
     }
 
-    /// Nesting, within the limit and beyond it.
+    /// Texts with nesting, within the limit and beyond it.
     fn nesting(&mut self) {
         self.add("parentheses", around("(", 130_000, "x", ")"), Value);
         self.add("parentheses, never closed", fill("("), DEPTH);
@@ -101,7 +101,7 @@ impl Texts {
         self.add("extents", format!("y: int8[{}]; y", fill("1,")), Refused("an array has at most 64 axes"));
     }
 
-    /// Many operators and signs.
+    /// Texts with many operators and signs.
     fn operators(&mut self) {
         for operator in ["+", "-", "*", "/", "//", "%", "|", "^", "&", "<<", ">>", "**"] {
             let operand = if "/".contains(operator) { "x" } else { "i" };
@@ -119,7 +119,7 @@ impl Texts {
         }
     }
 
-    /// Long literals and names.
+    /// Texts with long literals and names.
     fn literals(&mut self) {
         self.add("an integer", fill("9"), Refused("the integer `9999"));
         self.add("a hexadecimal integer", "0x".to_owned() + &fill("f"), Refused("the integer `0xffff"));
@@ -151,7 +151,7 @@ impl Texts {
         );
     }
 
-    /// Many statements without a value.
+    /// Texts with many statements that have no value.
     fn statements(&mut self) {
         self.add("ends of lines", fill("\n"), Refused("found the end of the text"));
         self.add("semicolons", fill(";"), Refused("found the end of the text"));
@@ -160,7 +160,7 @@ impl Texts {
         self.add("colons", fill("y:"), Refused("`y` is not a dtype"));
     }
 
-    /// Many bindings, inputs, results and names.
+    /// Texts with many bindings, inputs, results and names.
     fn bindings(&mut self) {
         self.add("bindings", numbered(&|i| format!("a{i}=1\n")).0 + "a7", Value);
         self.add(
@@ -225,7 +225,7 @@ impl Texts {
         );
     }
 
-    /// Many functions, parameters and calls.
+    /// Texts with many functions, parameters and calls.
     fn functions(&mut self) {
         self.add(
             "parameters",

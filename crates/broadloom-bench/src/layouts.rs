@@ -1,4 +1,4 @@
-//! Plain loops for strided layouts: the best known version of each, written by hand.
+//! Plain loops for strided layouts, each hand-written in the fastest version known.
 //!
 //! The rules of [`crate::loops`] apply.
 #![cfg_attr(
@@ -15,21 +15,22 @@ use pulp::x86::V3;
 
 use crate::loops::vectorized;
 
-/// Rows and columns that a block of the transposed loop has. 64 and 128 measured alike, 32 a tenth slower and 16 a third,
-/// at 1e7 elements on the machine of `docs/generated/performance.md`.
+/// The number of rows and columns in a block of the transposed loop. Blocks of 64 and 128 are equally fast, 32 is a tenth slower
+/// and 16 a third (1e7 elements, on the machine of `docs/generated/performance.md`).
 const BLOCK: usize = 64;
 
-/// For rows of three: a + row.
+/// a + row, for rows of three elements.
 pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T]) {
     vectorized(
         #[inline(always)]
         || {
-            // 24 elements are whole vectors of any width up to 256 bits.
+            // 24 elements are a whole number of vectors, for every width up to 256 bits.
             let pattern: [T; 24] = std::array::from_fn(|i| row[i % 3]);
             let (whole, rest) = a.as_chunks::<24>();
             let (out, out_rest) = out.as_chunks_mut::<24>();
             for (out, a) in out.iter_mut().zip(whole) {
-                // Computed apart from `out`, which the compiler must otherwise write in order.
+                // Computed in a temporary array; writing to `out` directly would force the compiler to keep the order of the
+                // stores.
                 *out = std::array::from_fn(|i| a[i] + pattern[i]);
             }
             for (i, (out, &a)) in out_rest.iter_mut().zip(rest).enumerate() {
@@ -39,7 +40,7 @@ pub fn short_rows<T: Copy + Add<Output = T>>(a: &[T], row: &[T; 3], out: &mut [T
     );
 }
 
-/// a + column, for rows of `n` elements; `at` are the elements that `out` is for.
+/// a + column, for rows of `n` elements. `out` holds the elements with the flat indices `at`.
 pub fn short_columns<T: Copy + Add<Output = T>>(
     a: &[T],
     column: &[T],
@@ -59,7 +60,7 @@ pub fn short_columns<T: Copy + Add<Output = T>>(
     );
 }
 
-/// a[n − 1 − i] + b[i]; `a` is the part that belongs to `b`, not yet reversed.
+/// a[n − 1 − i] + b[i]. `a` is the range of elements that is combined with `b`, in memory order.
 pub fn reversed<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) {
     vectorized(
         #[inline(always)]
@@ -79,32 +80,32 @@ pub fn every_second<T: Copy + Add<Output = T>>(a: &[T], b: &[T], out: &mut [T]) 
     );
 }
 
-/// A type whose tiles are turned in registers.
+/// An element type whose tiles are transposed in registers.
 pub trait Turn: Copy + Add<Output = Self> {
-    /// Rows and columns of a tile: as many as a vector of 256 bits has elements.
+    /// The number of rows and columns of a tile, which is the number of elements in a 256-bit vector.
     const SIDE: usize;
-    /// Transposes a tile: `tile` gives its rows, `put` takes its columns.
+    /// Transposes the tile of `b`: reads its rows by `row`, and passes its columns to `put`.
     #[cfg(target_arch = "x86_64")]
     fn turn(v3: V3, tile: Tile<'_, Self>);
 }
 
-/// A tile of both operands and of the result, by its rows.
+/// A tile of both operands and of the result.
 pub struct Tile<'t, T> {
     a: &'t [T],
     b: &'t [T],
     out: &'t mut [T],
-    /// Elements from a row to the next.
+    /// The distance between rows, in elements.
     n: usize,
 }
 
 impl<T: Turn> Tile<'_, T> {
-    /// A row of `b`, `N` elements long.
+    /// Row `k` of the tile of `b`, of `N` elements.
     #[inline(always)]
     fn row<const N: usize>(&self, k: usize) -> [T; N] {
         std::array::from_fn(|l| self.b[k * self.n..][..N][l])
     }
 
-    /// Writes a row of the result: that of `a` and these.
+    /// Writes row `l` of the result: the sum of the row of `a` and the transposed elements.
     #[inline(always)]
     fn put<const N: usize>(&mut self, l: usize, turned: [T; N]) {
         let a = &self.a[l * self.n..][..N];
@@ -121,7 +122,7 @@ impl Turn for f32 {
     fn turn(v3: V3, mut tile: Tile<'_, f32>) {
         let avx = v3.avx;
         let r: [__m256; 8] = std::array::from_fn(|k| pulp::cast(tile.row::<8>(k)));
-        // Pairs of rows, then fours, then both halves of the vectors.
+        // Interleaves pairs of rows, then groups of four, and then the halves of the vectors.
         let u: [__m256; 8] = std::array::from_fn(|k| match k % 2 {
             0 => avx._mm256_unpacklo_ps(r[k], r[k + 1]),
             _ => avx._mm256_unpackhi_ps(r[k - 1], r[k]),
@@ -167,7 +168,7 @@ impl Turn for f64 {
     }
 }
 
-/// a + bᵀ of square matrices of side `n`, for the rows of a range.
+/// a + bᵀ for square matrices with `n` rows; computes a range of rows.
 pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Range<usize>) {
     let first = rows.start;
     let mut one = |i: usize, j: usize| out[(i - first) * n + j] = a[i * n + j] + b[j * n + i];
@@ -175,7 +176,7 @@ pub fn transposed<T: Turn>(a: &[T], b: &[T], n: usize, out: &mut [T], rows: Rang
     if let Some(v3) = V3::try_new() {
         let side = T::SIDE;
         let (end, columns) = (first + rows.len() / side * side, n / side * side);
-        // The elements beside and below the tiles.
+        // The elements outside of the tiles, on the right and at the bottom.
         (first..end).for_each(|i| (columns..n).for_each(|j| one(i, j)));
         (end..rows.end).for_each(|i| (0..n).for_each(|j| one(i, j)));
         return v3.vectorize(

@@ -1,9 +1,8 @@
 //! Benchmarks of broadloom: workloads, the plain loops they are compared with, and the timing.
 //!
-//! [`run`] measures a workload at a dtype and a size, and gives a [`Row`] with the time per element of broadloom and of
-//! a plain Rust loop over the same memory, and the machine's copy bandwidth in the same period. Results are compared
-//! with the loop's before anything is timed, and all contenders alternate, so that a slow phase of the machine affects
-//! all of them.
+//! [`run`] measures a workload for a dtype and a size. Each [`Row`] it returns has the time per element of broadloom and of a
+//! plain Rust loop over the same memory, and the machine's copy bandwidth at the same time. Results are compared with the loop's
+//! before anything is timed, and all contenders alternate, so that a slow phase of the machine affects all of them.
 //!
 //! ```
 //! use broadloom_bench::{Settings, run, workload};

@@ -1,11 +1,11 @@
-//! The plain Rust loops that expressions are measured against, compiled for AVX2 and FMA where the target has them.
+//! The plain Rust loops that expressions are compared with, compiled for AVX2 and FMA if the target has them.
 //!
-//! Nothing contracts `a * b + c`. The loop and its operation are inlined into one function that is compiled for the
-//! instruction set.
+//! `a * b + c` is never contracted to an FMA. The loop and its operation are inlined into one function, which is compiled for
+//! these instruction sets.
 
 use pulp::NullaryFnOnce;
 
-/// Runs a closure, compiled for AVX2 and FMA where the target has them.
+/// Runs a closure that is compiled for AVX2 and FMA if the target has them.
 #[inline]
 pub fn vectorized(f: impl NullaryFnOnce<Output = ()>) {
     #[cfg(target_arch = "x86_64")]
@@ -60,7 +60,7 @@ pub fn map3<A: Copy, B: Copy, C: Copy, O>(
     );
 }
 
-/// For each row of `out`: out\[i\] = f(a\[i\], b\[i\], c\[i\], column), where `b` and `c` are one row for all.
+/// out\[i\] = f(a\[i\], b\[i\], c\[i\], column) for each row of `out`; `b` and `c` are one row, used for all rows.
 #[inline]
 pub fn rows<T: Copy>(a: &[T], b: &[T], c: &[T], column: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
     vectorized(
@@ -89,7 +89,7 @@ pub fn iterated<T: Copy + std::ops::Mul<Output = T> + std::ops::Add<Output = T>>
     z
 }
 
-/// The quotient rounded down and the remainder with the sign of the divisor, which is not 0.
+/// The quotient rounded down, and the remainder with the sign of the divisor, which must not be 0.
 #[inline(always)]
 pub fn divided(a: i32, b: i32) -> (i32, i32) {
     let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));

@@ -1,18 +1,19 @@
-//! The peak arithmetic rate of the machine: multiplications and additions per second, in registers.
+//! Measures the peak arithmetic rate of the machine: multiplications and additions per second, in registers.
 //!
-//! The timed loop neither loads nor stores, and runs enough independent chains to hide the latency of each operation.
+//! The timed loop has no loads or stores, and has enough independent dependency chains to hide the latency of each operation.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use pulp::NullaryFnOnce;
 
-/// Independent chains: four cycles for each of two operations on two units need 8, and 16 registers hold 12.
+/// The number of independent dependency chains. Two operations of four cycles each, on two execution units, need 8 or more; 16
+/// registers allow 12.
 const CHAINS: usize = 12;
-/// Steps of a chain in a batch.
+/// The number of steps of a chain in a batch.
 const STEPS: usize = 20_000;
 
-/// Operations of float32 per nanosecond, for each vector width of the target in bits.
+/// The peak rates of float32 operations per nanosecond, with the vector width in bits, for each vector width of the target.
 pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
     let mut peaks = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -30,7 +31,7 @@ pub fn peaks(budget: Duration) -> Vec<(usize, f64)> {
     peaks
 }
 
-/// The most operations in a nanosecond of several batches; each returns how many it did.
+/// The maximum rate over several batches, in operations per nanosecond. `batch` returns its number of operations.
 fn best(budget: Duration, batch: impl Fn() -> usize) -> f64 {
     let began = Instant::now();
     let mut best = 0.0f64;
@@ -42,7 +43,7 @@ fn best(budget: Duration, batch: impl Fn() -> usize) -> f64 {
     best
 }
 
-/// `N` chains of z = z·z + c.
+/// `N` dependency chains of z = z·z + c.
 struct Chains<const N: usize>;
 
 impl<const N: usize> NullaryFnOnce for Chains<N> {

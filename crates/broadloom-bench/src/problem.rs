@@ -1,6 +1,6 @@
-//! One workload at one size: its memory, its expressions, and the equivalent plain loop.
+//! A workload at one size: its memory, its expressions, and the equivalent plain loop.
 //!
-//! The loop writes the units of a given range and no others, so that several threads can share the work.
+//! The plain loop computes a given range of units, so that several threads can share the work.
 
 use std::ops::Range;
 
@@ -12,37 +12,37 @@ use crate::column::{Cell, Column, Placed, Slice, SliceMut};
 /// The results of a workload's expressions.
 pub type Roots<'a> = SmallVec<[Array<'a>; 2]>;
 
-/// Expressions over arrays.
+/// A function that builds a workload's expressions over its inputs.
 pub type Expressions = for<'a> fn(&[Array<'a>]) -> Roots<'a>;
 
-/// A loop: whole inputs, the outputs of a range of units, the range.
+/// A plain loop. Its arguments are the whole inputs, the outputs of a range of units, and that range.
 pub type Sweep = dyn Fn(&[Slice<'_>], &mut [SliceMut<'_>], Range<usize>) + Send + Sync;
 
-/// Units of which each thread gets as many as there are, if there are enough for two.
+/// The minimum number of elements per thread. With less than twice as many, the loop runs on one thread.
 const LEAST_SHARE: usize = 1 << 14;
 
 /// A workload at one size.
 pub struct Problem {
     /// The shape of the results.
     pub shape: Vec<usize>,
-    /// The inputs' shapes and elements.
+    /// The shape and the elements of each input.
     pub inputs: Vec<(Vec<usize>, Column)>,
-    /// The outputs' dtypes and elements; a bool is a byte.
+    /// The dtype and the elements of each output; bools are stored as bytes.
     pub outputs: Vec<(DType, Column)>,
     /// The expressions.
     pub roots: for<'a> fn(&[Array<'a>]) -> Roots<'a>,
     /// The plain loop.
     pub sweep: Box<Sweep>,
-    /// The number of units of one size that the loop can be split into.
+    /// The number of equally large units into which the loop can be divided.
     pub units: usize,
-    /// Bytes that are read and written if every element that counts is, once.
+    /// The number of bytes accessed if every element that is used is read or written once.
     pub traffic: usize,
-    /// The allowed distance of results from the loop's, in units in the last place: 0 for equal arithmetic.
+    /// The allowed difference between the results and the loop's, in ulp: 0 if the arithmetic is the same.
     pub ulps: u64,
 }
 
 impl Problem {
-    /// A problem without operands, one unit an element.
+    /// A problem without operands, in which each element is a unit.
     pub fn new(
         shape: &[usize],
         roots: for<'a> fn(&[Array<'a>]) -> Roots<'a>,
@@ -60,12 +60,12 @@ impl Problem {
         }
     }
 
-    /// Adds an input, of numbers from a rule for random bits.
+    /// Adds an input; `rule` maps random bits to its elements.
     pub fn reads<T: Cell>(self, shape: &[usize], rule: impl FnMut(u64) -> T) -> Problem {
         self.reads_some::<T>(shape, 1, rule)
     }
 
-    /// Adds an input, one of `of` elements of which counts.
+    /// Adds an input of which only one in `of` elements is used.
     pub fn reads_some<T: Cell>(
         mut self,
         shape: &[usize],
@@ -75,7 +75,7 @@ impl Problem {
         let elements = shape.iter().product();
         let place = self.inputs.len() + self.outputs.len();
         let mut cells = Placed::new(elements, place);
-        // Knuth's linear congruences, whose upper bits don't repeat within 2^64 numbers.
+        // Knuth's linear congruential generator, whose upper bits don't repeat within 2^64 numbers.
         let mut state = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for cell in cells.get_mut() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -104,7 +104,7 @@ impl Problem {
         self
     }
 
-    /// Allows results to differ from the loop's by this many units in the last place.
+    /// Allows results to differ from the loop's by this many ulp.
     pub fn within(self, ulps: u64) -> Problem {
         Problem { ulps, ..self }
     }
@@ -114,26 +114,26 @@ impl Problem {
         Problem { units, ..self }
     }
 
-    /// Elements of a result.
+    /// The number of elements in a result.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Arrays that borrow the inputs.
+    /// The inputs as arrays that borrow their memory.
     ///
     /// # Errors
-    /// If an input's shape is not that of its elements.
+    /// If an input's shape does not match its number of elements.
     pub fn arrays(&self) -> Result<Vec<Array<'_>>> {
         self.inputs.iter().map(|(shape, column)| column.slice().array(shape)).collect()
     }
 
-    /// Runs the plain loop, shared by up to this many threads where each gets enough.
+    /// Runs the plain loop on up to this many threads, as far as each gets enough elements.
     pub fn loop_over(&self, x: &[Slice<'_>], outputs: &mut [SliceMut<'_>], threads: usize) {
         sweep(&*self.sweep, self.units, self.elements(), x, outputs, threads);
     }
 }
 
-/// Runs a plain loop, shared by up to this many threads where each gets enough.
+/// Runs a plain loop on up to this many threads, as far as each gets enough elements.
 pub fn sweep(
     sweep: &Sweep,
     units: usize,

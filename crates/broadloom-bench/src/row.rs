@@ -1,6 +1,6 @@
 //! Measures a workload: one [`Row`] per executor and vector width.
 //!
-//! Every result that is timed was compared with the plain loop's first.
+//! Every result is compared with the plain loop's before it is timed.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,24 +17,23 @@ use crate::column::{Column, Placed, Slice, SliceMut};
 use crate::problem::{Problem, sweep};
 use crate::workload::Workload;
 
-/// The maximum number of bytes that the copy beside a workload reads: more than any known last-level cache (the largest had
-/// 260 MiB, for reads and writes together).
+/// The maximum number of bytes that the comparison copy reads. It exceeds every known last-level cache; the largest had 260 MiB,
+/// which reads and writes share.
 const MOST_COPIED: usize = 256 << 20;
 
-/// Runs before the clock starts under [`Executor::Auto`], which tries both executors a few times where its estimates are
-/// close.
+/// The number of untimed runs under [`Executor::Auto`], which tries both executors a few times if their estimates are close.
 const RUNS_TO_DECIDE: usize = 10;
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The maximum number of threads, for expressions and for the loop.
+    /// The maximum number of threads, for expressions and for the plain loop.
     pub threads: usize,
-    /// The executors; each gets a row.
+    /// The executors. Each gets a row.
     pub executors: Vec<Executor>,
-    /// The maximum vector widths; each gets a row for each executor.
+    /// The maximum vector widths. Each gets a row for each executor.
     pub vector_widths: Vec<Option<VectorWidth>>,
-    /// Builds the expression for each evaluation, instead of running a prepared kernel.
+    /// Whether to build the expression for each evaluation, instead of running a prepared kernel.
     pub lazy: bool,
     /// The approximate time for a row.
     pub budget: Duration,
@@ -48,16 +47,16 @@ impl Default for Settings {
     }
 }
 
-/// A measurement. Times are medians of one run, in which all contenders alternate.
+/// A measurement. Times are medians over one run, in which all contenders alternate.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The workload's name.
     pub workload: &'static str,
-    /// The dtype that it was made for.
+    /// The dtype of the workload.
     pub dtype: DType,
-    /// The requested size; shapes of several axes have about as many elements.
+    /// The requested number of elements. For shapes of several axes, the actual number is only close to it.
     pub n: usize,
-    /// Elements of each result.
+    /// The number of elements in each result.
     pub elements: usize,
     /// The maximum number of threads.
     pub threads: usize,
@@ -65,25 +64,25 @@ pub struct Row {
     pub asked: Executor,
     /// The maximum vector width of machine code; `None` for the interpreter.
     pub vector_width: Option<VectorWidth>,
-    /// The chosen executor; several if the loops of one evaluation differ.
+    /// The chosen executor, or several if the loops of one evaluation have different ones.
     pub executor: String,
-    /// Nanoseconds for an element of a result; of all results together where there are several.
+    /// The time per element of a result, in nanoseconds. For several results, it is the time of all together.
     pub ns_per_elem: f64,
-    /// Billions of bytes a second, each input and output counted once.
+    /// The bandwidth in GB/s, with each input and output counted once.
     pub gb_s: f64,
     /// The time relative to the plain loop's.
     pub loop_ratio: f64,
-    /// The bandwidth relative to that of a copy (`memcpy`) that reads and writes as many bytes together.
+    /// The bandwidth relative to that of a copy (`memcpy`) that reads and writes the same number of bytes in total.
     pub copy_ratio: f64,
-    /// The plain loop's nanoseconds for an element.
+    /// The plain loop's time per element, in nanoseconds.
     pub loop_ns_per_elem: f64,
-    /// Billions of bytes a second that the copy read and wrote.
+    /// The bandwidth of the copy in GB/s, with reads and writes counted.
     pub copy_gb_s: f64,
-    /// Operations per element; a function counts as many as its cost in the op table.
+    /// The number of operations per element. A function counts with its cost in the op table.
     pub ops_per_elem: f64,
-    /// Whether there are functions among the operations, whose counts are estimates.
+    /// Whether some operations are functions, whose counts are estimates.
     pub estimated: bool,
-    /// Bytes for an element, each input and output counted once.
+    /// The number of bytes per element, with each input and output counted once.
     pub bytes_per_elem: f64,
 }
 
@@ -91,7 +90,7 @@ pub struct Row {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// The workload is not for this dtype.
+    /// The workload does not support this dtype.
     DType {
         /// The workload's name.
         workload: &'static str,
@@ -122,13 +121,13 @@ impl From<broadloom::Error> for BenchError {
     }
 }
 
-/// Measures a workload at a size: a row for each executor, and each width of its vectors, that the settings name.
+/// Measures a workload at a size. Returns a row for each executor and vector width in the settings.
 ///
 /// # Errors
-/// If the workload has no such dtype, an evaluation fails, or a result is not the plain loop's.
+/// If the workload does not support the dtype, an evaluation fails, or a result differs from the plain loop's.
 pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> Result<Vec<Row>, BenchError> {
     let mut problem = workload.at(dtype, n).ok_or(BenchError::DType { workload: workload.name, dtype })?;
-    // Out of the problem, so that it can be read while they are written.
+    // Moved out of the problem, so that the problem can be borrowed while the outputs are written.
     let mut outputs = std::mem::take(&mut problem.outputs);
     let dtypes: Vec<DType> = outputs.iter().map(|(dtype, _)| *dtype).collect();
     let arrays = problem.arrays()?;
@@ -172,7 +171,7 @@ pub fn run(workload: &Workload, dtype: DType, n: usize, settings: &Settings) -> 
     Ok(rows.collect())
 }
 
-/// A kernel for each executor and vector width of the settings.
+/// A kernel for each executor and vector width in the settings.
 fn kernels(
     roots: &[Array<'_>],
     arrays: &[Array<'_>],
@@ -285,7 +284,8 @@ fn writable(outputs: &mut [(DType, Column)]) -> Vec<SliceMut<'_>> {
     outputs.iter_mut().map(|(_, column)| column.slice_mut()).collect()
 }
 
-/// Builds and evaluates; into the given memory where there is one result that has a slice type, else into new arrays.
+/// Builds and evaluates the expressions. A single result is written to the existing memory if its dtype has a slice type, and
+/// results go to new arrays otherwise.
 fn lazily(
     problem: &Problem,
     arrays: &[Array<'_>],
@@ -301,14 +301,14 @@ fn lazily(
     }
 }
 
-/// The executors that run the loops of a kernel, without repetition.
+/// The executors that run the loops of a kernel, without duplicates.
 fn chosen(kernel: &Kernel) -> String {
     let mut names: Vec<&str> = kernel.executors().into_iter().map(Executor::name).collect();
     names.dedup();
     names.join("+")
 }
 
-/// The operations on all elements, and whether some are functions; see [`Row::ops_per_elem`].
+/// The total number of operations on all elements, and whether some are functions; see [`Row::ops_per_elem`].
 fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     let typed = typed_graph(&roots.iter().collect::<Vec<_>>(), &Options::default())?;
     let (mut sum, mut estimated) = (0.0, false);
@@ -323,7 +323,7 @@ fn operations(roots: &[Array<'_>]) -> Result<(f64, bool), BenchError> {
     Ok((sum, estimated))
 }
 
-/// Bytes to copy.
+/// The source memory of the copy.
 fn source(len: usize) -> Placed<u8> {
     let mut bytes = Placed::new(len, 0);
     for (i, byte) in bytes.get_mut().iter_mut().enumerate() {
@@ -332,7 +332,7 @@ fn source(len: usize) -> Placed<u8> {
     bytes
 }
 
-/// Copies, shared by this many threads.
+/// Copies memory on up to this many threads.
 fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     if threads <= 1 {
         return to.copy_from_slice(from);
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
-    /// A loop that adds 1 too much to the element 5.
+    /// A problem whose loop adds 1 too much to element 5.
     fn wrong(_: DType, n: usize) -> Problem {
         Problem::new(
             &[n],

@@ -1,7 +1,7 @@
 //! The table of workloads.
 //!
-//! A [`Workload`] makes a [`Problem`] for each of its dtypes and any size. Inputs are the same in every run and do not
-//! repeat within an array.
+//! A [`Workload`] creates a [`Problem`] for any of its dtypes and any size. Inputs are the same in every run and do not repeat
+//! within an array.
 
 mod arithmetic;
 mod integers;
@@ -18,13 +18,13 @@ use integers::{i32_divmod_sum, i32_floordiv, u8_blend};
 use transcendental::{gamma, gelu, logaddexp, pow, sigmoid, sincos, softplus};
 use two_axes::{every_second, outer, reversed, short_columns, short_rows, standardize, transposed};
 
-/// Something to compute.
+/// A computation to be timed.
 pub struct Workload {
     /// Its name.
     pub name: &'static str,
     /// The formula.
     pub formula: &'static str,
-    /// The dtypes that it can be made for.
+    /// The dtypes that it supports.
     pub dtypes: &'static [DType],
     pub(crate) make: fn(DType, usize) -> Problem,
 }
@@ -36,20 +36,21 @@ impl fmt::Debug for Workload {
 }
 
 impl Workload {
-    /// The workload for a dtype, with results of about `n` elements; `None` for another dtype than its own.
+    /// The problem for a dtype, with results of about `n` elements; `None` if the dtype is not supported.
     pub fn at(&self, dtype: DType, n: usize) -> Option<Problem> {
         self.dtypes.contains(&dtype).then(|| (self.make)(dtype, n.max(1)))
     }
 }
 
-/// The workload of this name.
+/// The workload with this name.
 pub fn workload(name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|w| w.name == name)
 }
 
 const FLOATS: &[DType] = &[DType::Float32, DType::Float64];
 
-/// Rows of the table: name, formula, dtypes, and for each dtype the type that its maker is generic over, if it is.
+/// Declares the table. A row has a name, a formula, and the dtypes, each with the type argument of the function that creates the
+/// problem, if that is generic.
 macro_rules! workloads {
     ($($name:ident $formula:literal, $dtypes:expr, $($dtype:ident $($t:ty)?),*;)*) => {
         /// Every workload.

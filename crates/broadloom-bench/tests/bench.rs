@@ -1,4 +1,4 @@
-//! `broadloom-bench`: the lines that it prints, and the command lines that it refuses.
+//! Tests the output of `broadloom-bench`, and the command lines that it rejects.
 
 use std::process::{Command, Output};
 
@@ -9,14 +9,14 @@ fn run(args: &[&str]) -> Output {
     command.arg("--quick").args(args).output().expect("the command starts")
 }
 
-/// The standard output of a run that succeeds without a word on standard error.
+/// The standard output of a run that succeeds and prints nothing on standard error.
 fn told(args: &[&str]) -> String {
     let output = run(args);
     assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {output:?}");
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The lines of a run with `--json`.
+/// The parsed lines of a run with `--json`.
 fn lines(args: &[&str]) -> Vec<Value> {
     let told = told(&[&["--json"], args].concat());
     told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()

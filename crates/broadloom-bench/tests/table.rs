@@ -1,4 +1,4 @@
-//! The table of workloads: every row at awkward sizes, by each executor and on two threads.
+//! Tests every row of the table of workloads at unusual sizes, with each executor and on two threads.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn values_dont_repeat() {
                 Slice::Float32(x) => format!("{:?}", &x[range]),
                 Slice::Float64(x) => format!("{:?}", &x[range]),
             };
-            // At this length no run occurs twice; single values do, of the narrow dtypes.
+            // No sequence of this many elements occurs twice. Single values of the narrow dtypes do.
             let length = 40;
             let runs = column.len() / length;
             let all: HashSet<String> = (0..runs).map(|i| text(i * length..(i + 1) * length)).collect();

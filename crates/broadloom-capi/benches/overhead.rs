@@ -1,5 +1,5 @@
-//! The cost of a call through the C ABI beside the same prepared call from Rust: a kernel of one operation on one element,
-//! in turns, the least of many rounds.
+//! Compares the cost of a call through the C ABI with that of the same prepared call from Rust, for a kernel of one operation on
+//! one element. The two are measured alternately, and the minimum of many rounds is reported.
 //!
 //! `cargo bench -p broadloom-capi --bench overhead`
 
@@ -13,7 +13,7 @@ use broadloom_capi::*;
 const ROUNDS: usize = 200;
 const CALLS: u32 = 20_000;
 
-/// Nanoseconds per call.
+/// The mean time of a call, in nanoseconds.
 fn time(mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     (0..CALLS).for_each(|_| call());
@@ -35,7 +35,7 @@ fn main() -> Result<(), broadloom::Error> {
     let [mut vx, mut two, mut twice] = [bl_value { id: 0 }; 3];
     let dims = [bl_dim { symbol: c"n".as_ptr(), extent: 0 }];
     let extents = [bl_extent { symbol: c"n".as_ptr(), extent: 1 }];
-    // SAFETY: all pointers are to locals, all texts end with a zero.
+    // SAFETY: all pointers refer to locals, and all strings are NUL-terminated.
     unsafe {
         let mut c_options: bl_options = std::mem::zeroed();
         c_options.size = size_of::<bl_options>();
@@ -49,18 +49,18 @@ fn main() -> Result<(), broadloom::Error> {
         ok(bl_builder_compile(builder, &mut kernel));
         ok(bl_kernel_bind(kernel, extents.as_ptr(), 1, &mut handle));
     }
-    // C calls through an address, and nothing of the call is inlined into its caller.
+    // Calls through a function pointer, as C does, so that nothing is inlined.
     let run = black_box(bl_call_run as unsafe extern "C" fn(_, _, usize, _, usize) -> _);
 
     let (mut rust, mut c) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..ROUNDS {
         rust = rust.min(time(|| call.run(&[(&x).into()], [(&mut y).into()]).expect("it runs")));
         let (from, to) = ([x.as_ptr().cast::<c_void>()], [y.as_mut_ptr().cast::<c_void>()]);
-        // SAFETY: the operands are the locals of one element that the call is bound to.
+        // SAFETY: the operands are locals of one element, which is the size that the call is bound to.
         c = c.min(time(|| ok(unsafe { run(handle, from.as_ptr(), 1, to.as_ptr(), 1) })));
     }
     let mut flag = bl_flag { id: 0 };
-    // SAFETY: a local.
+    // SAFETY: the pointer refers to a local.
     ok(unsafe { bl_flag_new(&mut flag) });
     let lower = black_box(bl_flag_lower as extern "C" fn(_) -> _);
     let handle_only = (0..ROUNDS).map(|_| time(|| ok(lower(flag)))).fold(f64::INFINITY, f64::min);

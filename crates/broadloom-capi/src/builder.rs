@@ -1,6 +1,6 @@
-//! Builders: a kernel put together call by call.
+//! Builders, which construct a kernel by one call per operation.
 //!
-//! A value can only be used with its own builder, and a builder whose call failed is unchanged by that call.
+//! A value can only be used with the builder that it comes from, and a failed call leaves its builder unchanged.
 
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +44,7 @@ pub struct bl_dim {
 
 static BUILDERS: Table<Builder> = Table::new(b'b');
 
-/// The upper half of the next builder's value ids. It is unique to each builder, so that values of another builder are refused.
+/// The upper half of the ids of a builder's values. It is unique to each builder, so that values of another builder are rejected.
 static MARKS: AtomicU32 = AtomicU32::new(1);
 
 pub(crate) struct Builder {
@@ -56,7 +56,7 @@ pub(crate) struct Builder {
 #[derive(Default)]
 pub(crate) struct Parts {
     values: Vec<Array<'static>>,
-    /// The indices of the values that are inputs, in order.
+    /// The indices of the values that are inputs, in the order of the inputs.
     inputs: Vec<usize>,
     outputs: Vec<(String, usize)>,
 }
@@ -71,7 +71,7 @@ impl Builder {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index of a value, if it is this builder's.
+    /// Finds the index of a value; an error if the value belongs to another builder.
     fn find(&self, parts: &Parts, value: bl_value) -> Answer<usize> {
         let index = value.id as u32 as usize;
         let is_ours = value.id >> 32 == u64::from(self.mark) && index < parts.values.len();
@@ -79,13 +79,13 @@ impl Builder {
         is_ours.then_some(index).ok_or_else(foreign)
     }
 
-    /// The array of a value, if it is this builder's.
+    /// Finds the array of a value; an error if the value belongs to another builder.
     pub(crate) fn value<'p>(&self, parts: &'p Parts, value: bl_value) -> Answer<&'p Array<'static>> {
         Ok(&parts.values[self.find(parts, value)?])
     }
 
-    /// The handle that the next value gets. The check comes before any change, so that a full builder keeps
-    /// its inputs as they are.
+    /// The handle for the next value. It is computed before anything is changed, so that an error about a full builder leaves the
+    /// builder's inputs unchanged.
     fn next(&self, parts: &Parts) -> Answer<bl_value> {
         let index = parts.values.len();
         if index >= self.options.max_nodes.min(u32::MAX as usize) {
@@ -95,15 +95,16 @@ impl Builder {
     }
 }
 
-/// Converts extents from a C array.
+/// Converts the extents of a C array.
 ///
-/// # Safety As [`many`]; symbols are null or zero-terminated, and both stay unchanged during the call.
+/// # Safety
+/// As for [`many`]. Symbols must be null or NUL-terminated. The extents and symbols must not change during the call.
 unsafe fn dims(pointer: *const bl_dim, rank: usize) -> Answer<Vec<Dim>> {
-    // SAFETY: `many` requires of `rank` extents what this function's safety section says of them.
+    // SAFETY: the safety section requires of `rank` extents what `many` requires.
     let given = unsafe { many(pointer, rank, "the pointer to the extents") }?;
     let one = |dim: &bl_dim| match dim.symbol.is_null() {
         true => Ok(Dim::Fixed(dim.extent)),
-        // SAFETY: this function's safety section says that symbols are zero-terminated.
+        // SAFETY: the safety section requires symbols to be NUL-terminated.
         false => Ok(Dim::from(unsafe { text(dim.symbol, BL_NUL_TERMINATED, "the name of an extent") }?)),
     };
     given.iter().map(one).collect()
@@ -133,10 +134,10 @@ pub extern "C" fn bl_builder_release(handle: bl_builder) -> bl_status {
     answer(|| BUILDERS.release(handle.id).map_err(|why| Failure::handle("builder", why)))
 }
 
-/// Adds a value to a builder.
+/// Adds a value, which `make` computes, to a builder.
 ///
 /// # Safety
-/// `out` is null or valid for a write.
+/// `out` must be null or valid for a write.
 pub(crate) unsafe fn add(
     handle: bl_builder,
     out: *mut bl_value,
@@ -182,7 +183,7 @@ pub unsafe extern "C" fn bl_builder_input(
     unsafe { add(handle, out, make) }
 }
 
-/// Adds a literal, which takes its dtype from the other operands.
+/// Adds a literal, whose dtype is inferred from the other operands.
 ///
 /// # Safety
 /// `out` is null or valid for a write.

@@ -1,7 +1,7 @@
-//! Calls: a kernel bound to extents, run on plain pointers.
+//! Calls: a kernel bound to extents, which runs on plain pointers.
 //!
-//! Every operand is row-major and contiguous, with the shape that it was bound to, so that a run takes one pointer per
-//! operand; running a small kernel allocates nothing.
+//! Every operand is contiguous in row-major order and has the shape that it was bound to, so a run takes one pointer per operand.
+//! Running a small kernel allocates nothing.
 
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
@@ -42,12 +42,12 @@ struct PreparedCall {
     outputs: Box<[BoundOperand]>,
 }
 
-/// The memory layout that an operand is bound to.
+/// The shape and dtype that an operand is bound to.
 struct BoundOperand {
     dtype: DType,
-    /// The size of an element in bytes.
+    /// The size of an element, in bytes.
     size: usize,
-    /// The size of all elements in bytes.
+    /// The size of all elements, in bytes.
     bytes: usize,
     shape: Box<[usize]>,
     strides: Box<[isize]>,
@@ -60,7 +60,8 @@ impl BoundOperand {
         BoundOperand { dtype, size, bytes, shape: shape.into(), strides: row_major(shape)[..].into() }
     }
 
-    /// The range of the operand's addresses at a pointer. Fails if the pointer is null, misaligned or too high.
+    /// The address range of the operand at a pointer; an error if the pointer is null, misaligned, or so high that the range
+    /// overflows.
     #[inline]
     fn addresses(&self, data: *const c_void, what: &str, i: usize) -> Answer<Range<usize>> {
         let start = data.addr();
@@ -193,8 +194,8 @@ pub unsafe extern "C" fn bl_call_output_shape(
             return Err(Failure::new(bl_status::BL_TOO_SMALL, why));
         }
         for (i, &extent) in output.shape.iter().enumerate() {
-            // SAFETY: `i` is below the rank, which is at most `capacity`; the safety section says that this number of extents can be
-            // written unless the pointer is null, which `OutPtr::new` refuses for the first of them.
+            // SAFETY: `i` is below the rank, which is at most `capacity`. The safety section requires that this number of extents
+            // is writeable unless the pointer is null, which `OutPtr::new` rejects at the first extent.
             unsafe { OutPtr::new(extents.wrapping_add(i), "the pointer to the extents") }?.put(extent);
         }
         Ok(())
@@ -234,9 +235,10 @@ pub unsafe extern "C" fn bl_call_explain(
     })
 }
 
-/// The pointers of a run, after checking that there is one for each operand.
+/// The caller's arrays of pointers; an error unless they have one pointer per operand.
 ///
-/// # Safety Both are null or valid for that many reads for `'p`, and nothing writes to them during `'p`.
+/// # Safety
+/// Both must be null or valid for that many reads for `'p`, and nothing may write to them during `'p`.
 #[inline]
 unsafe fn pointers<'p>(
     prepared: &PreparedCall,
@@ -291,18 +293,19 @@ pub unsafe extern "C" fn bl_call_run(
             if !apart {
                 break;
             }
-            // SAFETY: `addresses` checked the pointer; the safety section says that `bytes` bytes can be read and that only
-            // the run writes to them, and no output of the run overlaps them.
+            // SAFETY: `addresses` checked the pointer. The safety section requires that `bytes` bytes are readable and that only
+            // the run writes to them; no output of the run overlaps them.
             ins.push(In::bytes(bound.dtype, unsafe { memory::slice(data.cast(), bound.bytes) }));
         }
         if !apart {
             drop(ins);
-            // SAFETY: `ins` is dropped, so that no slice of an operand is left; the safety section says what `run_raw` requires.
+            // SAFETY: `ins` has been dropped, so no slice of an operand is left. The safety section requires what `run_raw`
+            // requires.
             return unsafe { run_raw(&prepared, from, to, None, None) };
         }
         let outs = to.iter().zip(&prepared.outputs).map(|(&data, bound)| {
-            // SAFETY: `addresses` checked the pointer; the safety section says that `bytes` bytes can be read and written by
-            // the run alone, and `apart` says that no other operand of the run overlaps them.
+            // SAFETY: `addresses` checked the pointer. The safety section requires that `bytes` bytes are readable and writeable,
+            // and used by the run only; `apart` ensures that no other operand of the run overlaps them.
             Out::bytes(bound.dtype, unsafe { memory::slice_mut(data.cast(), bound.bytes) })
         });
         Ok(prepared.call.run(&ins, outs)?)
@@ -358,16 +361,16 @@ pub unsafe extern "C" fn bl_call_run_range(
         {
             return Err(Failure::new(BL_SHAPE, format!("rows {begin} to {end} are out of range")));
         }
-        // SAFETY: `begin..end` lies within the bound extents; the safety section says of the inputs, and of the outputs' rows,
-        // what `run_raw` requires.
+        // SAFETY: `begin..end` lies within the bound extents. The safety section requires of the inputs and of these rows of the
+        // outputs what `run_raw` requires.
         unsafe { run_raw(&prepared, from, to, Some(begin..end), None) }
     })
 }
 
-/// Runs with every operand passed as a pointer, so that inputs and outputs may overlap.
+/// Runs with every operand passed as a raw pointer, so that inputs and outputs may overlap.
 ///
 /// # Safety
-/// As of [`bl_call_run`], or [`bl_call_run_range`].
+/// As for [`bl_call_run`], or [`bl_call_run_range`] if there is a range.
 unsafe fn run_raw(
     prepared: &PreparedCall,
     from: &[*const c_void],
@@ -381,9 +384,9 @@ unsafe fn run_raw(
     let at = |i: usize, bound: &BoundOperand, data: *const c_void| bound.at(data, rows.as_ref(), "output", i);
     let outputs = to.iter().zip(&prepared.outputs).enumerate().map(|(i, (&data, bound))| at(i, bound, data));
     let outputs = outputs.collect::<Answer<SmallVec<[MemoryOperand; 4]>>>()?;
-    // SAFETY: each input has the bytes that its call was bound to, for which the safety section holds until the run ends.
+    // SAFETY: each input has the size that the call is bound to, and the safety section holds for these bytes until the run ends.
     let ins: SmallVec<[In<'_>; 8]> = inputs.iter().map(|input| unsafe { input.raw_input() }).collect();
-    // SAFETY: each output has the bytes of its rows, for which the safety section holds until the run ends.
+    // SAFETY: each output has the size of its rows, and the safety section holds for these bytes until the run ends.
     let outs = outputs.iter().map(|output| unsafe { output.raw_output() });
     let outs = outs.collect::<Answer<SmallVec<[Out<'_>; 4]>>>()?;
     let done = match (rows, control) {

@@ -1,6 +1,6 @@
-//! Numeric codes for dtypes and choices, and the options struct that consists of them.
+//! The numeric codes of dtypes and of option values, and the options struct that contains them.
 //!
-//! A number never changes its meaning. The codes of dtypes are those of the dtype table, which a test checks.
+//! A code never changes its meaning. The codes of dtypes are those of the dtype table; a test checks this.
 
 use std::ffi::{CStr, c_char};
 
@@ -40,7 +40,7 @@ pub const BL_DTYPE_FLOAT32: u32 = 10;
 /// `double`
 pub const BL_DTYPE_FLOAT64: u32 = 11;
 
-/// The dtype of a code.
+/// The dtype with a code; an error for an unknown code.
 #[inline]
 pub(crate) fn dtype(code: bl_dtype) -> Answer<DType> {
     let known = DType::ALL.get(code as usize).copied();
@@ -171,14 +171,15 @@ pub unsafe extern "C" fn bl_options_init(options: *mut bl_options) -> bl_status 
     answer(|| unsafe { fill(options, bl_options::defaults(), "the pointer to the options") })
 }
 
-/// Converts the options at a pointer; null stands for the defaults.
+/// Reads the options at a pointer; a null pointer selects the defaults.
 ///
-/// # Safety The pointer is null, or to as many bytes as its size says.
+/// # Safety
+/// The pointer must be null, or valid for reads of the number of bytes that the struct's `size` states.
 pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
     if pointer.is_null() {
         return Ok(Options::default());
     }
-    // SAFETY: not null; `versioned` requires of such a pointer what this function's safety section says.
+    // SAFETY: the pointer is not null, and the safety section requires of it what `versioned` requires.
     let given = unsafe { versioned(pointer, "the pointer to the options") }?;
     let unknown =
         |what: &str, code: u32| Err(Failure::new(BL_ARGUMENT, format!("{code} is not the code of {what}")));
@@ -243,19 +244,19 @@ pub(crate) unsafe fn options(pointer: *const bl_options) -> Answer<Options> {
 mod tests {
     use super::*;
 
-    /// Options in the version of the struct that ended with `max_compiled_cost` are read with the defaults of all later fields.
+    /// An application compiled with the version of the struct that ended with `max_compiled_cost`.
     #[test]
     fn options_without_the_later_fields_are_the_defaults_of_these() {
         let mut given = bl_options { accuracy: 7, contract: 7, ..bl_options::defaults() };
         given.size = offset_of!(bl_options, accuracy);
-        // SAFETY: the pointer is to a `bl_options`, which has more bytes than its size says.
+        // SAFETY: the pointer refers to a `bl_options`, which is larger than the stated size.
         let status = unsafe { bl_options_init(&mut given) };
         assert_eq!((status, given.accuracy, given.contract), (bl_status::BL_OK, 7, 7), "not written");
-        // SAFETY: as above.
+        // SAFETY: the pointer refers to a `bl_options`, which is larger than the stated size.
         let read = unsafe { options(&given) }.ok();
         assert_eq!(read, Some(Options::default()));
         given.size -= 8;
-        // SAFETY: as above.
+        // SAFETY: the pointer refers to a `bl_options`, which is larger than the stated size.
         assert!(unsafe { options(&given) }.is_err(), "no version was that short");
     }
 
@@ -263,7 +264,7 @@ mod tests {
     fn a_time_limit_in_seconds() {
         let read = |max_time| {
             let given = bl_options { max_time, ..bl_options::defaults() };
-            // SAFETY: the pointer is to a `bl_options` with its own size.
+            // SAFETY: the pointer refers to a `bl_options` that states its own size.
             unsafe { options(&given) }.ok().map(|read| read.max_time)
         };
         assert_eq!(read(0.0), Some(None));
@@ -271,10 +272,10 @@ mod tests {
         for wrong in [-1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
-        // Options in the version of the struct that ended with `contract`.
+        // An application compiled with the version of the struct that ended with `contract`.
         let mut given = bl_options { max_time: -1.0, ..bl_options::defaults() };
         given.size = offset_of!(bl_options, max_time);
-        // SAFETY: the pointer is to a `bl_options`, which has more bytes than its size says.
+        // SAFETY: the pointer refers to a `bl_options`, which is larger than the stated size.
         assert_eq!(unsafe { options(&given) }.ok(), Some(Options::default()));
     }
 
@@ -282,7 +283,7 @@ mod tests {
     fn codes_of_the_meaning() {
         let read = |accuracy, contract| {
             let given = bl_options { accuracy, contract, ..bl_options::defaults() };
-            // SAFETY: the pointer is to a `bl_options` with its own size.
+            // SAFETY: the pointer refers to a `bl_options` that states its own size.
             unsafe { options(&given) }.ok().map(|read| (read.accuracy, read.contract))
         };
         assert_eq!(read(BL_ACCURACY_FAST, 0), Some((Accuracy::Fast, false)));

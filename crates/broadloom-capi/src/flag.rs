@@ -1,6 +1,6 @@
-//! Flags, by which one thread cancels another's run.
+//! Flags, with which one thread cancels the run of another.
 //!
-//! A run keeps the flag that it polls alive, even if the flag is released meanwhile.
+//! A run keeps the flag that it polls alive, even if the flag is released in the meantime.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,17 +73,17 @@ mod tests {
     use crate::memory::bl_view;
     use crate::status::bl_status::{BL_CANCELLED, BL_OK, BL_TIME_LIMIT};
 
-    /// A kernel on five elements that would run for hours.
+    /// A kernel that would take hours to run, even on five elements.
     fn endless(options: &bl_options) -> bl_kernel {
         let text = c"a: float64[5]; return s = sum(broadcast_to(a, [1000000000000, 5]))";
         let mut kernel = bl_kernel { id: 0 };
-        // SAFETY: a text that ends with a zero, options of their own size, and a kernel to write.
+        // SAFETY: the text is NUL-terminated, the options state their own size, and `kernel` is a local.
         let parsed = unsafe { bl_kernel_parse(text.as_ptr(), BL_NUL_TERMINATED, options, &mut kernel) };
         assert_eq!(parsed, BL_OK);
         kernel
     }
 
-    /// Runs a kernel in both ways: as a kernel and as a call.
+    /// Runs a kernel with `bl_kernel_run`, and with `bl_call_run_with` after binding it.
     fn runs(kernel: bl_kernel, control: &bl_control) -> [bl_status; 2] {
         let (mut a, mut sum, shape) = ([1.0_f64; 5], 0.0_f64, 5_usize);
         let (from, to) = (a.as_mut_ptr().cast::<c_void>(), (&raw mut sum).cast::<c_void>());
@@ -96,7 +96,7 @@ mod tests {
         };
         let (input, output) = (view(from, &shape, 1), view(to, std::ptr::null(), 0));
         let mut call = bl_call { id: 0 };
-        // SAFETY: the views and pointers are those of five doubles and one, which live until the calls return.
+        // SAFETY: the views and pointers refer to five doubles and one double, which live until the calls return.
         unsafe {
             assert_eq!(bl_kernel_bind(kernel, std::ptr::null(), 0, &mut call), BL_OK);
             let inputs = [from.cast_const()];
@@ -111,7 +111,7 @@ mod tests {
     fn a_raised_flag_ends_a_reduction_that_has_begun() {
         let kernel = endless(&<bl_options as crate::argument::Versioned>::defaults());
         let mut flag = bl_flag { id: 0 };
-        // SAFETY: a flag to write.
+        // SAFETY: the pointer refers to a local.
         assert_eq!(unsafe { bl_flag_new(&mut flag) }, BL_OK);
         let control = bl_control { cancel: flag, ..<bl_control as crate::argument::Versioned>::defaults() };
         let raise = std::thread::spawn(move || {
@@ -129,10 +129,10 @@ mod tests {
         let kernel = endless(&bl_options { max_time: 0.06, ..defaults });
         let control = <bl_control as crate::argument::Versioned>::defaults();
         assert_eq!(runs(kernel, &control), [BL_TIME_LIMIT; 2]);
-        // A run without a control has the time limit as well.
+        // The time limit also applies to a run without a control.
         let (a, mut sum, mut call) = ([1.0_f64; 5], 0.0_f64, bl_call { id: 0 });
         let (inputs, output) = ([a.as_ptr().cast::<c_void>()], (&raw mut sum).cast::<c_void>());
-        // SAFETY: the pointers are to five doubles and one, which live until the call returns.
+        // SAFETY: the pointers refer to five doubles and one double, which live until the call returns.
         let run = unsafe {
             assert_eq!(bl_kernel_bind(kernel, std::ptr::null(), 0, &mut call), BL_OK);
             bl_call_run(call, inputs.as_ptr(), 1, &output, 1)

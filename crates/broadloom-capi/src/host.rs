@@ -1,7 +1,7 @@
-//! Host functions: functions of the application, called from the loops of every executor.
+//! Host functions: the application's own functions, called from the loops of every executor.
 //!
-//! A function is called through an entry of this library that does not unwind, with the context that it was created with.
-//! The context is destroyed once: when no handle, builder, library, kernel or cache has the function any more.
+//! A host function is called, with the context that it was created with, through an entry function of this library that does not
+//! unwind. The context is destroyed once, when no handle, builder, library, kernel or cache uses the function any more.
 
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, OnceLock};
@@ -90,30 +90,30 @@ unsafe impl Versioned for bl_host_function {
     }
 }
 
-/// The type by which the application's function is called: it may unwind, into an entry that may not.
+/// The type of the application's function as it is called here: a function that may unwind, inside an entry that may not.
 type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, usize, *const *const c_void, *mut c_void) -> i32;
 
-/// A function of the application with its context.
+/// An application's function with its context.
 struct Owner {
     function: Unwinding,
     context: *mut c_void,
-    /// The destructor, which is set once the application has its handle. If the function is refused, the application keeps the
+    /// The context's destructor. It is set only after the creation has succeeded: if that fails, the application keeps the
     /// context.
     destructor: OnceLock<unsafe extern "C-unwind" fn(*mut c_void)>,
 }
 
-// SAFETY: the context is passed to the application's functions alone, which `bl_host_new` documents to be called from any
-// thread, several at a time.
+// SAFETY: the context is passed only to the application's functions, which `bl_host_new` documents as called from any thread,
+// several at a time.
 unsafe impl Send for Owner {}
-// SAFETY: as above.
+// SAFETY: shared access only passes the context to the application's functions, as for `Send`.
 unsafe impl Sync for Owner {}
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        /// Calls the destructor from a function of an ABI that does not unwind, so that unwinding ends the process.
+        /// A function of the C ABI, so that a panic or exception in the destructor ends the process.
         extern "C" fn destroy(destructor: unsafe extern "C-unwind" fn(*mut c_void), context: *mut c_void) {
-            // SAFETY: `bl_host_new` documents that the destructor is called with the context, once, from any thread, when
-            // the function is not used any more: the last owner is being dropped.
+            // SAFETY: `bl_host_new` documents that the destructor is called once with the context, from any thread, when nothing
+            // uses the function any more. The last owner is being dropped.
             unsafe { destructor(context) }
         }
         if let Some(destructor) = self.destructor.get() {
@@ -122,10 +122,10 @@ impl Drop for Owner {
     }
 }
 
-/// The entry of every function of the application: the context is a pointer to an `Arc<Owner>`.
+/// The entry through which every application's function is called; the context is a pointer to an `Arc<Owner>`.
 ///
 /// # Safety
-/// As [`HostFallibleTile`](broadloom::HostFallibleTile), for the dtypes that the function was created with.
+/// As for [`HostFallibleTile`](broadloom::HostFallibleTile), for the dtypes that the function was created with.
 unsafe extern "C" fn enter(
     elements: usize,
     inputs: *const *const u8,
@@ -134,8 +134,8 @@ unsafe extern "C" fn enter(
 ) -> i32 {
     // SAFETY: `bl_host_new` registers this entry together with an `Arc<Owner>`, which lives as long as the function does.
     let owner = unsafe { &*context.cast::<Arc<Owner>>() };
-    // SAFETY: the operands are those of the declaration, by this function's safety section; `bl_host_new` requires that the
-    // function may be called with them and its context.
+    // SAFETY: by the safety section, the operands have the declared dtypes; `bl_host_new` requires that the function may be
+    // called with such operands and its context.
     unsafe { (owner.function)(owner.context, elements, inputs.cast(), output.cast()) }
 }
 
@@ -145,7 +145,7 @@ fn refused(why: Refused) -> Failure {
     Failure::handle("host function", why)
 }
 
-/// The function of a handle.
+/// The host function of a handle.
 pub(crate) fn function(handle: bl_host) -> Answer<Pin<'static, HostFunction>> {
     HOSTS.pin(handle.id).map_err(refused)
 }
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
         let Some(function) = given.function else {
             return Err(Failure::new(BL_NULL, "the pointer to the function is null"));
         };
-        // SAFETY: the two types differ in whether the function may unwind, which its caller alone has to know.
+        // SAFETY: the two types differ only in whether the function may unwind, which only its caller has to consider.
         let function = unsafe {
             std::mem::transmute::<
                 unsafe extern "C" fn(*mut c_void, usize, *const *const c_void, *mut c_void) -> i32,
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
             >(function)
         };
         let owner = Arc::new(Owner { function, context: given.context, destructor: OnceLock::new() });
-        // SAFETY: `enter` passes the operands on to the application's function, of which the safety section requires what
+        // SAFETY: `enter` passes the operands to the application's function, of which the safety section requires what
         // `HostFunction::fallible_tile` does.
         let host = unsafe { HostFunction::fallible_tile(name, &operands, result, enter, owner.clone()) };
         let mut host = host.map_err(broadloom::Error::from)?;
@@ -197,14 +197,14 @@ pub unsafe extern "C" fn bl_host_new(description: *const bl_host_function, out: 
         }
         let id = HOSTS.insert(host).map_err(refused)?;
         if let Some(destructor) = given.destructor {
-            // SAFETY: as for the function above.
+            // SAFETY: the two types differ only in whether the function may unwind, which only its caller has to consider.
             let destructor = unsafe {
                 std::mem::transmute::<
                     unsafe extern "C" fn(*mut c_void),
                     unsafe extern "C-unwind" fn(*mut c_void),
                 >(destructor)
             };
-            // It is set once: the owner was made above.
+            // The owner was created above, so the destructor was not set before.
             let _ = owner.destructor.set(destructor);
         }
         out.put(bl_host { id });

@@ -1,7 +1,7 @@
 //! Kernels: parsed from text, queried, and run on memory with shapes and strides.
 //!
-//! All operands are checked before the first store, as `broadloom::Kernel` guarantees. A kernel that is released while
-//! it runs stays alive until the run ends.
+//! All operands are checked before the first store, as `broadloom::Kernel` guarantees. A kernel that is released during a run
+//! stays alive until the run ends.
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
@@ -172,7 +172,7 @@ unsafe impl Versioned for bl_operand {
     }
 }
 
-/// The description of an input or an output of a kernel.
+/// The declaration of an input or output of a kernel.
 fn port(kernel: &Kernel, side: u32, index: usize) -> Answer<&Port> {
     let (ports, what) = match side {
         BL_INPUT => (kernel.inputs(), "inputs"),
@@ -320,29 +320,29 @@ unsafe impl Versioned for bl_control {
     }
 }
 
-/// A progress function with its context.
+/// A progress callback with its context.
 struct Listener {
     function: unsafe extern "C" fn(*mut c_void, u64, u64),
     context: *mut c_void,
 }
 
-// SAFETY: `bl_progress` is documented to be called with the context from several threads at a time; the context itself is
-// never dereferenced here.
+// SAFETY: `bl_progress` is documented as called with the context from several threads at a time; the context is never
+// dereferenced here.
 unsafe impl Sync for Listener {}
 
 impl Listener {
     fn tell(&self, progress: Progress) {
-        // SAFETY: a `Listener` exists only within `controlled`, whose safety section says that the function may be called
+        // SAFETY: a `Listener` exists only within `controlled`, whose safety section requires that the callback may be called
         // with the context until the work ends.
         unsafe { (self.function)(self.context, progress.done as u64, progress.total as u64) }
     }
 }
 
-/// Runs work under a control, or under none if the pointer is null.
+/// Runs `work` with the progress callback and flag of a control; without them if the pointer is null.
 ///
 /// # Safety
-/// The pointer is null, or to as many bytes as its size says; the function may be called with the context, from any
-/// thread, until the work ends.
+/// The pointer must be null, or valid for reads of the number of bytes that the struct's `size` states. The callback may be
+/// called with the context, from any thread, until the work ends.
 pub(crate) unsafe fn controlled<T>(
     control: *const bl_control,
     work: impl FnOnce(Option<&Control<'_>>) -> Answer<T>,
@@ -350,7 +350,7 @@ pub(crate) unsafe fn controlled<T>(
     if control.is_null() {
         return work(None);
     }
-    // SAFETY: not null; `versioned` requires of such a pointer what this function's safety section says.
+    // SAFETY: the pointer is not null, and the safety section requires of it what `versioned` requires.
     let given = unsafe { versioned(control, "the pointer to the control") }?;
     let flag: Option<Pin<'_, AtomicBool>> = match given.cancel.id {
         0 => None,
@@ -386,8 +386,8 @@ pub unsafe extern "C" fn bl_kernel_run(
         // SAFETY: `operands` requires of the views what this function's safety section says.
         let (inputs, outputs) =
             unsafe { (operands(inputs, input_count, "input")?, operands(outputs, output_count, "output")?) };
-        // SAFETY: these inputs are used for binding only, which reads shapes and no elements; the safety section says that
-        // the elements can be read until the call returns.
+        // SAFETY: these inputs are used for binding only, which reads shapes and no elements. The safety section requires that
+        // the elements are readable until the call returns.
         let raw: SmallVec<[In<'_>; 8]> = inputs.iter().map(|input| unsafe { input.raw_input() }).collect();
         let call = kernel.bind_like(&raw)?;
         if outputs.len() != kernel.outputs().len() {
@@ -412,14 +412,14 @@ pub unsafe extern "C" fn bl_kernel_run(
                 return Err(Failure::new(BL_SHAPE, why));
             }
         }
-        // SAFETY: the safety section says of the views' elements what `MemoryOperand::input` requires until the call returns,
-        // and `ins` is dropped before.
+        // SAFETY: the safety section requires of the views' elements what `MemoryOperand::input` requires, until the call
+        // returns; `ins` is dropped before.
         let ins: SmallVec<[In<'_>; 8]> =
             inputs.iter().map(|input| unsafe { input.input(&outputs) }).collect();
         let mut outs: SmallVec<[Out<'_>; 4]> = SmallVec::new();
         for at in 0..outputs.len() {
-            // SAFETY: the safety section says of the outputs' elements what `MemoryOperand::output` requires until the call
-            // returns, and `outs` is dropped before.
+            // SAFETY: the safety section requires of the outputs' elements what `MemoryOperand::output` requires, until the call
+            // returns; `outs` is dropped before.
             outs.push(unsafe { MemoryOperand::output(&outputs, at, &inputs) }?);
         }
         let work = |control: Option<&Control<'_>>| {
@@ -429,21 +429,22 @@ pub unsafe extern "C" fn bl_kernel_run(
             };
             done.map_err(Failure::from)
         };
-        // SAFETY: `controlled` requires of `control` what the safety section says; `bl_progress` documents how its function is
-        // called.
+        // SAFETY: the safety section requires of `control` what `controlled` requires; `bl_progress` documents how its callback
+        // is called.
         unsafe { controlled(control, work) }
     })
 }
 
-/// Converts an array of views to operands.
+/// The operands described by the caller's views.
 ///
-/// # Safety As of [`bl_kernel_run`].
+/// # Safety
+/// As for [`bl_kernel_run`].
 unsafe fn operands(views: *const bl_view, count: usize, what: &str) -> Answer<SmallVec<[MemoryOperand; 4]>> {
-    // SAFETY: `many` accepts null and requires that `count` views can be read otherwise, as `bl_kernel_run` says.
+    // SAFETY: `many` accepts null; `bl_kernel_run` requires that `count` views are readable otherwise.
     let views = unsafe { many(views, count, "the pointer to the views") }?;
     let mut operands = SmallVec::new();
     for (i, view) in views.iter().enumerate() {
-        // SAFETY: `bl_kernel_run` says of shapes and strides what `MemoryOperand::new` requires.
+        // SAFETY: `bl_kernel_run` requires of shapes and strides what `MemoryOperand::new` requires.
         operands.push(unsafe { MemoryOperand::new(view, || format!("{what} {i}")) }?);
     }
     Ok(operands)

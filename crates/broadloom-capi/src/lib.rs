@@ -1,20 +1,21 @@
-//! The C ABI of broadloom: kernels built from text or call by call, and run on memory of the application.
+//! The C ABI of broadloom: kernels are built from text or by a builder, and run on the application's memory.
 //!
-//! Callers may get any handle, pointer or size wrong. No panic crosses the boundary; pointers are checked for null and
-//! alignment before they are followed, and handles for being alive. What can't be checked is stated in a function's
-//! safety section, which is its contract in C too.
+//! Handles, pointers and sizes from callers are not trusted. No panic crosses the boundary; pointers are checked for null and
+//! alignment before they are dereferenced, and handles are checked to be alive. Conditions that can't be checked are stated in a
+//! function's safety section, which binds C callers too.
 //!
-//! `include/broadloom.h` is made from this crate, `docs/c-abi.md` is its guide, and `examples/c` has programs.
+//! `include/broadloom.h` is generated from this crate, `docs/c-abi.md` is its guide, and `examples/c` has programs.
 //!
 //! # Rules for all functions
 //!
-//! - A function that can fail returns a [`bl_status`]. Unless it returns `BL_OK` it leaves what it would have written
-//!   unchanged, except for the outputs of a run, which are unspecified after an error during the run.
+//! - A function that can fail returns a [`bl_status`]. Unless it returns `BL_OK`, it writes nothing to the caller's memory. The
+//!   only exception are the outputs of a run, which are unspecified after an error during the run.
 //! - Every function may be called from any thread at any time. A handle that is released while another thread uses it stays
 //!   valid for that use. The application decides which thread releases it.
-//! - Handles are checked: a released one, one of another kind and an arbitrary number are `BL_HANDLE`, and never refer to
-//!   another object.
-//! - Structs that begin with `size` may grow: the application sets it to the `sizeof` that it was compiled with.
+//! - Handles are checked: a released handle, a handle of another kind and an arbitrary number give `BL_HANDLE`, and never refer
+//!   to another object.
+//! - Structs that begin with `size` may get more fields in later versions: the application sets `size` to the `sizeof` that it
+//!   was compiled with.
 #![allow(non_camel_case_types)]
 
 mod argument;

@@ -1,6 +1,6 @@
-//! Libraries: the functions that an application gives to its texts.
+//! Libraries: the functions that an application provides for programs in the text language.
 //!
-//! A kernel keeps the functions that it was parsed with, whatever is added to the library later.
+//! A kernel keeps the functions that it was parsed with, regardless of what is added to the library later.
 
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -27,15 +27,15 @@ fn refused(why: Refused) -> Failure {
     Failure::handle("library", why)
 }
 
-/// Works on a library. A change that fails leaves the library as it was.
+/// Runs `work` on a library. A change that fails leaves the library unchanged.
 fn with<T>(handle: bl_library, work: impl FnOnce(&mut Library) -> Answer<T>) -> Answer<T> {
     let library = LIBRARIES.pin(handle.id).map_err(refused)?;
-    // A panic leaves the library valid, because functions are added last.
+    // A panic leaves the library valid, since adding a function is the last step of each change.
     let mut library = library.lock().unwrap_or_else(PoisonError::into_inner);
     work(&mut library)
 }
 
-/// The present state of a library; an empty library for a handle of 0.
+/// A copy of the library in its current state; an empty library for a handle of 0.
 pub(crate) fn library(handle: bl_library) -> Answer<Library> {
     if handle.id == 0 { Ok(Library::default()) } else { with(handle, |library| Ok(library.clone())) }
 }

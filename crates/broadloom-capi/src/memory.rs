@@ -1,8 +1,8 @@
-//! Operands: memory of the application as inputs and outputs of a kernel.
+//! The application's memory as inputs and outputs of a kernel.
 //!
-//! A Rust slice is made only of contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]` share a
-//! byte. All other memory is passed on as a pointer, in a `Region` or a `ViewMut`. Contiguous elements of a region are a slice
-//! while a reduction reads them.
+//! A Rust slice is created only for contiguous memory that no other operand overlaps, so that no `&[u8]` and `&mut [u8]` share a
+//! byte. All other memory is passed as a pointer, in a `Region` or a `ViewMut`. A reduction creates a slice of contiguous
+//! elements of a region while it combines them.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -35,17 +35,17 @@ pub struct bl_view {
     pub dtype: bl_dtype,
 }
 
-/// The highest rank that a kernel can have; larger ones are refused before the shape is read.
+/// The maximum rank of a kernel's operand. A view of higher rank is rejected before its shape is read.
 const MAX_RANK: u32 = 64;
 
 /// One number per dimension.
 type Dims<T> = SmallVec<[T; 4]>;
 
-/// An operand of a run: memory, with a layout whose address arithmetic does not overflow.
+/// An operand of a run: memory with a layout whose address computations were checked for overflow.
 #[derive(Debug)]
 pub(crate) struct MemoryOperand {
     pub(crate) dtype: DType,
-    /// The lowest address that an index reaches.
+    /// The lowest address of any element.
     start: *mut u8,
     bytes: usize,
     /// The distance from the lowest address to the element with index 0, in elements.
@@ -66,16 +66,17 @@ pub(crate) fn row_major(shape: &[usize]) -> Dims<isize> {
     strides
 }
 
-/// Whether a layout is contiguous and row-major. The strides of extents of 1 don't matter.
+/// Whether a layout is contiguous and row-major. The strides of extents of 1 are ignored.
 fn is_row_major(shape: &[usize], strides: &[isize]) -> bool {
     shape.contains(&0)
         || shape.iter().zip(strides.iter().zip(row_major(shape))).all(|(&e, (&a, b))| e == 1 || a == b)
 }
 
 impl MemoryOperand {
-    /// Converts a view to an operand; `name` returns its name for errors.
+    /// Checks the operand that a view describes; `name` identifies it in error messages.
     ///
-    /// # Safety Pointers that are neither null nor misaligned are valid for reads of the extents and strides.
+    /// # Safety
+    /// Pointers that are neither null nor misaligned must be valid for reads of the extents and strides.
     pub(crate) unsafe fn new(view: &bl_view, name: impl Fn() -> String) -> Answer<MemoryOperand> {
         let fail = |status, why: &str| Failure::new(status, format!("{} {why}", name()));
         let dtype = dtype(view.dtype)?;
@@ -83,7 +84,7 @@ impl MemoryOperand {
             return Err(fail(BL_SHAPE, &format!("has rank {}, more than {MAX_RANK}", view.rank)));
         }
         let rank = view.rank as usize;
-        // SAFETY: `many` requires of `rank` extents and strides what this function's safety section says of them.
+        // SAFETY: the safety section requires of `rank` extents and strides what `many` requires.
         let (shape, strides) = unsafe {
             let shape: Dims<usize> = many(view.shape, rank, "the pointer to a shape")?.into();
             let strides: Dims<isize> = match view.strides.is_null() {
@@ -92,7 +93,7 @@ impl MemoryOperand {
             };
             (shape, strides)
         };
-        // The lowest and the highest position that an index reaches, in elements.
+        // The lowest and the highest offset of any element, in elements.
         let (mut low, mut high) = (0isize, 0isize);
         let is_empty = shape.contains(&0);
         for (&extent, &stride) in shape.iter().zip(&strides).filter(|_| !is_empty) {
@@ -126,7 +127,7 @@ impl MemoryOperand {
         Ok(MemoryOperand { dtype, start, bytes, offset, shape, strides, is_row_major })
     }
 
-    /// Makes an operand of contiguous row-major memory at a pointer; `strides` are those of `shape`.
+    /// Contiguous row-major memory at a pointer; `strides` must be the row-major strides of `shape`.
     pub(crate) fn plain(
         data: *mut c_void,
         dtype: DType,
@@ -152,55 +153,56 @@ impl MemoryOperand {
         are_apart(&self.addresses(), &other.addresses())
     }
 
-    /// The operand as an input that is passed on as a pointer, so that outputs may overlap it.
+    /// The operand as an input passed by pointer, so that outputs may overlap it.
     ///
     /// # Safety
-    /// While the input exists, the `bytes` from `start` on are in one allocation, initialised and valid for reads, and
-    /// nothing writes to them but the run that gets this input.
+    /// While the input exists, the `bytes` bytes from `start` must be in one allocation, initialised and valid for reads, and
+    /// nothing but the run that gets this input may write to them.
     pub(crate) unsafe fn raw_input(&self) -> In<'_> {
-        // SAFETY: the safety section says of these bytes what `Region::from_raw` requires; a region, unlike a slice, may be
-        // written by the run that reads it.
+        // SAFETY: the safety section requires of these bytes what `Region::from_raw` requires. Unlike a slice, a region may be
+        // written to by the run that reads it.
         let region = unsafe { Region::from_raw(self.start, self.bytes) };
         In::raw(self.dtype, region, self.offset, &self.shape, &self.strides)
     }
 
-    /// The operand as an input of a run with these outputs: a slice if it is contiguous and no output overlaps it.
+    /// The operand as an input of a run with these outputs. It is a slice if it is contiguous and no output overlaps it.
     ///
     /// # Safety
-    /// As [`MemoryOperand::raw_input`].
+    /// As for [`MemoryOperand::raw_input`].
     pub(crate) unsafe fn input(&self, outputs: &[MemoryOperand]) -> In<'_> {
         if !self.is_row_major || !outputs.iter().all(|output| self.is_apart_from(output)) {
-            // SAFETY: the safety section is the same.
+            // SAFETY: the caller guarantees what `raw_input` requires.
             return unsafe { self.raw_input() };
         }
-        // SAFETY: the operand is contiguous, so that the safety section covers each of its bytes; only the run may write to
-        // them, and it writes to its outputs, none of which overlaps this operand.
+        // SAFETY: the operand is contiguous, so the safety section covers each of its bytes. Only the run may write to them, and
+        // none of its outputs overlaps this operand.
         let bytes = unsafe { slice(self.start, self.bytes) };
         In::raw(self.dtype, Region::from(bytes), 0, &self.shape, &self.strides)
     }
 
-    /// The operand as an output that is passed on as a pointer, so that inputs may overlap it.
+    /// The operand as an output passed by pointer, so that inputs may overlap it.
     ///
     /// # Safety
-    /// While the output exists, the bytes of the operand's elements are in one allocation, initialised and valid for
-    /// reads and writes, and nothing but the run that gets this output reads or writes them.
+    /// While the output exists, the bytes of the operand's elements must be in one allocation, initialised and valid for reads
+    /// and writes, and nothing but the run that gets this output may access them.
     pub(crate) unsafe fn raw_output(&self) -> Answer<Out<'_>> {
         let size = self.dtype.size();
-        // No overflow: `new` checked that these distances fit the address space, but for extents of 0 and 1, whose strides
-        // are never used.
+        // This can't overflow: `new` checked that the distances fit the address space, except for extents of 0 and 1, whose
+        // strides are never used.
         let strides: Dims<isize> =
             self.strides.iter().map(|stride| stride.wrapping_mul(size as isize)).collect();
         let zero = self.start.wrapping_add(self.offset * size);
-        // SAFETY: the view's elements are those of the operand, for which the safety section holds. Inputs that overlap it
-        // are regions, not slices: `input` makes a slice only of memory that no output overlaps.
+        // SAFETY: the view has exactly the operand's elements, for which the safety section holds. Inputs that overlap it are
+        // regions and not slices, since `input` creates a slice only of memory that no output overlaps.
         let view = unsafe { ViewMut::from_raw(zero, size, &self.shape, &strides) };
         let view = view.map_err(|error| Failure::new(BL_MEMORY, format!("an output: {error}")))?;
         Ok(Out::raw(self.dtype, view))
     }
 
-    /// The output number `at` of a run with these operands: a slice if it is contiguous and no other operand overlaps it.
+    /// Output `at` of a run with these operands. It is a slice if it is contiguous and no other operand overlaps it.
     ///
-    /// # Safety As [`MemoryOperand::raw_output`].
+    /// # Safety
+    /// As for [`MemoryOperand::raw_output`].
     pub(crate) unsafe fn output<'o>(
         outputs: &'o [MemoryOperand],
         at: usize,
@@ -212,16 +214,16 @@ impl MemoryOperand {
             || !others.all(|other| this.is_apart_from(other))
             || !inputs.iter().all(|input| this.is_apart_from(input))
         {
-            // SAFETY: the safety section is the same.
+            // SAFETY: the caller guarantees what `raw_output` requires.
             return unsafe { this.raw_output() };
         }
-        // SAFETY: the operand is contiguous, so that the safety section covers each of its bytes, and no other operand of
-        // the run overlaps them: the `&mut` is the only way to them.
+        // SAFETY: the operand is contiguous, so the safety section covers each of its bytes, and no other operand of the run
+        // overlaps them: the `&mut` is the only access to them.
         Ok(Out::bytes(this.dtype, unsafe { slice_mut(this.start, this.bytes) }))
     }
 }
 
-/// Refuses a pointer that is null, or misaligned for elements of this size.
+/// Returns an error if a pointer to elements of `size` bytes is null or misaligned.
 #[inline]
 pub(crate) fn check_elements(data: *const u8, size: usize) -> Result<(), (crate::status::bl_status, String)> {
     if data.is_null() {
@@ -242,31 +244,31 @@ pub(crate) fn are_apart(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.end <= b.start || b.end <= a.start
 }
 
-/// The bytes at a pointer, which may be null if there are none.
+/// The `bytes` bytes at a pointer, which may be null if there are none.
 ///
 /// # Safety
-/// They are in one allocation, initialised and valid for reads for `'a`, and nothing writes to them during `'a`.
+/// The bytes must be in one allocation, initialised and valid for reads for `'a`, and nothing may write to them during `'a`.
 #[inline]
 pub(crate) unsafe fn slice<'a>(start: *const u8, bytes: usize) -> &'a [u8] {
     if bytes == 0 {
         return &[];
     }
-    // SAFETY: the safety section has all that `from_raw_parts` requires: valid bytes are not at null, any address is aligned
-    // for `u8`, and an allocation has at most `isize::MAX` bytes.
+    // SAFETY: the safety section requires all that `from_raw_parts` does: the pointer is not null, any address is aligned for
+    // `u8`, and an allocation has at most `isize::MAX` bytes.
     unsafe { std::slice::from_raw_parts(start, bytes) }
 }
 
-/// The bytes at a pointer, which may be null if there are none.
+/// The `bytes` bytes at a pointer, which may be null if there are none.
 ///
 /// # Safety
-/// They are in one allocation, initialised and valid for reads and writes for `'a`, and nothing else reads or writes them
+/// The bytes must be in one allocation, initialised and valid for reads and writes for `'a`, and nothing else may access them
 /// during `'a`.
 #[inline]
 pub(crate) unsafe fn slice_mut<'a>(start: *mut u8, bytes: usize) -> &'a mut [u8] {
     if bytes == 0 {
         return &mut [];
     }
-    // SAFETY: the safety section has all that `from_raw_parts_mut` requires: valid bytes are not at null, any address is
-    // aligned for `u8`, and an allocation has at most `isize::MAX` bytes.
+    // SAFETY: the safety section requires all that `from_raw_parts_mut` does: the pointer is not null, any address is aligned for
+    // `u8`, and an allocation has at most `isize::MAX` bytes.
     unsafe { std::slice::from_raw_parts_mut(start, bytes) }
 }

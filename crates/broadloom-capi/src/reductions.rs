@@ -1,6 +1,7 @@
-//! Reductions of a builder's values: the elements along axes combined to one, or each with those before it.
+//! Reductions and scans of a builder's values.
 //!
-//! Each is the method of the same name of `broadloom::Array`, with its errors; axes count from the end if they are negative.
+//! Each function corresponds to the method of `broadloom::Array` with the same name, and gives the same errors. Negative axes
+//! count from the end.
 
 use broadloom::{Array, Over};
 
@@ -59,7 +60,7 @@ pub const BL_SCAN_SUM: u32 = 0;
 /// The product so far.
 pub const BL_SCAN_PROD: u32 = 1;
 
-/// Adds the reduction of a value. A parameter is allowed only if the reduction has one.
+/// The reduction of a value; an error if there is a parameter and the reduction takes none.
 fn reduce(
     code: bl_reduction,
     x: &Array<'static>,
@@ -103,14 +104,15 @@ fn reduce(
     }
 }
 
-/// Converts axes from a C array; null stands for all axes.
+/// The axes of a C array; all axes if the array is null.
 ///
-/// # Safety As [`many`].
+/// # Safety
+/// As for [`many`].
 unsafe fn over(axes: *const isize, count: usize, keep_dims: i32) -> Answer<Over> {
     let over = if axes.is_null() && count == 0 {
         Over::all()
     } else {
-        // SAFETY: this function's safety section is that of `many`.
+        // SAFETY: the caller guarantees what `many` requires.
         Over::axes(unsafe { many(axes, count, "the pointer to the axes") }?)
     };
     Ok(if keep_dims != 0 { over.keep_dims() } else { over })
@@ -128,7 +130,7 @@ unsafe fn add_reduction(
     out: *mut bl_value,
 ) -> bl_status {
     let make = |builder: &Builder, parts: &mut Parts| {
-        // SAFETY: `over` accepts null; the safety section says that `count` axes can be read otherwise.
+        // SAFETY: `over` accepts null; the safety section requires that `count` axes are readable otherwise.
         let over = unsafe { over(axes, count, keep_dims) }?;
         reduce(code, builder.value(parts, value)?, over, parameter)
     };

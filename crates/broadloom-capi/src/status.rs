@@ -1,7 +1,7 @@
-//! Status codes, and the error message of each thread.
+//! Status codes, and the last error message of each thread.
 //!
-//! [`answer`] runs the body of a call, turns errors and panics into a status, and keeps the message for the calling
-//! thread. A successful call allocates nothing and leaves the message unchanged.
+//! [`answer`] runs the body of a call, converts errors and panics to a status, and stores the message for the calling thread. A
+//! successful call allocates nothing and leaves the message unchanged.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -179,7 +179,7 @@ impl From<TextError> for Failure {
     }
 }
 
-/// The error of a thread's last call that failed, which the thread can ask for.
+/// The error of a thread's last failed call.
 struct Last {
     message: CString,
     span: Option<(usize, usize)>,
@@ -189,10 +189,10 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// Runs the body of a call and turns its outcome into a status.
+/// Runs the body of a call, and converts its result to a status.
 #[inline]
 pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
-    // Unwind safety: a panic may leave half done either an entry of a builder, which stays usable, or memory of the caller, which
+    // Unwind safety: a panic leaves incomplete at most an entry of a builder, which stays usable, or the caller's memory, which
     // is unspecified after a status other than BL_OK.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => BL_OK,
@@ -203,9 +203,9 @@ pub(crate) fn answer(work: impl FnOnce() -> Answer<()>) -> bl_status {
 
 #[cold]
 fn note(failure: Failure) -> bl_status {
-    // A message may quote the caller's text; strings in C end at the first zero.
+    // A message may quote the caller's text, and C strings end at the first NUL.
     let message = CString::new(failure.message.replace('\0', "\\0")).unwrap_or_default();
-    // A thread that is exiting has no thread-local storage any more, and gets only the status.
+    // During thread exit the thread-local storage no longer exists; the caller then gets the status without a message.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { message, span: failure.span }));
     failure.status
 }
@@ -215,7 +215,7 @@ fn note_panic(panic: Box<dyn Any + Send>) -> bl_status {
     let words =
         panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(|words| &**words));
     let failure = Failure::new(BL_INTERNAL, format!("a bug in broadloom: {}", words.unwrap_or("a panic")));
-    // Dropping the panic's payload could panic again, so it is leaked.
+    // The payload is leaked, since dropping it could panic again.
     std::mem::forget(panic);
     note(failure)
 }
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn bl_last_error_span(start: *mut usize, end: *mut usize) 
         if !to.is_aligned() {
             return BL_MISALIGNED;
         }
-        // SAFETY: the checks above refused null and misaligned pointers; the safety section says that others can be written.
+        // SAFETY: the checks above rejected null and misaligned pointers; the safety section requires others to be writeable.
         unsafe { to.write(value) };
     }
     BL_OK
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn last() -> String {
-        // SAFETY: the pointer is to a C string that lives until the next call that fails, and is copied before that.
+        // SAFETY: the pointer refers to a C string that lives until the next failed call, and it is copied before that.
         unsafe { CStr::from_ptr(bl_last_error()) }.to_str().expect("UTF-8").to_owned()
     }
 

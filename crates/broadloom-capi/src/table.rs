@@ -1,29 +1,29 @@
-//! Handle tables: 64-bit handles with a generation, and reference-counted objects behind them.
+//! Handle tables: they map 64-bit handles, which contain a generation, to reference-counted objects.
 //!
-//! Whatever number is passed in, the result is the living object that the number was made for, or an error. An object
-//! is dropped once, when neither a reference nor a pin is left. Looking a handle up takes no lock.
+//! Looking up an arbitrary number gives the live object that it was issued for, or an error. An object is dropped once, when it
+//! has neither references nor pins. Lookups take no lock.
 
 use std::cell::UnsafeCell;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
-/// The parts of an id, from the highest bits: kind, generation, index. A kind is never 0, so that no id is 0.
+/// The fields of an id, from the most significant bits: kind, generation, index. No kind is 0, so no id is 0.
 const INDEX_BITS: u32 = 32;
 const GENERATION_BITS: u32 = 24;
 
-/// The parts of a slot's state, from the highest bits: generation, references, pins.
+/// The fields of a slot's state, from the most significant bits: generation, number of references, number of pins.
 const COUNT_BITS: u32 = 20;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const ONE_PIN: u64 = 1;
 const ONE_REFERENCE: u64 = 1 << COUNT_BITS;
 const ONE_GENERATION: u64 = 1 << (2 * COUNT_BITS);
 
-/// The number of slots in the first chunk. Each further chunk has twice as many.
+/// The number of slots in the first chunk. Each further chunk has twice as many as the one before.
 const FIRST: u32 = 64;
 const CHUNKS: usize = 22;
 
-/// The number of attempts to take a held lock. They take some tenths of a second; the lock is normally held for microseconds.
+/// The number of attempts to take the lock. They last some tenths of a second, while the lock is normally held for microseconds.
 const TRIES: usize = 1 << 18;
 
 /// The reason why a number is not a valid handle.
@@ -35,7 +35,7 @@ pub(crate) enum Refused {
     Kind,
     /// The object was released, or never existed.
     Stale,
-    /// The number of objects, references or concurrent uses has reached its limit.
+    /// The number of objects, references or pins has reached its maximum.
     Full,
 }
 
@@ -51,15 +51,15 @@ fn generation(state: u64) -> u64 {
     state >> (2 * COUNT_BITS)
 }
 
-/// A slot for one object at a time.
+/// A slot, which holds one object at a time.
 #[repr(align(64))]
 struct Slot<T> {
     state: AtomicU64,
     object: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: `insert` and `Table::free` access the object mutably, each on one thread and while `state` counts neither
-// references nor pins; otherwise it is accessed by shared reference, from threads that have a pin.
+// SAFETY: only `insert` and `Table::free` access the object mutably, each on one thread and while `state` counts neither
+// references nor pins. Otherwise it is accessed through shared references, by threads that have a pin.
 unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 /// All objects of one kind.
@@ -69,14 +69,14 @@ pub(crate) struct Table<T> {
     vacant: Mutex<Vacant>,
 }
 
-/// The slots that hold no object.
+/// The vacant slots.
 struct Vacant {
     given_back: Vec<u32>,
-    /// The first index that has never been used.
+    /// The lowest index that was never used.
     next: u32,
 }
 
-/// An object in use. It is not dropped before the pin, even if its handle is released.
+/// Access to an object. The object is not dropped before its pins, even if its handle is released.
 pub(crate) struct Pin<'t, T> {
     table: &'t Table<T>,
     slot: &'t Slot<T>,
@@ -94,7 +94,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The chunk of an index, and its position in the chunk.
+    /// The chunk of an index, and the offset within that chunk.
     fn place(index: u32) -> (usize, usize) {
         let shifted = u64::from(index) + u64::from(FIRST);
         let chunk = shifted.ilog2() - FIRST.ilog2();
@@ -106,8 +106,8 @@ impl<T> Table<T> {
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// The list of slots without an object; `None` if the lock does not become free. That happens in a child that was forked
-    /// while another thread held it.
+    /// Locks the list of vacant slots. Returns `None` if the lock does not become free: in a child process that was forked while
+    /// another thread held it, it never would.
     fn vacant(&self) -> Option<MutexGuard<'_, Vacant>> {
         for _ in 0..TRIES {
             match self.vacant.try_lock() {
@@ -143,14 +143,14 @@ impl<T> Table<T> {
         drop(vacant);
         let slot = self.slot(index).ok_or(Refused::Full)?;
         let generation = generation(slot.state.load(Ordering::Relaxed));
-        // SAFETY: the slot was vacant, and its index was taken out under the lock, so that no other thread has it; no
-        // pin is given out before the state below counts a reference.
+        // SAFETY: the slot was vacant, and its index was taken from the list under the lock, so no other thread has it. No pin is
+        // issued before the state set below counts a reference.
         unsafe { *slot.object.get() = Some(object) };
         slot.state.store(generation * ONE_GENERATION + ONE_REFERENCE, Ordering::Release);
         Ok(self.id(index, generation))
     }
 
-    /// The slot of an id, which may by now belong to another generation.
+    /// The slot of an id, which may by now hold an object of another generation.
     fn find(&self, id: u64) -> Result<(&Slot<T>, u32, u64), Refused> {
         if id >> (INDEX_BITS + GENERATION_BITS) != u64::from(self.kind) {
             return Err(if id == 0 { Refused::Null } else { Refused::Kind });
@@ -160,7 +160,7 @@ impl<T> Table<T> {
         Ok((slot, index, id >> INDEX_BITS & ((1 << GENERATION_BITS) - 1)))
     }
 
-    /// Changes the counts of a slot, if its object is still referred to in this generation.
+    /// Changes the counts of a slot, provided that its object still has this generation and a reference.
     fn count(slot: &Slot<T>, of: u64, change: impl Fn(u64) -> Option<u64>) -> Result<u64, Refused> {
         let mut state = slot.state.load(Ordering::Relaxed);
         loop {
@@ -168,7 +168,7 @@ impl<T> Table<T> {
                 return Err(Refused::Stale);
             }
             let next = change(state).ok_or(Refused::Full)?;
-            // Acquire: what `insert` wrote becomes visible. Release: this thread's uses of the object come before its end.
+            // Acquire: makes the writes of `insert` visible. Release: orders this thread's use of the object before the drop.
             match slot.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Ok(next),
                 Err(now) => state = now,
@@ -191,7 +191,7 @@ impl<T> Table<T> {
         Table::count(slot, of, more).map(drop)
     }
 
-    /// Removes a reference. After the last one the id is invalid, and the object is dropped once it is not in use.
+    /// Removes a reference. After the last one the id is stale, and the object is dropped once it has no pins.
     pub(crate) fn release(&self, id: u64) -> Result<(), Refused> {
         let (slot, index, of) = self.find(id)?;
         let state = Table::count(slot, of, |state| Some(state - ONE_REFERENCE))?;
@@ -201,17 +201,17 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// Drops the object of a slot; called once, by the thread that removed the last reference or pin.
+    /// Drops the object of a slot. Called once, by the thread that removed the last reference or pin.
     fn free(&self, slot: &Slot<T>, index: u32) {
-        // SAFETY: without references no pin is given out, and there is none left; the one change of the state that
-        // made it so was the caller's, and its acquiring end orders all uses of the object before this.
+        // SAFETY: without references no further pin is issued, and no pin is left. The caller made the state change that led to
+        // this, and its acquire ordering places all uses of the object before this point.
         let object = unsafe { (*slot.object.get()).take() };
         drop(object);
         let next = generation(slot.state.load(Ordering::Relaxed)) + 1;
-        // After the last generation the slot stays empty, because otherwise an id could mean two objects.
+        // A slot that has used its last generation is never used again, so that no id refers to two objects.
         if next < 1 << GENERATION_BITS {
             slot.state.store(next * ONE_GENERATION, Ordering::Release);
-            // Without the lock the slot stays empty.
+            // If the lock can't be taken, the slot is never used again.
             if let Some(mut vacant) = self.vacant() {
                 vacant.given_back.push(index);
             }
@@ -223,7 +223,7 @@ impl<T> Deref for Pin<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: a pin is counted, so that the object is there and nothing takes it out or changes it.
+        // SAFETY: the pin is counted, so the object exists, and nothing removes or changes it.
         let object = unsafe { &*self.slot.object.get() };
         object.as_ref().expect("a pinned slot has its object")
     }
@@ -245,7 +245,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
 
-    /// An object that counts how often it is dropped.
+    /// Counts how often it is dropped.
     struct Counted(Arc<AtomicUsize>);
 
     impl Drop for Counted {
@@ -330,7 +330,7 @@ mod tests {
         assert!(ids.iter().enumerate().all(|(i, &id)| table.pin(id).is_ok_and(|pin| *pin == i)));
     }
 
-    /// Threads use, retain and release each other's ids, and every object is dropped exactly once.
+    /// Threads use, retain and release each other's ids; every object must be dropped once.
     #[test]
     fn threads_agree() {
         let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 3000 });

@@ -1,6 +1,7 @@
-//! Views of a builder's values: the same elements under another shape, without a copy.
+//! Views of a builder's values: the same elements with another shape, without a copy.
 //!
-//! Each is the method of the same name of `broadloom::Array`, with its errors; axes count from the end if they are negative.
+//! Each function corresponds to the method of `broadloom::Array` with the same name, and gives the same errors. Negative axes
+//! count from the end.
 
 use broadloom::{Array, Range};
 

@@ -1,5 +1,5 @@
-//! The header is what cbindgen makes of the sources. To regenerate it:
-//! `BROADLOOM_BLESS=1 cargo test -p broadloom-capi --test generated_header`
+//! The header equals the one that cbindgen generates from the sources. To regenerate it: `BROADLOOM_BLESS=1 cargo test -p
+//! broadloom-capi --test generated_header`
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ const CONSTANTS: &str = "
 #define BL_NUL_TERMINATED SIZE_MAX
 ";
 
-/// The sources, in the order of their declarations in the header. `lib` is not one of them: cbindgen would follow its modules,
-/// and declare their functions twice.
+/// The modules in the order of their declarations in the header. `lib` is omitted: cbindgen would follow its modules and declare
+/// their functions twice.
 const SOURCES: &[&str] = &[
     "version",
     "status",
@@ -63,7 +63,7 @@ fn the_header_is_current() {
     let builder = SOURCES.iter().fold(builder, add);
     let mut made = Vec::new();
     builder.generate().expect("the sources are read").write(&mut made);
-    // Links are for the pages that rustdoc makes.
+    // Removes rustdoc's link syntax.
     let made = String::from_utf8(made).expect("UTF-8").replace("[`", "`").replace("`]", "`");
     let path = root.join("include/broadloom.h");
     if std::env::var_os("BROADLOOM_BLESS").is_some() {

@@ -11,7 +11,7 @@ fn header() -> String {
     std::fs::read_to_string(folder().join("include/broadloom.h")).expect("the header")
 }
 
-/// The words before each opening parenthesis, of code without its comments.
+/// The identifiers before each opening parenthesis, comments excluded.
 fn called(code: &str) -> Vec<&str> {
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let word =
@@ -19,7 +19,7 @@ fn called(code: &str) -> Vec<&str> {
     lines.flat_map(|line| line.match_indices('(').map(|(at, _)| &line[word(&line[..at])..at])).collect()
 }
 
-/// Each function of the sources is declared, and once.
+/// Each exported function of the sources is declared exactly once.
 #[test]
 fn every_function_is_declared_once() {
     let mut defined = Vec::new();
@@ -39,13 +39,13 @@ fn every_function_is_declared_once() {
     assert_eq!(declared, defined);
 }
 
-/// A compiler of the system: the one that the environment names, or this one; none if it does not start.
+/// The compiler named by the environment variable, or else the usual one; `None` if it doesn't start.
 fn compiler(variable: &str, usual: &str) -> Option<String> {
     let name = std::env::var(variable).unwrap_or_else(|_| usual.into());
     Command::new(&name).arg("--version").output().is_ok_and(|out| out.status.success()).then_some(name)
 }
 
-/// The header is C99 and C++11, and what follows them; it may be included twice, and warns of nothing.
+/// The header compiles without warnings as C99, C++11 and their later versions, and may be included twice.
 #[cfg(unix)]
 #[test]
 fn the_header_compiles_without_warnings() {
@@ -64,7 +64,7 @@ fn the_header_compiles_without_warnings() {
         let out = command.arg("-I").arg(include).arg(&source).output().expect("the compiler starts");
         assert!(out.status.success(), "{compiler} {standard}: {}", String::from_utf8_lossy(&out.stderr));
     };
-    // Rust links with it, so that it is there.
+    // A C compiler exists, since Rust needs one to link.
     let c = compiler("CC", "cc").expect("a C compiler");
     for standard in ["c99", "c11", "gnu17"] {
         compile(&c, "c", standard, &["-Wstrict-prototypes", "-Wmissing-prototypes"]);

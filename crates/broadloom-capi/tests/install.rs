@@ -1,4 +1,4 @@
-//! `install.sh` with a stand-in for cargo that builds a small library: the installed files, their sizes, and the messages.
+//! Tests `install.sh` with a fake cargo that builds a small library: the installed files, their sizes, and the messages.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A cargo that answers what the script asks, and notes the arguments of a build.
+/// A fake cargo that answers the script's queries, and records the arguments of a build.
 const CARGO: &str = r#"#!/bin/sh
 set -e
 case $1 in
@@ -24,7 +24,7 @@ case $1 in
 esac
 "#;
 
-/// A folder with the cargo, removed in the end.
+/// A temporary folder with the fake cargo, which is removed on drop.
 struct Place(PathBuf);
 
 impl Place {
@@ -84,7 +84,7 @@ fn a_release_is_installed_without_symbols_for_debuggers_and_says_how_it_goes() {
     assert!(said.contains("the progress of a build"), "{said}");
     let builds = fs::read_to_string(place.0.join("builds")).expect("a build");
     assert_eq!(builds, "build -p broadloom-capi --lib --profile release\n", "not quiet");
-    // The header and the names that programs are linked and run by.
+    // The header, and the names under which programs link and load the library.
     let header = fs::read(place.0.join("root/usr/include/broadloom.h")).expect("the header");
     assert!(contains(&header, "bl_kernel_run"));
     for link in ["libbroadloom.so", "libbroadloom.so.0.7"] {
@@ -92,7 +92,7 @@ fn a_release_is_installed_without_symbols_for_debuggers_and_says_how_it_goes() {
     }
     let pc = String::from_utf8(place.installed("pkgconfig/broadloom.pc")).expect("text");
     assert!(pc.contains("prefix=/usr\n") && pc.contains("Version: 0.7.3\n"), "{pc}");
-    // The archive still links.
+    // Programs still link with the stripped archive.
     let program = place.0.join("program.c");
     fs::write(&program, "int bl_function_7(int); int main(void) { return bl_function_7(-7); }")
         .expect("written");

@@ -1,5 +1,5 @@
-//! Memory as C programs pass it: outputs that overlap inputs, gaps, no elements, bytes other than 0 and 1 as bools. Results
-//! are those of separate copies.
+//! Runs on memory as C programs pass it: outputs that overlap inputs, gaps between elements, no elements, and bools other than 0
+//! and 1. Results must equal those computed on separate copies.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null;
@@ -7,13 +7,13 @@ use std::ptr::null;
 use broadloom_capi::bl_status::*;
 use broadloom_capi::*;
 
-/// A kernel of inputs x and y of one dtype and [n], and these outputs: a function of both each.
+/// A kernel with inputs x and y of one dtype and shape [n], and one output per function, applied to x and y.
 fn kernel(dtype: bl_dtype, functions: &[&CStr]) -> bl_kernel {
     let (mut builder, mut kernel) = (bl_builder { id: 0 }, bl_kernel { id: 0 });
     let [mut x, mut y, mut out] = [bl_value { id: 0 }; 3];
     let dims = [bl_dim { symbol: c"n".as_ptr(), extent: 0 }];
     let names = [c"a", c"b"];
-    // SAFETY: all pointers are to locals, and all texts are C string literals.
+    // SAFETY: all pointers refer to locals, and all strings are C string literals.
     unsafe {
         assert_eq!(bl_builder_new(null(), &mut builder), BL_OK);
         assert_eq!(bl_builder_input(builder, c"x".as_ptr(), dtype, dims.as_ptr(), 1, &mut x), BL_OK);
@@ -28,7 +28,7 @@ fn kernel(dtype: bl_dtype, functions: &[&CStr]) -> bl_kernel {
     kernel
 }
 
-/// A view of this many elements, from `first` on.
+/// A view of this shape whose index 0 is element `first` of `memory`.
 fn view<T>(
     memory: *mut T,
     first: usize,
@@ -45,7 +45,7 @@ fn run(kernel: bl_kernel, inputs: &[bl_view], outputs: &[bl_view]) -> bl_status 
     unsafe { bl_kernel_run(kernel, inputs.as_ptr(), inputs.len(), outputs.as_ptr(), outputs.len(), null()) }
 }
 
-/// Every place of two inputs and an output in one memory, forwards and backwards, with gaps or without.
+/// Tries every position of two inputs and an output in one buffer, forwards and backwards, with and without gaps.
 #[test]
 fn an_output_may_lie_anywhere() {
     let kernel = kernel(BL_DTYPE_INT32, &[c"subtract"]);
@@ -91,13 +91,13 @@ fn a_call_runs_in_place_and_over_its_inputs() {
     let kernel = kernel(BL_DTYPE_INT32, &[c"add", c"subtract"]);
     let extents = [bl_extent { symbol: c"n".as_ptr(), extent: 4 }];
     let mut call = bl_call { id: 0 };
-    // SAFETY: pointers to locals.
+    // SAFETY: the pointers refer to locals.
     assert_eq!(unsafe { bl_kernel_bind(kernel, extents.as_ptr(), 1, &mut call) }, BL_OK);
     let run = |memory: &mut [i32; 8], [x, y, a, b]: [usize; 4]| {
         let at = memory.as_mut_ptr();
         let inputs = [x, y].map(|i| at.wrapping_add(i).cast_const().cast::<c_void>());
         let outputs = [a, b].map(|i| at.wrapping_add(i).cast::<c_void>());
-        // SAFETY: all are places with four elements of `memory`.
+        // SAFETY: each pointer refers to four elements of `memory`.
         unsafe { bl_call_run(call, inputs.as_ptr(), 2, outputs.as_ptr(), 2) }
     };
     let fresh = [10, 20, 30, 40, 1, 2, 3, 4];
@@ -118,7 +118,7 @@ fn threads_share_rows_in_place() {
     let kernel = kernel(BL_DTYPE_INT32, &[c"add"]);
     let extents = [bl_extent { symbol: c"n".as_ptr(), extent: 1000 }];
     let mut call = bl_call { id: 0 };
-    // SAFETY: pointers to locals.
+    // SAFETY: the pointers refer to locals.
     assert_eq!(unsafe { bl_kernel_bind(kernel, extents.as_ptr(), 1, &mut call) }, BL_OK);
     let mut memory: Vec<i32> = (0..1000).collect();
     let at = memory.as_mut_ptr() as usize;
@@ -127,7 +127,7 @@ fn threads_share_rows_in_place() {
             scope.spawn(move || {
                 let inputs = [at as *const c_void; 2];
                 let outputs = [(at as *mut i32).wrapping_add(begin).cast::<c_void>()];
-                // SAFETY: each thread writes rows of its own, over the same rows of the inputs.
+                // SAFETY: each thread writes its own rows, and reads the same rows of the inputs.
                 let status = unsafe {
                     bl_call_run_range(call, begin, begin + 250, inputs.as_ptr(), 2, outputs.as_ptr(), 1)
                 };
@@ -164,7 +164,7 @@ fn nothing_needs_no_memory() {
 fn explanations_fit_or_say_how_long_they_are() {
     let kernel = kernel(BL_DTYPE_FLOAT64, &[c"multiply"]);
     let mut length = 0;
-    // SAFETY: a buffer of no bytes, then one of the requested length.
+    // SAFETY: the first call passes no buffer, and the second one of the requested size.
     unsafe {
         assert_eq!(bl_kernel_explain(kernel, std::ptr::null_mut(), 0, &mut length), BL_TOO_SMALL);
         let mut buffer = vec![0_u8; length + 100];

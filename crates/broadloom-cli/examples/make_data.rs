@@ -1,7 +1,7 @@
-//! Makes the data sets under `examples/data`: two satellite-like bands, an elevation model and a time series.
+//! Generates the data sets under `examples/data`: two bands like a satellite's, an elevation model and a time series.
 //!
-//! The four `.npy` files have the same bytes on every machine: all arithmetic is addition, multiplication, division and
-//! square root, which IEEE 754 defines exactly, since the functions of mathematics libraries differ between machines.
+//! The four `.npy` files have the same bytes on every machine. Their values are computed by addition, multiplication, division
+//! and square root only, which IEEE 754 defines exactly; other functions differ between mathematics libraries.
 //!
 //! `cargo run -p broadloom-cli --example make_data` writes the files.
 
@@ -20,7 +20,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The files' names and bytes.
+/// The name and the contents of each file.
 pub fn files() -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let scene = Scene::new(240, 320);
     let (red, nir) = scene.bands();
@@ -48,7 +48,7 @@ struct Scene {
     columns: usize,
 }
 
-/// A cover of the ground: its reflectance in the red and in the near infrared.
+/// A type of ground cover: its reflectance in the red and in the near infrared.
 #[derive(Clone, Copy)]
 struct Cover {
     red: f64,
@@ -61,7 +61,7 @@ const FOREST: Cover = Cover { red: 0.028, nir: 0.330 };
 const MEADOW: Cover = Cover { red: 0.060, nir: 0.360 };
 const ROOF: Cover = Cover { red: 0.210, nir: 0.230 };
 const ROAD: Cover = Cover { red: 0.140, nir: 0.160 };
-/// The covers of fields: wheat, clover, stubble, maize, ploughed soil, rape, barley.
+/// The ground cover of fields: wheat, clover, stubble, maize, ploughed soil, rape, barley.
 const CROPS: [Cover; 7] = [
     Cover { red: 0.055, nir: 0.450 },
     Cover { red: 0.045, nir: 0.520 },
@@ -88,13 +88,13 @@ impl Scene {
         Scene { rows, columns }
     }
 
-    /// Both bands in C order: reflectance times 10000.
+    /// Both bands in C order, as reflectance times 10000.
     fn bands(&self) -> (Vec<u16>, Vec<u16>) {
         let mut bands = (Vec::new(), Vec::new());
         for i in 0..self.rows * self.columns {
             let (y, x) = ((i / self.columns) as f64, (i % self.columns) as f64);
             let pixel = self.seen(x, y);
-            // The sensor's noise, one count or a few.
+            // The sensor's noise, of a few counts.
             let grain = |seed| 14.0 * (value(seed, x as i64, y as i64) - 0.5);
             bands.0.push((pixel.red * 10_000.0 + grain(91)).clamp(1.0, 10_000.0) as u16);
             bands.1.push((pixel.nir * 10_000.0 + grain(92)).clamp(1.0, 10_000.0) as u16);
@@ -102,10 +102,10 @@ impl Scene {
         bands
     }
 
-    /// The ground through the air, with clouds and their shadows.
+    /// The reflectance as seen through the atmosphere, with clouds and their shadows.
     fn seen(&self, x: f64, y: f64) -> Cover {
         let cloud = cloud(x, y);
-        // The sun is in the south-east.
+        // The sun is in the south-east, so shadows are offset to the north-west.
         let shade = cloud_shadow(x, y);
         let lit = self.ground(x, y).scaled(1.0 - 0.55 * shade);
         let haze = Cover { red: 0.012, nir: 0.004 };
@@ -133,30 +133,30 @@ impl Scene {
     }
 }
 
-/// The distance of a place from the middle of the river, and half of the river's width.
+/// The distance of a point from the middle of the river, and half of the river's width.
 fn river(x: f64, y: f64) -> (f64, f64) {
     let wind = |y: f64| 150.0 + 0.32 * (y - 120.0) + 95.0 * (fractal(61, y / 95.0, 0.5, 2) - 0.5);
-    // The course's slope makes the distance across it shorter than along the row.
+    // The distance across a sloped course is shorter than the distance along the row.
     let slope = wind(y + 1.0) - wind(y - 1.0);
     let distance = (x - wind(y)).abs() / (1.0 + slope * slope / 4.0).sqrt();
     (distance, 3.6 + 2.2 * fractal(62, y / 40.0, 2.5, 2) + y / 90.0)
 }
 
-/// From 0 in the valley to 1 on the hills.
+/// Height above the valley: 0 in the valley, 1 on the hills.
 fn hills(x: f64, y: f64) -> f64 {
     let (distance, _) = river(x, y);
     0.62 * fractal(21, x / 85.0, y / 85.0, 5) + 0.30 * (distance / 170.0).min(1.0)
 }
 
-/// Fields: strips between boundaries that bend a little.
+/// The cover of a field. Fields are strips with slightly curved boundaries.
 fn field(x: f64, y: f64) -> Cover {
     let (bx, by) =
         (x + 7.0 * fractal(22, x / 60.0, y / 60.0, 2), y + 7.0 * fractal(23, x / 60.0, y / 60.0, 2));
-    // Turned, so that no boundary runs along the rows.
+    // Rotated, so that no boundary runs along the rows.
     let (u, v) = ((0.91 * bx + 0.41 * by) / 41.0, (0.91 * by - 0.41 * bx) / 29.0);
     let block = (u.floor() as i64, v.floor() as i64);
     let (mut fu, mut fv) = (u - u.floor(), v - v.floor());
-    // Most blocks are divided, along or across.
+    // Most blocks are divided, in one of two directions.
     let (parts, is_across) =
         (1 + (value(24, block.0, block.1) * 4.0) as i64, value(25, block.0, block.1) < 0.5);
     let along = if is_across { &mut fu } else { &mut fv };
@@ -164,7 +164,7 @@ fn field(x: f64, y: f64) -> Cover {
     *along = *along * parts as f64 - strip as f64;
     let kind = value(26 + strip as u64, block.0, block.1);
     let crop = CROPS[((kind * CROPS.len() as f64) as usize).min(CROPS.len() - 1)];
-    // Growth differs within a field; the rows of the drill show.
+    // Growth varies within a field, and sowing rows are visible.
     let growth = 0.86 + 0.28 * fractal(27, x / 17.0, y / 17.0, 3);
     let drill = 0.97 + 0.03 * ((fv * 24.0) as i64 % 2) as f64;
     let edge = fu.min(1.0 - fu).min(fv.min(1.0 - fv));
@@ -185,7 +185,7 @@ fn village(x: f64, y: f64) -> f64 {
 }
 
 fn cloud(x: f64, y: f64) -> f64 {
-    // None but in a corner or two.
+    // Clouds cover only one or two corners.
     let cover = fractal(72, x / 44.0, y / 34.0, 5) + 0.17 * fractal(73, x / 150.0, y / 150.0, 1);
     ramp(cover, 0.735, 0.81)
 }
@@ -194,7 +194,7 @@ fn cloud_shadow(x: f64, y: f64) -> f64 {
     cloud(x + 13.0, y + 11.0)
 }
 
-/// Metres above the sea: mountains with a valley, in float32.
+/// Elevation in metres above the sea, as float32: mountains with a valley.
 fn elevation(rows: usize, columns: usize) -> Vec<f32> {
     let at = |i: usize| {
         let (y, x) = ((i / columns) as f64, (i % columns) as f64);
@@ -207,7 +207,7 @@ fn elevation(rows: usize, columns: usize) -> Vec<f32> {
     (0..rows * columns).map(at).collect()
 }
 
-/// A sensor's hourly readings: days, a slow trend, weather, noise, a gap and a few spikes.
+/// Hourly readings of a sensor: a daily cycle, a slow trend, weather, noise, a gap and a few spikes.
 fn series(length: usize) -> Vec<f64> {
     let at = |i: usize| {
         let t = i as f64;
@@ -224,13 +224,13 @@ fn series(length: usize) -> Vec<f64> {
     (0..length).map(at).collect()
 }
 
-/// Nearly a sine of this many turns: two parabolas, which no mathematics library has a say in.
+/// Approximates the sine of an angle in turns by two parabolas, so that no mathematics library is involved.
 fn wave(turns: f64) -> f64 {
     let t = turns - turns.floor();
     if t < 0.5 { 16.0 * t * (0.5 - t) } else { -16.0 * (t - 0.5) * (1.0 - t) }
 }
 
-/// Smoothly from 0 at `zero` to 1 at `one`, which may be either way round.
+/// A smooth step from 0 at `zero` to 1 at `one`, in either direction.
 fn ramp(x: f64, zero: f64, one: f64) -> f64 {
     smooth(((x - zero) / (one - zero)).clamp(0.0, 1.0))
 }
@@ -256,7 +256,7 @@ fn ridged(seed: u64, mut x: f64, mut y: f64, octaves: u32) -> f64 {
     let (mut sum, mut weight, mut scale) = (0.0, 0.0, 1.0);
     for octave in 0..octaves {
         let share = 1.0 / scale;
-        // Turned at each octave, so that the crests do not keep to the rows and columns of the lattice.
+        // Rotated at each octave, so that the crests don't follow the rows and columns of the lattice.
         (x, y) = (0.8 * x + 0.6 * y + 0.37, 0.8 * y - 0.6 * x + 0.71);
         let crest = 1.0 - (2.0 * noise(seed + 1000 * u64::from(octave), x * scale, y * scale) - 1.0).abs();
         sum += share * crest;
@@ -266,7 +266,7 @@ fn ridged(seed: u64, mut x: f64, mut y: f64, octaves: u32) -> f64 {
     sum / weight
 }
 
-/// Values at whole coordinates, joined smoothly.
+/// Noise: random values at integer coordinates, interpolated smoothly.
 fn noise(seed: u64, x: f64, y: f64) -> f64 {
     let (x0, y0) = (x.floor(), y.floor());
     let (i, j) = (x0 as i64, y0 as i64);
@@ -277,7 +277,7 @@ fn noise(seed: u64, x: f64, y: f64) -> f64 {
     mix(above, below, v)
 }
 
-/// A number from 0 to 1 for a place: the bits mixed by multiplications and shifts (splitmix64).
+/// A pseudo-random number from 0 to 1 for a lattice point, by the mixing function of splitmix64.
 fn value(seed: u64, i: i64, j: i64) -> f64 {
     let mut bits = seed
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

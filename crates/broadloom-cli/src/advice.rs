@@ -1,21 +1,21 @@
-//! Advice for mistakes in the command line: a name without a file, or files whose shapes do not fit together.
+//! Advice for mistakes on the command line: a name without a file, and files whose shapes don't broadcast.
 
 use broadloom::ErrorKind;
 use broadloom::text::{Program, Span, TextError};
 
-/// An input with its file.
+/// An input for which a file or a number is given.
 #[derive(Clone, Debug)]
 pub struct Given {
     pub name: String,
-    /// The name, the file, and the file's type and shape, for messages.
+    /// A description for messages: the name, the file, and its dtype and shape.
     pub described: String,
 }
 
-/// The number of files that a message lists.
+/// The maximum number of files that a message lists.
 const LISTED: usize = 4;
 
-/// The error for inputs that the program declares but for which no file is given. A name that is only used may be misspelt, which
-/// typing finds.
+/// The error about declared inputs for which no file is given. Names that are used without a declaration may be misspelled; type
+/// inference reports those.
 pub fn undeclared(program: &Program, given: &[Given]) -> Option<TextError> {
     let is_given = |name: &str| given.iter().any(|given| given.name == name);
     let missing = program.inputs().find(|input| input.dtype().is_some() && !is_given(input.name()))?;
@@ -24,7 +24,7 @@ pub fn undeclared(program: &Program, given: &[Given]) -> Option<TextError> {
     Some(error.with_help(files(program, given)))
 }
 
-/// The error of typing a program, with advice about the files.
+/// Adds advice about the given files to an error of type inference.
 pub fn about(error: TextError, program: &Program, given: &[Given]) -> TextError {
     match error.kind {
         ErrorKind::Name => of_name(error, program, given),
@@ -33,7 +33,7 @@ pub fn about(error: TextError, program: &Program, given: &[Given]) -> TextError 
     }
 }
 
-/// Adds advice for an unknown name, which may be a name that needs a file.
+/// Adds advice to an error about an unknown name, which may be that of a missing file.
 fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
     let name = at(program, &error.span);
     let is_free = program.inputs().any(|input| input.name() == name);
@@ -41,7 +41,7 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
         return error;
     }
     let help = match error.help.as_deref() {
-        // The name is one of another language, or a function's, so a missing file is not the cause.
+        // The name is known from another language, or is similar to a function's, so no file is missing.
         Some(help)
             if !["no names", "known are", "did you mean"].iter().any(|start| help.starts_with(start)) =>
         {
@@ -58,7 +58,7 @@ fn of_name(error: TextError, program: &Program, given: &[Given]) -> TextError {
     error.with_help(help)
 }
 
-/// The arguments that would give files for all names that have none.
+/// The command-line arguments that would give files for all names that lack one.
 fn files(program: &Program, given: &[Given]) -> String {
     let is_given = |name: &str| given.iter().any(|given| given.name == name);
     let missing = program.inputs().filter(|input| input.constant().is_none() && !is_given(input.name()));
@@ -66,7 +66,7 @@ fn files(program: &Program, given: &[Given]) -> String {
     format!("after the expression, write `{}`", words.join(" "))
 }
 
-/// Adds the shapes of the files that the operands come from, those of the first operand first.
+/// Adds the shapes of the files that the operands come from, starting with the first operand.
 fn of_shape(error: TextError, program: &Program, given: &[Given]) -> TextError {
     let mut named: Vec<&Given> = Vec::new();
     for (span, _) in &error.operands {
@@ -75,7 +75,7 @@ fn of_shape(error: TextError, program: &Program, given: &[Given]) -> TextError {
             named.extend(input.filter(|input| !named.iter().any(|other| other.name == input.name)));
         }
     }
-    // The operands are bindings, or the error is within a function.
+    // The operands are bindings, or the error is inside a function.
     if named.is_empty() {
         named = given.iter().collect();
     }

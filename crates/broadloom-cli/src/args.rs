@@ -1,7 +1,7 @@
 //! The command line, parsed into [`Cli`].
 //!
-//! Names of inputs and results are checked to be names that an expression can contain, so that an input that no expression could
-//! refer to is reported here.
+//! Checks that the names of inputs and results are valid names of the text language, so that an input that no expression could
+//! refer to is reported early.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -109,10 +109,10 @@ pub struct EvalArgs {
 }
 
 impl EvalArgs {
-    /// The files of the inputs.
+    /// The files and numbers given for the inputs.
     pub fn bindings(&self) -> Result<Vec<Binding>, Failure> {
         let mut bindings = Vec::new();
-        // With --file, the first argument is not the expression.
+        // With --file, the first argument is an input and not the expression.
         if let (Some(word), true) = (&self.expression, self.file.is_some()) {
             bindings.push(Binding::parse(word.clone()).map_err(|message| {
                 Failure::Usage(format!(
@@ -154,7 +154,7 @@ pub struct OpsArgs {
     pub markdown: bool,
 }
 
-/// A number of bytes: the letters K, M, G and T are powers of 1024.
+/// Parses a number of bytes. The suffixes K, M, G and T are powers of 1024.
 fn size(word: &str) -> Result<NonZeroUsize, String> {
     let letters = ["K", "M", "G", "T"].into_iter().zip((10..).step_by(10));
     let (digits, shift) = letters
@@ -188,8 +188,7 @@ impl From<ExecutorArg> for Executor {
     }
 }
 
-/// The widest vectors that may be used; `None` for `auto`. The alias keeps clap from taking the type for an option that may be
-/// left out.
+/// The maximum vector width; `None` for `auto`. The alias keeps clap from treating the `Option` as an optional argument.
 pub type WidestVectors = Option<VectorWidth>;
 
 fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
@@ -253,24 +252,24 @@ impl From<AccuracyArg> for Accuracy {
     }
 }
 
-/// A name, with what it stands for.
+/// An input's name with its file or number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub name: String,
     pub to: Bound,
 }
 
-/// What a name stands for.
+/// The file or number of an input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// The array in a file.
     File(PathBuf),
-    /// A number, which takes the dtype of the arrays that it is combined with.
+    /// A weakly typed number, which takes the dtype of the arrays it is combined with.
     Number(Literal),
 }
 
 impl Bound {
-    /// The file, if the name stands for one.
+    /// The path, if this is a file.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Bound::File(path) => Some(path),
@@ -278,12 +277,12 @@ impl Bound {
         }
     }
 
-    /// Parses a number, or otherwise a file. A file whose name is a number has to be written with its folder, as `./3`.
+    /// Parses a number, or else a path. A file whose name is a number must be given with its folder, as `./3`.
     fn parse(word: OsString) -> Bound {
         let number = match word.to_str().unwrap_or_default() {
             "true" => Some(Literal::Bool(true)),
             "false" => Some(Literal::Bool(false)),
-            // Rust also parses `inf` and `nan`, which are as likely to be names of files.
+            // Rust also parses `inf` and `nan`, which could as well be the names of files.
             text if !text.contains(|c: char| c.is_ascii_digit()) => None,
             text => text.parse().map(Literal::Int).or_else(|_| text.parse().map(Literal::Float)).ok(),
         };
@@ -307,7 +306,7 @@ impl Binding {
     }
 }
 
-/// Advice for an argument that names no input.
+/// Advice for an argument that does not name an input.
 fn advice(word: &OsStr) -> String {
     let stem = Path::new(word).file_stem().and_then(OsStr::to_str).filter(|stem| is_name(stem));
     match stem {
@@ -316,7 +315,7 @@ fn advice(word: &OsStr) -> String {
     }
 }
 
-/// A file for a result, with the result's name if it is given.
+/// The file for a result, and the result's name if it is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     pub name: Option<String>,
@@ -332,26 +331,26 @@ impl Destination {
     }
 }
 
-/// The parts before and after the first `=`.
+/// Splits the argument at the first `=`.
 fn split(word: &OsStr) -> Option<(String, Option<OsString>)> {
     let bytes = word.as_encoded_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;
     Some((String::from_utf8_lossy(&bytes[..at]).into_owned(), tail(word, at + 1)))
 }
 
-/// Whether the text is a single name.
+/// Whether the text is exactly one name.
 fn is_name(text: &str) -> bool {
     broadloom::text::is_name(text)
 }
 
-/// The word without its first `from` bytes, which are ASCII.
+/// The argument without its first `from` bytes, which must be ASCII.
 #[cfg(unix)]
 fn tail(word: &OsStr, from: usize) -> Option<OsString> {
     use std::os::unix::ffi::OsStrExt;
     word.as_bytes().get(from..).map(|bytes| OsStr::from_bytes(bytes).to_owned())
 }
 
-/// The word without its first `from` bytes, which are ASCII.
+/// The argument without its first `from` bytes, which must be ASCII.
 #[cfg(not(unix))]
 fn tail(word: &OsStr, from: usize) -> Option<OsString> {
     word.to_str()?.get(from..).map(OsString::from)

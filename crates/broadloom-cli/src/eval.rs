@@ -1,7 +1,7 @@
 //! `broadloom eval`: evaluates an expression over files and writes the results.
 //!
-//! Names, types, shapes and output files are checked before any element is computed, so that a mistake in the request
-//! is reported at once.
+//! Names, types, shapes and output files are checked before any element is computed, so that a mistake on the command line is
+//! reported at once.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,7 +24,7 @@ use crate::stdout::print;
 use crate::target::Target;
 use crate::text::Text;
 
-/// Evaluates the expression of a command line. A failure is reported, and its exit status returned.
+/// Evaluates the expression of a command line. Reports a failure on standard error, and returns the exit status.
 pub fn eval(args: &EvalArgs) -> Result<(), u8> {
     if let Some(time) = args.max_time {
         let refused =
@@ -35,7 +35,7 @@ pub fn eval(args: &EvalArgs) -> Result<(), u8> {
     run(args, &text).map_err(|failure| mistaken(failure, &text).report(&text))
 }
 
-/// Reads the text of the expression: from an argument, a file, or standard input.
+/// Reads the expression from the argument, a file, or standard input.
 fn read(args: &EvalArgs) -> Result<Text, Failure> {
     if let Some(path) = &args.file {
         return read_file(path);
@@ -51,7 +51,7 @@ fn read(args: &EvalArgs) -> Result<Text, Failure> {
 
 fn read_file(path: &Path) -> Result<Text, Failure> {
     let name = if is_stream(path) { "standard input".into() } else { path.display().to_string() };
-    // The parser refuses texts that are longer than this.
+    // One byte more than the parser accepts is enough for its error.
     let most = ParseOptions::default().max_bytes as u64 + 1;
     let mut bytes = Vec::new();
     let read = match is_stream(path) {
@@ -63,7 +63,7 @@ fn read_file(path: &Path) -> Result<Text, Failure> {
     Ok(Text { name, text })
 }
 
-/// Replaces a failure about the text by a better one if the text is the name of a file.
+/// Replaces an error in the expression by advice to use `--file`, if the expression is the name of a file.
 fn mistaken(failure: Failure, text: &Text) -> Failure {
     let is_file = || text.text.len() < 4096 && Path::new(&text.text).is_file();
     if matches!(failure, Failure::Text(_)) && is_file() { to_read(&text.text) } else { failure }
@@ -99,7 +99,7 @@ fn run(args: &EvalArgs, text: &Text) -> Result<(), Failure> {
     outputs.write(&text.text)
 }
 
-/// Opens the files of the inputs that the program uses, and warns of others. Also returns the inputs that are numbers.
+/// Opens the files of the inputs that the program uses, and collects the inputs that are numbers. Warns of unused inputs.
 fn open(args: &EvalArgs, program: &Program) -> Result<(Vec<Input>, Vec<Constant>), Failure> {
     let used: HashSet<&str> = program.inputs().map(|input| input.name()).collect();
     let bindings = args.bindings()?;

@@ -1,30 +1,30 @@
-//! The lines of a text that an error report shows.
+//! Extracts the lines of a text that an error report shows.
 //!
-//! An [`Excerpt`] has all lines from the first to the last marked one; of a long line it has the part around the mark. Characters
-//! that a terminal would interpret are replaced by single characters, so that marks are below the marked text.
+//! An [`Excerpt`] has all lines from the first to the last marked one; a long line is truncated to the part around the mark.
+//! Characters that a terminal would interpret are replaced one by one, so that marks stay below the marked text.
 
 use std::ops::Range;
 
 use broadloom_core::is_printable;
 
-/// Lines of more bytes than this are shortened.
+/// Lines longer than this, in bytes, are truncated.
 const LONGEST: usize = 400;
 /// The approximate number of bytes that are shown on both sides of the mark in a shortened line.
 const AROUND: usize = 60;
-/// Operands are also marked if they are at most this many lines away.
+/// Operands are marked if they are at most this many lines away from the error.
 const NEAR: usize = 10;
 
-/// Some lines of a text, for an error report.
+/// The lines of a text that a report shows.
 pub struct Excerpt {
-    /// The lines that are shown. Each line before them is replaced by an empty line, so that line numbers are right. A blank at
-    /// the end gives space for a mark.
+    /// The lines that are shown, preceded by an empty line for each earlier line of the text, so that line numbers are right. A
+    /// trailing blank leaves room for a mark at the end.
     pub text: String,
-    /// For each character that is shown, and for the end, its position in the whole text and in the excerpt.
+    /// For each character that is shown, and for the end: its byte offset in the whole text, and in the excerpt.
     places: Vec<(usize, usize)>,
 }
 
 impl Excerpt {
-    /// The lines of a text around a span, and those of `others` that are near.
+    /// The lines of a text around `span`, and around those of `others` that are at most `NEAR` lines away.
     pub fn of(text: &str, span: &Range<u32>, others: &[Range<u32>]) -> Excerpt {
         let line_of = |at: u32| lines_before(text, at as usize);
         let line = line_of(span.start);
@@ -53,7 +53,7 @@ impl Excerpt {
         excerpt
     }
 
-    /// Adds a line that begins at `start`. A long line is shortened to the part around the byte that is marked.
+    /// Appends a line that begins at `start`. A long line is truncated around the byte `marked`.
     fn push(&mut self, line: &str, start: usize, marked: Option<usize>) {
         let (mut from, mut to) = (0, line.len());
         if line.len() > LONGEST {
@@ -79,13 +79,13 @@ impl Excerpt {
         }
     }
 
-    /// Whether the excerpt shows a whole span.
+    /// Whether the excerpt contains all of a span.
     pub fn shows(&self, span: &Range<u32>) -> bool {
         let is_shown = |at: u32| self.places.binary_search_by_key(&(at as usize), |(from, _)| *from).is_ok();
         is_shown(span.start) && is_shown(span.end.max(span.start))
     }
 
-    /// The position of a span within the excerpt. It has at least one byte, since nothing would be marked otherwise.
+    /// The span's position in the excerpt. It has at least one byte, since an empty span would not be marked.
     pub fn place(&self, span: &Range<u32>) -> Range<usize> {
         let here = |at: u32| {
             let next = self.places.partition_point(|(from, _)| *from < at as usize);
@@ -96,7 +96,7 @@ impl Excerpt {
     }
 }
 
-/// The number of lines before a byte of the text.
+/// The number of line breaks before a byte of the text.
 fn lines_before(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
 }

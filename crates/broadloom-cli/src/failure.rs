@@ -1,8 +1,9 @@
 //! Errors of the command: how each is reported, and its exit status.
 //!
-//! The status is 2 if the command line or the expression is wrong for any files, 1 if the work failed with
-//! these files or on this machine, 128 and the signal's number after an interrupt, and 124 at the end of `--max-time`. Colours are used
-//! only on a terminal, and not if `NO_COLOR` is set. Names and texts of users are escaped if a terminal would interpret them.
+//! The exit status is 2 if the command line or the expression is wrong regardless of the files, 1 if the evaluation failed with
+//! these files or on this machine, 128 plus the signal's number after a signal, and 124 if `--max-time` is exceeded. Colours are
+//! used only on a terminal, and not if `NO_COLOR` is set. Names and texts of users are escaped if a terminal would interpret
+//! them.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -24,32 +25,32 @@ use crate::text::{Text, shown};
 /// The reason why the command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line is wrong.
+    /// An invalid command line.
     Usage(String),
-    /// The expression is wrong at a place.
+    /// An error in the expression, with its position.
     Text(TextError),
     /// Work on a file failed, with the file's error.
     File(PathBuf, String),
-    /// An evaluation failed.
+    /// A failed evaluation.
     Eval(broadloom::Error),
-    /// Writing to standard output failed.
+    /// A failed write to standard output.
     Stdout(io::Error),
-    /// The reader of standard output has closed it, which is not a failure of the command.
+    /// Standard output was closed by its reader, which is not reported as an error.
     Closed,
-    /// The process received SIGINT, SIGTERM or SIGHUP, or its time limit has passed.
+    /// The process received SIGINT, SIGTERM or SIGHUP, or exceeded its time limit.
     Interrupted,
 }
 
 impl Failure {
-    /// A failure of work on a file.
+    /// A failure about a file.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.into(), error.to_string())
     }
 
-    /// A failure of work on an output file.
+    /// A failure about an output file.
     pub fn target(path: &Path, error: &TargetError) -> Failure {
         match error {
-            // These messages contain the path, which `file` adds, already.
+            // These messages already contain the path that `file` would add.
             TargetError::Exists(_) => {
                 Failure::file(path, "the file exists already; write --force to replace it")
             }
@@ -59,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// A failure of work on a `.npy` file.
+    /// A failure about a `.npy` file.
     pub fn npy(path: &Path, error: &NpyError) -> Failure {
         match error {
             NpyError::Target(error) => Failure::target(path, error),
@@ -67,12 +68,12 @@ impl Failure {
         }
     }
 
-    /// A failure of work on an archive.
+    /// A failure about a `.npz` archive.
     pub fn npz(path: &Path, error: &NpzError) -> Failure {
         Failure::file(path, error)
     }
 
-    /// A failure of a write to standard output.
+    /// The failure for a write to standard output.
     pub fn stdout(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe { Failure::Closed } else { Failure::Stdout(error) }
     }
@@ -89,9 +90,10 @@ impl Failure {
         }
     }
 
-    /// Reports the failure on standard error, with the place in this expression if it has one. Returns the exit status.
+    /// Reports the failure on standard error, with an excerpt of the expression, and returns the exit status.
     pub fn report(&self, text: &Text) -> u8 {
-        // A failure after a signal may be a consequence of it, such as that of a pipe whose writer was interrupted as well.
+        // After a signal, another failure may be its consequence, such as a pipe whose writer was interrupted too. The signal is
+        // reported instead.
         if signals::interrupted() && !matches!(self, Failure::Interrupted) {
             return Failure::Interrupted.report(text);
         }
@@ -135,7 +137,7 @@ pub fn warn(message: impl Display) {
     let _ = writeln!(io::stderr(), "{word} {}", printable_lines(&message.to_string()));
 }
 
-/// Whether other files might be valid: this is a type error of operands that come from files.
+/// Whether other files could avoid the error: a type error whose operands come from files.
 fn is_about_the_files(error: &TextError) -> bool {
     error.uses_names && matches!(error.kind, ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
 }
@@ -149,7 +151,7 @@ fn plain(message: impl Display, colored: bool, out: &mut impl Write) -> io::Resu
     writeln!(out, "{word} {}", printable_lines(&message.to_string()))
 }
 
-/// Writes an error, and below it the part of the expression at fault.
+/// Writes the error with an excerpt of the expression, marked where the error is.
 fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) -> io::Result<()> {
     plain(&error.message, colored, out)?;
     let operands: Vec<Range<u32>> = error.operands.iter().map(|(span, _)| span.clone()).collect();
@@ -173,14 +175,15 @@ fn caret(error: &TextError, text: &Text, colored: bool, out: &mut impl Write) ->
     report.finish().write((source, Source::from(&excerpt.text)), &mut drawn)?;
     // ariadne's first line is "Error:" without a message, and `plain` has printed the error already.
     let body = drawn.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &drawn[end + 1..]);
-    // In a line that is shortened, ariadne's column is that of the part.
+    // ariadne counts the columns of a truncated line from the start of the excerpt; the column in the whole line is printed
+    // instead.
     let (line, whole) = error.position(&text.text);
     let in_part = format!("[ {source}:{line}:{column} ]");
     let body = String::from_utf8_lossy(body).replacen(&in_part, &format!("[ {source}:{line}:{whole} ]"), 1);
     out.write_all(body.as_bytes())
 }
 
-/// The column, from 1, of the character after this text.
+/// The column of the character after a text, counted from 1.
 fn column(before: &str) -> usize {
     before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
 }

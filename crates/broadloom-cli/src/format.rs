@@ -1,6 +1,6 @@
-//! The format of a file by the extension of its name.
+//! Determines the format of a file from the extension of its name.
 //!
-//! Formats of other programs are refused by name, with advice. Every other extension, and no extension, means a `.npy` file.
+//! Known formats of other programs are rejected by name, with advice. Any other extension, or none, means a `.npy` file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 pub enum Format {
     /// One array, as `numpy.save` writes it.
     Npy,
-    /// An archive of arrays, as `numpy.savez` writes it.
+    /// An archive of `.npy` files, as `numpy.savez` writes it.
     Npz,
-    /// A table of numbers as text.
+    /// A table of numbers as comma-separated text.
     Csv,
 }
 
-/// The extensions of formats that are refused, with the way to convert their arrays.
+/// Extensions of formats that are rejected, each with advice on how to convert the arrays.
 const REFUSED: [(&[&str], &str); 9] = [
     (&["h5", "hdf5", "hdf"], "HDF5 files are read and written with h5py"),
     (&["nc", "nc4"], "NetCDF files are read and written with xarray"),
@@ -29,11 +29,11 @@ const REFUSED: [(&[&str], &str); 9] = [
 ];
 
 impl Format {
-    /// The format of the file at a path.
+    /// Determines the format of the file at a path.
     ///
     /// # Errors
     ///
-    /// A message for an extension that is refused.
+    /// The advice for a format that is rejected.
     pub fn of(path: &Path) -> Result<Format, String> {
         let ending =
             path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -53,13 +53,13 @@ impl Format {
         }
     }
 
-    /// Splits a path from the part of the file that is written after it: `file.npz:member`, `file.csv:column`.
+    /// Splits an argument into the path and the part of the file: `file.npz:member`, `file.csv:column`.
     pub fn split_part(path: &Path) -> (PathBuf, Option<String>) {
         let Some(text) = path.to_str() else { return (path.into(), None) };
         for ending in [".npz:", ".csv:"] {
             if let Some(at) = text.rfind(ending) {
                 let (file, part) = (&text[..at + ending.len() - 1], &text[at + ending.len()..]);
-                // The colon may belong to the name of a directory.
+                // A colon before a `/` belongs to the name of a directory.
                 if !part.contains('/') {
                     return (file.into(), Some(part.to_owned()));
                 }

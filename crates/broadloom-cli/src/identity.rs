@@ -1,7 +1,8 @@
-//! The identity of the file behind a path, independent of the path's spelling.
+//! Identifies the file at a path, regardless of how the path is written.
 //!
-//! The file system decides whether two paths mean one file: through links, with other spellings of folders, or with names that
-//! differ in case where that makes no difference. Files that do not exist yet are compared by their folder and their name in it.
+//! The file system decides: paths through symbolic links, different spellings of directories, and, on a case-insensitive file
+//! system, names that differ in case identify the same file. Files that don't exist yet are compared by their directory and their
+//! name in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,10 +16,10 @@ use crate::target;
 
 pub use system::FileId;
 
-/// The place of an output file.
+/// The location of an output file, which may not exist yet.
 #[derive(Debug)]
 pub struct Place {
-    /// The identity of the file at this place, if one exists.
+    /// The identity of the file at this location, if it exists.
     file: Option<FileId>,
     folder: FileId,
     directory: PathBuf,
@@ -26,9 +27,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place that a path leads to through symbolic links, the last of which may point to nothing.
+    /// Resolves a path through symbolic links, the last of which may be dangling.
     ///
-    /// # Errors The error of the system, for a folder that does not exist or can't be examined.
+    /// # Errors
+    /// The system's error, for a directory that does not exist or can't be read.
     pub fn of(path: &Path) -> io::Result<Place> {
         let place = target::resolve(path)?;
         let directory = target::directory(&place).to_path_buf();
@@ -40,12 +42,12 @@ impl Place {
         Ok(Place { file, folder: FileId::of_path(&directory)?, directory, name })
     }
 
-    /// Whether this is the place of the given file, which exists.
+    /// Whether this is the location of an existing file.
     pub fn is_file(&self, file: &FileId) -> bool {
         self.file.as_ref() == Some(file)
     }
 
-    /// Whether both places are the same file.
+    /// Whether both locations are the same file.
     pub fn is(&self, other: &Place) -> bool {
         match (&self.file, &other.file) {
             (Some(file), Some(other)) => file == other,
@@ -56,14 +58,15 @@ impl Place {
     }
 }
 
-/// Whether two names would be one file in a directory where neither exists, because case makes no difference. This is tried out
-/// with a file whose name contains one of the names, which is looked for with the other name.
+/// Whether two names, neither of which exists in a directory, would denote the same file there, as on a case-insensitive file
+/// system. To find out, creates a file whose name contains the first name, and looks for it under a name with the second.
 fn are_one(directory: &Path, name: &OsStr, other: &OsStr) -> bool {
     let is_same_but_for_case = name.eq_ignore_ascii_case(other);
     if name.is_ascii() && other.is_ascii() && !is_same_but_for_case {
         return false;
     }
-    // The test is impossible if the name becomes too long with what is around it, or nothing can be created in the directory.
+    // The probe fails if its file name is too long or the directory is not writeable; names that differ in case only are then
+    // taken for the same file.
     probe(directory, name, other).unwrap_or(is_same_but_for_case)
 }
 
@@ -74,7 +77,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
         file.extend([name, target::SUFFIX.as_ref()]);
         directory.join(file)
     };
-    // A process with the same number may have left a file with this name.
+    // A killed process with the same id may have left a probe file of this name.
     for attempt in 0..64 {
         let here = path(attempt, name);
         let mut names = Names::lock();
@@ -85,7 +88,7 @@ fn probe(directory: &Path, name: &OsStr, other: &OsStr) -> io::Result<bool> {
                 let created = TempPath::try_from_path(&here)?;
                 names.add(here);
                 drop(names);
-                // Other processes remove such files unless they are locked.
+                // The lock keeps other processes from removing the file as a leftover.
                 let _ = file.try_lock();
                 let id = FileId::of_path(&created)?;
                 return Ok(FileId::of_path(&path(attempt, other)).is_ok_and(|found| found == id));
@@ -111,12 +114,12 @@ mod system {
     }
 
     impl FileId {
-        /// The identity of the file or folder that a path leads to.
+        /// The identity of the file or directory at a path, following symbolic links.
         pub fn of_path(path: &Path) -> io::Result<FileId> {
             Ok(FileId::of(&std::fs::metadata(path)?))
         }
 
-        /// The identity of the file that standard output goes to; `None` if it is a pipe, a terminal or another device.
+        /// The identity of the file that standard output is redirected to; none for a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             let file = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
             let found = file.metadata().ok().filter(Metadata::is_file)?;
@@ -141,12 +144,12 @@ mod system {
     pub struct FileId(Handle);
 
     impl FileId {
-        /// The identity of the file or folder that a path leads to.
+        /// The identity of the file or directory at a path, following symbolic links.
         pub fn of_path(path: &Path) -> io::Result<FileId> {
             Ok(FileId(Handle::from_path(path)?))
         }
 
-        /// The identity of the file that standard output goes to; `None` if it is a pipe, a terminal or another device.
+        /// The identity of the file that standard output is redirected to; none for a pipe, a terminal or another device.
         pub fn of_stdout() -> Option<FileId> {
             Handle::stdout()
                 .ok()
@@ -160,13 +163,13 @@ mod system {
 mod tests {
     use super::*;
 
-    /// The file system decides about names that differ in case only. The test uses equal names, which are one file on any file
-    /// system.
+    /// Equal names denote the same file on every file system. For names that differ in case only it depends on the file system,
+    /// so they are not tested.
     #[test]
     fn names_are_tried() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let tried = |name: &str, other: &str| probe(dir.path(), name.as_ref(), other.as_ref());
-        // A file that a process with the same number has left.
+        // A leftover of a killed process with the same id.
         File::create(dir.path().join(format!(
             "{}{}-0-é{}",
             target::PREFIX,

@@ -1,8 +1,9 @@
 //! Input files, read one part at a time.
 //!
-//! An [`Input`] gives a part of its file, a range of indices along each axis, as an array. A part is mapped if it is contiguous
-//! in the file and in native byte order. Otherwise it is copied through windows of bounded size, so that memory grows with the
-//! part and not with the file. A mapping ends with its part, so that pages that were touched do not add up from chunk to chunk.
+//! A part is a range of indices along each axis of an [`Input`], and is returned as an array. It is memory-mapped if the file
+//! stores it contiguously and in native byte order. Otherwise it is copied through mapped windows of bounded size, so that memory
+//! use depends on the size of the part and not on that of the file. Each part has its own mapping, so that touched pages do not
+//! accumulate from chunk to chunk.
 
 use std::fs::File;
 use std::ops::Range;
@@ -17,16 +18,16 @@ use crate::npy::{self, NpyHeader};
 use crate::source;
 use crate::text::shown;
 
-/// The order of a file's elements: which axis varies fastest.
+/// The axis order of the elements in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last axis varies fastest.
+    /// The last axis is contiguous.
     C,
-    /// The first axis varies fastest.
+    /// The first axis is contiguous.
     Fortran,
 }
 
-/// The number of bytes of a file that are mapped at a time while a part is copied from it.
+/// The size of the window through which a part is copied, in bytes.
 const WINDOW: usize = 4 << 20;
 
 /// An input file whose header has been read.
@@ -40,19 +41,19 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file or a stream, and reads its header.
+    /// Opens the file or stream, and reads the header.
     pub fn open(name: &str, path: &Path) -> Result<Input, Failure> {
         let (file, header) = source::open(name, path)?;
         Ok(Input { name: name.into(), path: path.into(), file, header })
     }
 
-    /// Makes an input of an open `.npy` file; the path is for messages.
+    /// Reads the header of an open `.npy` file. The path is only used for messages.
     pub fn of_file(name: &str, path: &Path, mut file: File) -> Result<Input, Failure> {
         let header = npy::read_header(&mut file).map_err(|error| Failure::npy(path, &error))?;
         Ok(Input { name: name.into(), path: path.into(), file, header })
     }
 
-    /// The file's name and type, for messages about shapes.
+    /// The name, file, dtype and shape, for error messages.
     pub fn given(&self) -> Given {
         let extents: Vec<String> = self.header.shape.iter().map(usize::to_string).collect();
         let (name, path) = (&self.name, shown(&self.path));
@@ -60,13 +61,13 @@ impl Input {
         Given { name: name.clone(), described }
     }
 
-    /// A placeholder array of the file's type, without values. Its axes are in the order of the file, the slowest first.
+    /// An array with the dtype and extents of the file and without values. Its axes are in storage order, slowest first.
     pub fn placeholder(&self) -> Result<Array<'static>, Failure> {
         let dims: Vec<_> = self.stored_extents().into_iter().map(Into::into).collect();
         Array::input(&self.name, self.header.dtype, &dims).map_err(|error| Failure::file(&self.path, error))
     }
 
-    /// Converts an array whose axes are in the order of the file to the array that the file represents.
+    /// Converts an array whose axes are in storage order to the array that the file represents.
     pub fn of_stored(&self, stored: &Array<'static>) -> Array<'static> {
         if self.header.fortran { stored.t() } else { stored.clone() }
     }
@@ -79,13 +80,13 @@ impl Input {
         extents
     }
 
-    /// The order of the elements in the file; `None` if both orders are the same.
+    /// The axis order of the file; none if C and Fortran order are the same for its shape.
     pub fn order(&self) -> Option<Order> {
         let is_matrix = self.header.shape.iter().filter(|&&extent| extent > 1).count() > 1;
         is_matrix.then_some(if self.header.fortran { Order::Fortran } else { Order::C })
     }
 
-    /// Reads the part of the file with these indices of each axis; axes are in the order of the file.
+    /// Loads the part of the file with these index ranges, one for each axis in storage order.
     pub fn part(&self, ranges: &[Range<usize>]) -> Result<Part, Failure> {
         let pieces = Pieces::new(&self.stored_extents(), ranges, self.header.dtype.size());
         let buffer = self.load(&pieces)?;
@@ -97,7 +98,7 @@ impl Input {
         let (size, bytes) = (self.header.dtype.size(), pieces.length * pieces.count());
         if bytes > 0 && pieces.count() == 1 && !self.is_swapped() {
             let mapped = self.map(self.header.data_offset + pieces.first() as u64, bytes)?;
-            // NumPy aligns the data in its files, but the format does not require it.
+            // NumPy aligns the data to 64 bytes, but the format does not require it.
             if mapped.as_bytes().as_ptr().addr().is_multiple_of(size) {
                 return Ok(mapped);
             }
@@ -112,7 +113,7 @@ impl Input {
         Ok(copied)
     }
 
-    /// Copies pieces of the file one after the other, mapping `window_len` bytes of the file at a time.
+    /// Copies runs of bytes to `to`, mapping at most `window_len` bytes of the file at a time.
     fn copy(&self, pieces: &Pieces, window_len: usize, mut to: &mut [u8]) -> Result<(), Failure> {
         let data_len = self.header.data_len() as usize;
         let (mut window_at, mut window) = (0, self.map(self.header.data_offset, 0)?);
@@ -121,7 +122,7 @@ impl Input {
             while at < start + pieces.length {
                 if !(window_at..window_at + window.len()).contains(&at) {
                     window_at = at;
-                    // The previous window is unmapped first.
+                    // Unmaps the previous window before the next is mapped.
                     drop(window);
                     window = self.map(self.header.data_offset + at as u64, window_len.min(data_len - at))?;
                 }
@@ -139,7 +140,7 @@ impl Input {
         Buffer::map_file(&self.file, offset, len).map_err(|error| Failure::file(&self.path, error))
     }
 
-    /// Whether the file's byte order differs from memory's.
+    /// Whether the elements need byte swapping.
     fn is_swapped(&self) -> bool {
         self.header.dtype.size() > 1 && self.header.big_endian != cfg!(target_endian = "big")
     }
@@ -150,7 +151,7 @@ pub fn swap(bytes: &mut [u8], size: usize) {
     bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
 }
 
-/// A part of a file, mapped or copied.
+/// The elements of a part of a file.
 #[derive(Debug)]
 pub struct Part {
     buffer: Buffer,
@@ -161,7 +162,7 @@ pub struct Part {
 macro_rules! define_array {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
         impl Part {
-            /// The elements as an array, bools as bytes; `None` if the memory does not fit the type.
+            /// The elements as an array, bools as uint8; none if the memory does not fit the dtype.
             fn elements(&self) -> Option<broadloom::Result<Array<'_>>> {
                 match self.dtype {
                     $(DType::$variant => {
@@ -180,23 +181,23 @@ impl Part {
         let misfit =
             || broadloom::Error::new(broadloom::ErrorKind::Internal, "a part of a file is misaligned");
         let elements = self.elements().unwrap_or_else(|| Err(misfit())).map_err(Failure::Eval)?;
-        // Only bools are converted: any byte except 0 is true.
+        // The dtype differs for bool only, where any byte but 0 is true.
         Ok(elements.astype(self.dtype))
     }
 }
 
-/// The positions of a box's elements among the bytes of an array, as pieces of equal length.
+/// The byte ranges that an index box occupies in an array: contiguous runs of equal length.
 struct Pieces {
-    /// The axes with a separate piece for each index: the range of indices, and the distance in bytes from one to the next.
+    /// The axes along which each index starts a new run: the index range, and the stride in bytes.
     outer: Vec<(Range<usize>, usize)>,
-    /// The offset in bytes of a piece's first element, in addition to that of the indices in `outer`.
+    /// The byte offset of the first run, without the offsets along `outer`.
     offset: usize,
-    /// The length of a piece in bytes.
+    /// The length of a run, in bytes.
     length: usize,
 }
 
 impl Pieces {
-    /// The positions for the box of these ranges, in an array of these extents. The slowest axes come first.
+    /// The runs of the box `ranges` in an array of these extents, slowest axis first; `size` is the size of an element in bytes.
     fn new(extents: &[usize], ranges: &[Range<usize>], size: usize) -> Pieces {
         let mut stride = size;
         let (mut offset, mut length) = (0, size);
@@ -226,7 +227,7 @@ impl Pieces {
         self.offset + self.outer.iter().map(|(range, stride)| range.start * stride).sum::<usize>()
     }
 
-    /// The byte at which each piece begins, in the order of their elements.
+    /// The byte offset of each run, in the order of the elements.
     fn starts(&self) -> impl Iterator<Item = usize> {
         let mut index: Vec<usize> = self.outer.iter().map(|(range, _)| range.start).collect();
         let mut at = self.first();
@@ -251,7 +252,7 @@ mod tests {
     use super::*;
     use crate::npy::NpyWriter;
 
-    /// Every box of a small array, read through windows of every size, has the elements that indexing gives.
+    /// Every box of a small array, copied through windows of every size, equals the result of indexing.
     #[test]
     fn pieces_and_windows() -> Result<(), Box<dyn std::error::Error>> {
         let extents = [2, 3, 4];

@@ -1,8 +1,8 @@
-//! A program over input files, evaluated one chunk at a time.
+//! Evaluates a program over input files, one chunk at a time.
 //!
-//! A [`Job`] is typed as a whole, with placeholders for the files. Its [`Values`] come in the order of the output file. The
-//! library computes which part of which file a chunk needs ([`Chunks`]), so that memory is bounded by `--max-bytes`, whatever
-//! views the expression has. Reductions of data that does not fit in memory are computed before, by passes over the files
+//! A [`Job`] is type-checked as a whole, with placeholders for the files. Its [`Values`] are computed in the order of the output
+//! file. The library computes which part of which file a chunk needs ([`Chunks`]), so that `--max-bytes` bounds the memory for
+//! every expression, including views. Reductions of inputs that exceed the bound are computed first, by passes over the files
 //! ([`Passes`]).
 
 use std::fs::File;
@@ -20,11 +20,11 @@ use crate::input::{Input, Order, Part};
 use crate::progress::Progress;
 use crate::run::Settings;
 
-/// A well-typed program over files.
+/// A type-checked program over files.
 #[derive(Debug)]
 pub struct Job {
     inputs: Vec<Input>,
-    /// The array that represents each file in the results.
+    /// The placeholder of each input file, which the results refer to.
     placeholders: Vec<Array<'static>>,
     results: Vec<Array<'static>>,
     /// The names of the results.
@@ -34,21 +34,21 @@ pub struct Job {
     max_bytes: usize,
 }
 
-/// An input that is a number, with its name.
+/// The name and value of an input that is a number.
 pub type Constant = (String, Literal);
 
-/// A number as the value of an input. It has the dtype that the program declares, or that of the arrays that it is combined with.
+/// The array for an input that is a number. It has the dtype that the program declares; without one it is weakly typed.
 fn constant(program: &Program, name: &str, number: Literal) -> Array<'static> {
     let declared = program.inputs().find(|input| input.name() == name).and_then(|input| input.dtype());
     let number = Array::scalar(number);
     declared.map_or(number.clone(), |dtype| number.astype(dtype))
 }
 
-/// Results of a job that are computed together. They have the same shape.
+/// The indices of results of the same shape, which are computed together.
 pub type Group<'g> = &'g [usize];
 
 impl Job {
-    /// Types a program, some of whose inputs are numbers. A chunk of the evaluation takes at most `max_bytes` of memory.
+    /// Type-checks a program over files and numbers. A chunk takes at most `max_bytes` of memory.
     pub fn new(
         program: &Program,
         inputs: Vec<Input>,
@@ -79,11 +79,11 @@ impl Job {
         Ok(Job { inputs, placeholders, results, names, is_elementwise, settings, max_bytes })
     }
 
-    /// A job with the same settings whose result is the array in an open `.npy` file.
+    /// A job that copies the array of an open `.npy` file, with the settings of this job.
     pub fn of_file(&self, path: &Path, file: File) -> Result<Job, Failure> {
         let name = "result";
         let program = Program::parse(name).map_err(Failure::Text)?;
-        // Converting an array to text may take slightly more memory than computing it.
+        // Copying the array may take a little more memory than computing it.
         let max_bytes = self.max_bytes.max(1 << 20);
         Job::new(&program, vec![Input::of_file(name, path, file)?], &[], self.settings.clone(), max_bytes)
     }
@@ -113,7 +113,7 @@ impl Job {
         if is_fortran { Order::Fortran } else { Order::C }
     }
 
-    /// Explains each result as evaluated by itself, with its elements in this order.
+    /// Explains how each result is evaluated in this order, one at a time.
     pub fn explain(&self, order: Order) -> Result<String, Failure> {
         let mut text = String::new();
         for (result, name) in self.names.iter().enumerate() {
@@ -127,16 +127,16 @@ impl Job {
         Ok(text)
     }
 
-    /// Explains a result as a page of HTML, with the code of its kernels. If there are passes over the files, the first one is
-    /// explained.
+    /// Explains, as an HTML page with the code of the kernels, how a result is evaluated. If there are passes over the files, the
+    /// page explains the first.
     pub fn explain_html(&self, result: usize, order: Order, title: &str) -> Result<String, Failure> {
         let mut explained = self.explained(result, order, true)?.into_iter();
         let (chunks, explanation) = explained.next().ok_or_else(|| internal("nothing is explained"))?;
         Ok(explanation.to_html(&format!("{title} → {}", chunks.trim_end_matches("; of the first:"))))
     }
 
-    /// For the first pass over the files, if there is one, and for the result: a sentence about the number of chunks, and the
-    /// explanation of the first chunk.
+    /// Explains the first pass over the files, if any, and the result: a sentence on the number of chunks, and the explanation of
+    /// the first chunk.
     fn explained(
         &self,
         result: usize,
@@ -178,7 +178,7 @@ impl Job {
         Ok(explained)
     }
 
-    /// The results as text. Several results are printed each after its name.
+    /// The results as text; if there are several, each after its name.
     pub fn texts(&self) -> Result<String, Failure> {
         if self.names.len() == 1 {
             return self.text(0);
@@ -187,8 +187,8 @@ impl Job {
         Ok(self.names.iter().enumerate().map(named).collect::<Result<Vec<_>, Failure>>()?.join("\n"))
     }
 
-    /// A result as text. For a large result this is a summary, for which only the elements that it shows, and those that its
-    /// reductions need, are computed, unless other elements can make the evaluation fail.
+    /// A result as text, which is a summary if the result is large. Only the elements shown, and those needed by reductions, are
+    /// computed, unless an element that is not shown could make the evaluation fail.
     fn text(&self, result: usize) -> Result<String, Failure> {
         if self.settings.can_fail() {
             let mut values = self.values("computing", &[result], Order::C, None)?;
@@ -213,9 +213,10 @@ impl Job {
         text.map_err(|error| failure.unwrap_or(Failure::Eval(error)))
     }
 
-    /// The elements of results in this order, a chunk at a time, converted to a dtype if one is given.
+    /// The elements of results in this order, chunk by chunk, converted to `dtype` if it is given.
     ///
-    /// # Errors The error if no chunk is within the limit, before anything is computed.
+    /// # Errors
+    /// A limit error if no chunk fits the memory limit. It is raised before anything is computed.
     pub fn values(
         &self,
         what: &'static str,
@@ -233,8 +234,8 @@ impl Job {
         Ok(Values { job: self, passes, results, at: 0, progress, done: 0 })
     }
 
-    /// The passes over the files that are needed before results can be computed with their elements in the order of the output
-    /// files.
+    /// Plans the passes over the files that these results need, with the results transposed and converted to what the output
+    /// files store.
     fn passes(
         &self,
         group: Group<'_>,
@@ -244,21 +245,21 @@ impl Job {
         let stored = |&result: &usize| {
             let array = &self.results[result];
             let array = array.astype(dtype.unwrap_or(array.dtype()));
-            // A bool is written as the byte that it converts to.
+            // A bool is stored as a byte, which the conversion gives.
             let array = if array.dtype() == DType::Bool { array.astype(DType::UInt8) } else { array };
             if order == Order::Fortran { array.t() } else { array }
         };
         self.planned(&group.iter().map(stored).collect::<Vec<_>>())
     }
 
-    /// The passes over the files that are needed before these results can be computed.
+    /// Plans the passes over the files that these results need.
     fn planned(&self, results: &[Array<'static>]) -> Result<Passes<'static>, Failure> {
         let borrowed: Vec<&Array<'static>> = results.iter().collect();
         let passes = self.settings.passes(&borrowed, &self.stored(), self.max_bytes);
         passes.map_err(|error| self.limit(error, &borrowed))
     }
 
-    /// Runs passes. Returns the number of bytes that they have read.
+    /// Runs passes over the files, and returns the number of bytes they have read.
     fn run(&self, passes: &mut Passes<'static>, progress: &mut Progress) -> Result<u64, Failure> {
         let mut done = 0;
         progress.reached(done)?;
@@ -271,7 +272,8 @@ impl Job {
         Ok(done)
     }
 
-    /// The chunks of results whose passes have run, and the chunks that are evaluated before them for their errors.
+    /// Divides results, whose passes have run, into chunks. Also returns the chunks of other values that must be evaluated
+    /// because they may fail.
     fn computed(&self, passes: &Passes<'static>) -> Result<Computed, Failure> {
         let results = passes.results().map_err(Failure::Eval)?;
         let borrowed: Vec<&Array<'static>> = results.iter().collect();
@@ -285,8 +287,8 @@ impl Job {
         chunks.map_err(|error| self.limit(error, &borrowed))
     }
 
-    /// The failure for an error. If a limit is too small for these results, the failure names a limit that is enough and the
-    /// option that sets it.
+    /// Converts an engine error to a failure. A memory limit that is too small for these results gets advice with a sufficient
+    /// value of `--max-bytes`.
     fn limit(&self, error: Error, results: &[&Array<'static>]) -> Failure {
         if !error.is_limit() {
             return Failure::Eval(error);
@@ -298,17 +300,17 @@ impl Job {
         Failure::Eval(Error::new(ErrorKind::Limit, error.message()).with_help(help))
     }
 
-    /// The placeholders of the files.
+    /// The placeholder of each file.
     fn stored(&self) -> Vec<&Array<'static>> {
         self.placeholders.iter().collect()
     }
 
-    /// Reads parts of the files.
+    /// Loads parts of the input files.
     fn parts(&self, parts: &[InputPart]) -> Result<Vec<Part>, Failure> {
         parts.iter().map(|part| self.inputs[part.input].part(&part.ranges)).collect()
     }
 
-    /// Computes the values of a chunk.
+    /// Evaluates a chunk.
     fn evaluate(&self, chunk: &Chunk<'_, 'static>) -> Result<Vec<Array<'static>>, Failure> {
         let parts = self.parts(chunk.parts())?;
         let results = chunk.results(&arrays(&parts)?).map_err(Failure::Eval)?;
@@ -327,24 +329,24 @@ fn internal(why: &str) -> Failure {
 /// Results whose passes have run, divided into chunks.
 struct Computed {
     chunks: Chunks<'static>,
-    /// The chunks that are evaluated before the first one, for their errors.
+    /// Chunks of values that no result reads. They are evaluated first, since an error in them fails the evaluation.
     unread: Vec<Chunks<'static>>,
 }
 
-/// The elements of results, chunk by chunk.
+/// Computes the elements of results, chunk by chunk.
 pub struct Values<'j> {
     job: &'j Job,
     passes: Passes<'static>,
-    /// The results; `None` before the passes have run.
+    /// `None` before the passes have run.
     results: Option<Computed>,
-    /// The number of the next chunk.
+    /// The index of the next chunk.
     at: usize,
     progress: Progress,
     done: u64,
 }
 
 impl Values<'_> {
-    /// Computes the next chunk. Returns an array for each result, or `None` at the end.
+    /// Computes the next chunk: one array per result; none at the end.
     pub fn next(&mut self) -> Result<Option<Vec<Array<'static>>>, Failure> {
         let job = self.job;
         let results = match &mut self.results {
@@ -369,7 +371,7 @@ impl Values<'_> {
 
 macro_rules! define_bytes {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        /// The bytes of the elements of an evaluated array, which must not be of bools.
+        /// The bytes of an evaluated array, which must not be of dtype bool.
         pub fn bytes<'v>(array: &'v Array<'_>) -> Result<&'v [u8], Failure> {
             let bytes = match array.dtype() {
                 $(DType::$variant => array.as_slice::<$rust>().map(bytes_of),)*

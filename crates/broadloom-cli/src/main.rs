@@ -1,10 +1,10 @@
 //! The `broadloom` command: array expressions over files.
 //!
 //! `eval` opens its files ([`source`], [`input`]), types the whole expression, and evaluates it chunk by chunk ([`job`], [`run`])
-//! into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures ([`plot`]). A request is checked completely before any work
-//! begins, and output files ([`target`]) appear either complete or not at all, whatever [`signals`] arrive; [`failure`] defines
-//! the exit status.
-// The crate is not `forbid(unsafe_code)`, since one attribute in `stdout` is unsafe.
+//! into files ([`output`]: [`npy`], [`npz`], [`table`]) and pictures ([`plot`]). The whole command line is checked before any
+//! work begins. Output files ([`target`]) appear complete or not at all, even if the process is ended by [`signals`]; [`failure`]
+//! defines the exit status.
+// An attribute in `stdout` is the crate's only unsafe code.
 #![deny(unsafe_code)]
 
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         args::Command::Completions(args) => completions(args.shell),
-        // A failure of `eval` points into its expression.
+        // Errors of an evaluation are reported with an excerpt of its expression.
         args::Command::Eval(args) => {
             return eval::eval(&args).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
         }
@@ -60,9 +60,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an error of the command line, or the help that was requested. Returns the exit status.
+/// Prints an error of the command line, or the requested help. Returns the exit status.
 fn misread(error: &clap::Error) -> u8 {
-    // Arguments may hold the same characters as coloured words, so colours are left out.
+    // If an argument contains characters that a terminal would interpret, the message is printed without colours and with these
+    // characters escaped.
     let is_safe =
         std::env::args_os().all(|word| printable(&word.to_string_lossy()) == word.to_string_lossy());
     if error.use_stderr() {
@@ -78,7 +79,7 @@ fn misread(error: &clap::Error) -> u8 {
     printed.map_or_else(|failure| failure.report(&Text::default()), |()| 0)
 }
 
-/// Prints the completions of the command line for a shell.
+/// Prints the completion script for a shell.
 fn completions(shell: clap_complete::Shell) -> Result<(), failure::Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::Cli::command(), "broadloom", &mut script);

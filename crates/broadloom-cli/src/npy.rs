@@ -1,11 +1,11 @@
 //! NumPy's `.npy` files: a reader of headers, and a [writer](NpyWriter).
 //!
-//! The reader returns an [`NpyHeader`], by which the data can be mapped. It never panics or recurses, allocates at most 64 KiB
-//! besides the shape, and checks that the file holds the data that the header promises. The format:
+//! The reader returns an [`NpyHeader`], from which the data can be memory-mapped. It never panics or recurses, allocates at most
+//! 64 KiB besides the shape, and checks that the file contains all data that the header declares. The format:
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
-// The reader is our own: npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses nested literals
-// by recursion. The tests compare our reader and writer with npyz.
+// The reader is written here because npyz 0.9 multiplies a header's dimensions unchecked (a panic in debug builds) and parses
+// nested literals by recursion. Tests compare reader and writer with npyz.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,7 +21,7 @@ pub use writer::NpyWriter;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The maximum length of a header's text that is read or written.
+/// The maximum length of a header's text that is read or written, in bytes.
 const LONGEST_HEADER: usize = 64 << 10;
 
 /// The header of a `.npy` file.
@@ -31,18 +31,18 @@ pub struct NpyHeader {
     pub dtype: DType,
     /// The extents of the axes, outermost first.
     pub shape: Vec<usize>,
-    /// Whether the first axis varies fastest in memory, and not the last.
+    /// Whether the first axis is contiguous (Fortran order), not the last.
     pub fortran: bool,
-    /// The position in the file where the elements begin.
+    /// The byte offset of the elements in the file.
     pub data_offset: u64,
-    /// Whether the bytes of each element are in big-endian order; never set for elements of one byte.
+    /// Whether elements are big-endian; false for elements of one byte.
     pub big_endian: bool,
 }
 
 impl NpyHeader {
-    /// The size of all elements in bytes.
+    /// The size of all elements, in bytes.
     pub fn data_len(&self) -> u64 {
-        // `read_header` has made sure that the size does not overflow.
+        // `read_header` checked that this does not overflow.
         data_len(self.dtype, &self.shape).unwrap_or(u64::MAX)
     }
 }
@@ -51,7 +51,7 @@ impl NpyHeader {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// The file does not begin like a `.npy` file. The text describes how it begins.
+    /// The file has no `.npy` signature; a description of what it probably is.
     #[error("not a .npy file: {0}")]
     NotNpy(String),
     /// The file ends before its header does.
@@ -59,23 +59,23 @@ pub enum NpyError {
     TruncatedHeader {
         /// The size of the header in bytes, as far as it is known.
         expected: u64,
-        /// The number of these bytes that the file lacks.
+        /// The number of missing bytes.
         missing: u64,
     },
     /// The file ends before its data does.
     #[error("the file is truncated: {what} takes {expected} bytes, of which {missing} are missing")]
     TruncatedData {
-        /// The type and the shape of the array.
+        /// The dtype and shape.
         what: String,
-        /// The number of bytes of data that the shape requires.
+        /// The number of bytes that the shape requires.
         expected: u64,
-        /// The number of these bytes that the file lacks.
+        /// The number of missing bytes.
         missing: u64,
     },
-    /// A lot of data follows an array that is unpacked.
+    /// More than a block of data follows the array in a stream.
     #[error("more follows the {promised} bytes that its header promises")]
     Surplus {
-        /// The number of bytes of the header and the data.
+        /// The size of the header and the data, in bytes.
         promised: u64,
     },
     /// A version of the format other than 1.0, 2.0 and 3.0.
@@ -84,9 +84,9 @@ pub enum NpyError {
     /// The dtype of the elements is not supported.
     #[error("elements of type {descr} ({what}) are not supported{advice}")]
     Unsupported {
-        /// The type as it is in the header, shortened if it is long.
+        /// The dtype as the header states it, truncated if it is long.
         descr: String,
-        /// A description of the type.
+        /// A description of the dtype.
         what: &'static str,
         /// The NumPy call that converts elements of the unsupported type, after a semicolon; empty if there is none.
         advice: &'static str,
@@ -102,30 +102,30 @@ pub enum NpyError {
     WrongLength {
         /// The number of bytes that the shape requires.
         expected: u64,
-        /// The number of bytes that were written, or would have been.
+        /// The number of bytes that were or would have been written.
         written: u64,
     },
-    /// The file could not be put in its place.
+    /// The file could not be created at its path.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The system returned an error.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Reads the header at the start of a file, and makes sure that the file has the data that the header describes.
+/// Reads the header at the start of a file, and checks that the file contains the data that it declares.
 ///
-/// Data after that is ignored, as NumPy does. Big-endian elements are no error here; see [`NpyHeader::big_endian`].
+/// Data after that is ignored, as by NumPy. Big-endian elements are accepted; see [`NpyHeader::big_endian`].
 ///
 /// # Errors
 ///
-/// Any [`NpyError`] except those about targets.
+/// Any [`NpyError`] except those about writing.
 pub fn read_header(file: &mut File) -> Result<NpyHeader, NpyError> {
     let length = file.metadata()?.len();
     read_header_at(file, 0, length)
 }
 
-/// Does the same as [`read_header`], for an array that has `length` bytes of the file from `start` on.
+/// Like [`read_header`], for an array within a file: `length` bytes from offset `start`.
 ///
 /// # Errors
 ///
@@ -146,15 +146,15 @@ pub fn read_header_at(file: &mut File, start: u64, length: u64) -> Result<NpyHea
 ///
 /// # Errors
 ///
-/// Those of [`read_header`], except that for missing data.
+/// As for [`read_header`], except for missing data, which is not checked.
 pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     let mut start = Vec::new();
     from.take(10).read_to_end(&mut start)?;
     if start.is_empty() || !start.iter().zip(MAGIC).all(|(a, b)| a == b) {
         return Err(NpyError::NotNpy(beginning(&start)));
     }
-    // 1.0 has a 16-bit length and Latin-1 text; 2.0 has 32 bits; 3.0 has UTF-8 text too, which matters to names of
-    // fields only.
+    // Version 1.0 has a 16-bit length and Latin-1 text, 2.0 a 32-bit length. Version 3.0 allows UTF-8, which only matters for the
+    // names of fields.
     let wide = match *start.get(MAGIC.len()..).unwrap_or_default() {
         [] | [1] | [1, 0, ..] => false,
         [2 | 3] | [2 | 3, 0, ..] => true,
@@ -190,7 +190,7 @@ pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     Ok(NpyHeader { dtype, shape, fortran, data_offset, big_endian })
 }
 
-/// The likely format of a file that begins with these bytes, and advice.
+/// Guesses the format of a file from its first bytes, and gives advice.
 fn beginning(start: &[u8]) -> String {
     let known: [(&[u8], &str); 8] = [
         (b"PK", "it is a zip archive; if it is NumPy's, give it the ending .npz"),
@@ -220,8 +220,7 @@ fn beginning(start: &[u8]) -> String {
     }
 }
 
-/// The size of an array in bytes, if it fits in an address space. It must also fit if extents of 0 are left out, so that no
-/// stride overflows.
+/// The size of an array in bytes, if it fits in an address space. Axes of extent 0 count as 1, so that no stride overflows.
 fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     let stretch =
         (shape.iter().filter(|&&n| n != 0)).try_fold(dtype.size(), |product, &n| product.checked_mul(n))?;
@@ -229,7 +228,7 @@ fn data_len(dtype: DType, shape: &[usize]) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { stretch as u64 })
 }
 
-/// The letter of an element type in a descriptor, which precedes the number of bytes.
+/// The letter of a dtype in a descriptor, which precedes the size in bytes.
 fn letter(dtype: DType) -> u8 {
     match dtype.kind() {
         Kind::Bool => b'b',
@@ -239,13 +238,13 @@ fn letter(dtype: DType) -> u8 {
     }
 }
 
-/// The descriptor of little-endian elements.
+/// The descriptor of little-endian elements of a dtype.
 fn descr_of(dtype: DType) -> String {
     let order = if dtype.size() == 1 { '|' } else { '<' };
     format!("{order}{}{}", letter(dtype) as char, dtype.size())
 }
 
-/// The dtype for a descriptor, and whether its elements are big-endian.
+/// Parses a descriptor: the dtype, and whether elements are big-endian.
 fn dtype_of(descr: &Descr) -> Result<(DType, bool), NpyError> {
     let unsupported = |(what, advice)| Err(NpyError::Unsupported { descr: descr.shown(), what, advice });
     let Descr::Plain(descr) = descr else {
@@ -276,23 +275,23 @@ fn dtype_of(descr: &Descr) -> Result<(DType, bool), NpyError> {
     })
 }
 
-/// The three values of a header.
+/// The three entries of a header.
 struct Fields {
     descr: Descr,
     fortran: bool,
     shape: Vec<usize>,
 }
 
-/// An element type as it is in the header.
+/// The dtype entry of a header.
 enum Descr {
-    /// A single type, such as `<f8`.
+    /// A plain dtype, such as `<f8`.
     Plain(Vec<u8>),
-    /// A list of fields or a subarray, as it is in the header.
+    /// A list of fields or a subarray, as written in the header.
     Structured(Vec<u8>),
 }
 
 impl Descr {
-    /// The type for a message, with printable characters and of limited length.
+    /// The dtype for a message, printable and truncated.
     fn shown(&self) -> String {
         let (Descr::Plain(bytes) | Descr::Structured(bytes)) = self;
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
@@ -305,7 +304,7 @@ impl Descr {
     }
 }
 
-/// A reader of the dictionary literals that headers are: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
+/// A parser of the dictionary literal in a header: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
 struct Literal<'a> {
     text: &'a [u8],
     at: usize,
@@ -343,7 +342,7 @@ impl Literal<'_> {
         }
     }
 
-    /// The next byte that is not white space.
+    /// The next byte after white space.
     fn peek(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_ascii_start().len();
@@ -360,7 +359,7 @@ impl Literal<'_> {
         if self.eat(byte) { Ok(()) } else { Err(NpyError::Corrupt(otherwise)) }
     }
 
-    /// The bytes between quotes. Escapes are kept, since no known key or type contains a backslash.
+    /// The bytes between quotes. Escapes are not decoded, since no valid key or dtype contains a backslash.
     fn string(&mut self) -> Result<Vec<u8>, NpyError> {
         let unquoted = NpyError::Corrupt("a string is missing its quotes");
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(unquoted) };
@@ -438,7 +437,7 @@ impl Literal<'_> {
         let corrupt = NpyError::Corrupt("the shape is not a tuple of integers");
         let number = str::from_utf8(&rest[..digits]).map_err(|_| corrupt)?;
         self.at += digits;
-        // Python 2 wrote an L after long integers.
+        // Python 2 wrote long integers with a suffix L.
         self.at += (digits > 0 && rest.get(digits) == Some(&b'L')) as usize;
         match number.parse() {
             Ok(extent) => Ok(extent),

@@ -1,7 +1,7 @@
 //! NumPy's `.npz` files: zip archives whose members are `.npy` files.
 //!
-//! A stored member is used where it is in the archive. A deflated member is unpacked into a temporary file without a name, and
-//! its checksum is compared. Archives are written without compression, as `numpy.savez` does.
+//! A stored member is read in place from the archive. A deflated member is decompressed to an unnamed temporary file, and its
+//! checksum is verified. Archives are written without compression, as `numpy.savez` does.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -16,33 +16,33 @@ use crate::unpack;
 /// The reason why an archive, or a member of it, could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum NpzError {
-    /// The file is not a zip archive, or a damaged one.
+    /// The file is not a zip archive, or is damaged.
     #[error("not a .npz file, or a damaged one: {0}")]
     Zip(#[from] rawzip::Error),
-    /// The archive has no such member. The second text lists its members.
+    /// The archive has no member of this name (the first field); the second field lists the members.
     #[error("it has no array `{0}`, but {1}")]
     NoMember(String, String),
-    /// The archive has several members, and none was named. The text lists them.
+    /// The archive has several members and no name was given; the field lists them.
     #[error("it has several arrays: {0}; write FILE.npz:NAME for one of them")]
     Several(String),
     /// The archive has no members.
     #[error("it has no arrays")]
     Empty,
-    /// A member is in a format other than stored and deflated.
+    /// The member is neither stored nor deflated.
     #[error("`{0}` is compressed in a way that NumPy does not write")]
     Compression(String),
-    /// A member is not an array.
+    /// The member is not a valid `.npy` file.
     #[error("`{0}`: {1}")]
     Member(String, NpyError),
-    /// The system returned an error.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The number of members that a message lists.
+/// The maximum number of members that a message lists.
 const LISTED: usize = 8;
 
-/// Opens a member: the one with this name; without a name the only member, or the one with the input's name.
+/// Opens a member: the named one if there is a name; otherwise the only one, or the one with the input's name.
 pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyHeader), NpzError> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_file(file.try_clone()?, &mut buffer)?;
@@ -73,7 +73,7 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
     match *method {
         CompressionMethod::STORE => {
             let (start, end) = entry.compressed_data_range();
-            // The archive says how long a member is, but the file may end earlier.
+            // The archive states the size of the member, but the file may be truncated.
             let end = end.min(file.metadata()?.len());
             let mut file = file;
             let header =
@@ -81,7 +81,7 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
             Ok((file, header))
         }
         CompressionMethod::DEFLATE => {
-            // A member may inflate to much more than it takes in the archive, so it is read only as far as its header says.
+            // A member may decompress to far more data than it should, so only the size that its header declares is read.
             let mut from = entry.verifying_reader(DeflateDecoder::new(entry.reader()));
             unpack::copy_all(&mut from).map_err(of_member)
         }
@@ -89,7 +89,7 @@ pub fn open(file: File, member: Option<&str>, input: &str) -> Result<(File, NpyH
     }
 }
 
-/// Writes an archive of `.npy` files under these names.
+/// Writes an archive of these `.npy` files, each under its name.
 pub fn write(to: &mut impl Write, members: &mut [(String, File)]) -> Result<(), NpzError> {
     let mut archive = ZipArchiveWriter::new(to);
     for (name, file) in members {

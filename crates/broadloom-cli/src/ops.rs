@@ -1,7 +1,6 @@
 //! `broadloom ops`: the functions that an expression can call, as text or as the page docs/generated/ops.md.
 //!
-//! Everything in the list is read from the op table, from type inference or from the parser, so that the list can't disagree with
-//! them.
+//! Everything in the list comes from the op table, type inference or the parser, so that it can't become outdated.
 
 use broadloom::text::signature;
 use broadloom::{DType, Kind, Op};
@@ -18,7 +17,7 @@ pub fn print(args: &OpsArgs) -> Result<(), Failure> {
     stdout::print(&text)
 }
 
-/// The description of a function.
+/// A row of the list, which describes a function.
 struct Row {
     call: String,
     operators: Vec<String>,
@@ -47,7 +46,8 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// The groups of functions that take more than operands: a heading, what the page says about all of them, and the rows.
+/// The functions that take other arguments than operands, in groups: a heading, a sentence of the page about the group, and the
+/// rows.
 fn groups() -> [(&'static str, &'static str, Vec<Row>); 3] {
     let of = |is_one: fn(&language::BuiltIn) -> bool| {
         language::built_ins().filter(|function| is_one(function)).map(row).collect()
@@ -73,7 +73,7 @@ fn is_view(function: &language::BuiltIn) -> bool {
     !function.is_reduction() && !function.is_generator() && function.name != language::ASTYPE
 }
 
-/// The row of a function that takes more than operands.
+/// The row of a function that takes other arguments than operands.
 fn row(function: &'static language::BuiltIn) -> Row {
     Row {
         call: format!("{}({})", function.name, function.signature()),
@@ -84,7 +84,7 @@ fn row(function: &'static language::BuiltIn) -> Row {
     }
 }
 
-/// The operators, each with the name of its function.
+/// Each operator, with the name of the function that it calls.
 fn operators() -> Vec<(String, String)> {
     let binary = "+ - * / // % ** & | ^ << >> == != < <= > >=".split(' ').map(|op| format!("x1 {op} x2"));
     let unary = "+ - ~".split(' ').map(|op| format!("{op}x"));
@@ -98,7 +98,7 @@ fn operators() -> Vec<(String, String)> {
     binary.chain(unary).filter_map(function).collect()
 }
 
-/// The dtypes that a function takes.
+/// The dtypes that a function accepts, as text.
 fn takes(op: Op) -> String {
     let mut dtypes = op.dtypes().to_vec();
     if op.has(Law::Divides) {
@@ -107,14 +107,14 @@ fn takes(op: Op) -> String {
     kinds(&dtypes)
 }
 
-/// The kinds of these dtypes. A function takes all dtypes of a kind or none.
+/// The kinds of these dtypes. A function that accepts one dtype of a kind accepts all of them.
 fn kinds(dtypes: &[DType]) -> String {
     let has = |kind: Kind| dtypes.iter().any(|dtype| dtype.kind() == kind);
     let names = [(Kind::Bool, "bool"), (Kind::Signed, "integer"), (Kind::Float, "float")];
     names.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// The dtype of a function's result.
+/// The dtype of a function's result, as text.
 fn gives(op: Op) -> &'static str {
     let is_bool = |dtype: &DType| *dtype != DType::Bool && op.result(*dtype) == Some(DType::Bool);
     match op {
@@ -125,7 +125,7 @@ fn gives(op: Op) -> &'static str {
     }
 }
 
-/// The list in columns for a terminal.
+/// The list as columns of text, for a terminal.
 fn plain() -> String {
     let mut text = columns(&rows());
     for (.., rows) in groups() {
@@ -144,7 +144,7 @@ fn columns(rows: &[Row]) -> String {
         width(&|row| row.takes.clone()),
         width(&|row| row.gives.to_owned()),
     );
-    // A list without operators has no column for operators.
+    // Omits the column of operators from a list without operators.
     let operators = if operators == 0 { 0 } else { operators + 2 };
     let mut text = String::new();
     for row in rows {
@@ -160,7 +160,7 @@ fn columns(rows: &[Row]) -> String {
     text
 }
 
-/// The list as the page docs/generated/ops.md.
+/// The Markdown text of docs/generated/ops.md.
 fn markdown() -> String {
     let mut text = String::from(
         "# Functions\n\n\

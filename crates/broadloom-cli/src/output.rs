@@ -1,7 +1,7 @@
-//! The files that results are written to.
+//! Writes results to files.
 //!
-//! A result is written chunk by chunk to each of its `.npy` files. Archives, tables and pictures are made from such a file once
-//! all results are computed, so that nothing is computed twice. At the end all files are put in their places together.
+//! A result is written chunk by chunk to each of its `.npy` files. Archives, tables and pictures are made from such a file after
+//! all results are computed, so that nothing is computed twice. At the end, all files are moved to their paths together.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -25,7 +25,7 @@ use crate::target::{Target, finish_all};
 /// The destination of the bytes of a `.npy` file.
 enum Store {
     Target(Target),
-    /// A file without a name, from which other files are made.
+    /// An unnamed temporary file, from which other files are made.
     Scratch(BufWriter<Scratch>),
     Stream(Stdout),
 }
@@ -48,26 +48,26 @@ impl Write for Store {
     }
 }
 
-/// A file to which a result is being written.
+/// A result and the files that it is being written to.
 struct Sink {
     result: usize,
     writer: NpyWriter<Store>,
 }
 
-/// A file that is made from results after they are computed.
+/// A file that is made from the stored results at the end.
 struct Derived {
     request: Request,
     target: Target,
 }
 
-/// The output files of a command line, which have been created but not written yet.
+/// The output files of a command line, created but not yet written.
 pub struct Outputs<'c> {
     job: &'c Job,
     sinks: Vec<Sink>,
     derived: Vec<Derived>,
-    /// For each result, the order of its elements in its files.
+    /// The axis order of each result in its files.
     orders: Vec<Order>,
-    /// The files that are complete.
+    /// Files that are completely written, but not yet at their paths.
     ready: Vec<Target>,
     force: bool,
 }
@@ -82,7 +82,8 @@ impl<'c> Outputs<'c> {
         for request in files {
             outputs.request(request)?;
         }
-        // Archives and tables are made from files. A picture can be drawn while its result is computed.
+        // Archives and tables are made from stored results, which need a file. A picture without a stored result is drawn while
+        // the result is computed.
         let mut needed = Vec::new();
         for derived in outputs.derived.iter().filter(|derived| derived.request.form != Form::Picture) {
             let (directory, path) = (derived.target.directory(), derived.request.path.clone());
@@ -97,14 +98,14 @@ impl<'c> Outputs<'c> {
                 outputs.sink(result, scratch, &directory)?;
             }
         }
-        // Bytes on standard output can't be taken back, so it comes last, when nothing can be refused any more.
+        // Output on standard output can't be undone, so it is set up last, after everything that can be rejected.
         for &result in streams.iter().flat_map(|request| &request.results) {
             outputs.sink(result, Store::Stream(io::stdout()), Path::new("standard output"))?;
         }
         Ok(outputs)
     }
 
-    /// Creates the file for a request.
+    /// Sets up the output of a request.
     fn request(&mut self, request: &Request) -> Result<(), Failure> {
         let path = &*request.path;
         let (job, force) = (self.job, self.force);
@@ -139,12 +140,12 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// Adds a file that the caller has written, which is put in its place together with the others.
+    /// Adds a complete file, which is moved to its path together with the others.
     pub fn add(&mut self, target: Target) {
         self.ready.push(target);
     }
 
-    /// Computes the results and writes all files. Pictures get this title.
+    /// Computes the results and writes all files. `title` is the title of pictures.
     pub fn write(mut self, title: &str) -> Result<(), Failure> {
         self.compute()?;
         let stored = self.stored()?;
@@ -175,7 +176,7 @@ impl<'c> Outputs<'c> {
         finish_all(self.ready).map_err(|(path, error)| Failure::target(&path, &error))
     }
 
-    /// Computes the results that are written, those of one shape and order together.
+    /// Computes all results that have a sink. Results of the same shape and order are computed together.
     fn compute(&mut self) -> Result<(), Failure> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for Sink { result, .. } in &self.sinks {
@@ -199,7 +200,7 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// Writes a chunk of a result to its files.
+    /// Writes a chunk of a result to all files of the result.
     fn take(&mut self, result: usize, array: &Array<'_>) -> Result<(), Failure> {
         let bytes = job::bytes(array)?;
         let swapped = cfg!(target_endian = "big").then(|| {
@@ -218,7 +219,7 @@ impl<'c> Outputs<'c> {
         }
         if let Some(closed) = closed {
             self.sinks.remove(closed);
-            // If the reader has closed standard output, the work ends early, but only if nothing else is made of the results.
+            // If the reader of standard output has closed it, the work ends, unless other outputs need it.
             if self.sinks.is_empty() && self.derived.is_empty() && self.ready.is_empty() {
                 return Err(Failure::Closed);
             }
@@ -226,7 +227,7 @@ impl<'c> Outputs<'c> {
         Ok(())
     }
 
-    /// The files of the results that have been written, for reading.
+    /// Finishes the files of the results, and returns those from which others are made, for reading.
     fn stored(&mut self) -> Result<Vec<(usize, File)>, Failure> {
         let mut stored = Vec::new();
         for Sink { result, writer } in std::mem::take(&mut self.sinks) {
@@ -253,7 +254,7 @@ impl<'c> Outputs<'c> {
         Ok(Column { name: self.job.names()[at].clone(), file, header })
     }
 
-    /// Draws a result, from its file or while it is computed.
+    /// Draws a result, from its file if there is one, else while it is computed.
     fn picture(
         &self,
         stored: &[(usize, File)],
@@ -270,7 +271,7 @@ impl<'c> Outputs<'c> {
 }
 
 impl Store {
-    /// The path of the output, for messages.
+    /// The path, for messages.
     fn path(&self) -> &Path {
         match self {
             Store::Target(target) => target.path(),
@@ -280,7 +281,7 @@ impl Store {
     }
 }
 
-/// For each result, the order of its elements. Tables need C order.
+/// The axis order of each result. A result that goes into a table is stored in C order.
 fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
     let is_table =
         |at: usize| requests.iter().any(|r| r.form == Form::File(Format::Csv) && r.results.contains(&at));
@@ -288,7 +289,7 @@ fn orders(job: &Job, requests: &[Request]) -> Vec<Order> {
     (0..job.names().len()).map(|at| if is_table(at) { Order::C } else { fastest }).collect()
 }
 
-/// The failure for an error of a write.
+/// The failure for a failed write.
 fn written(path: &Path, error: NpyError) -> Failure {
     match error {
         NpyError::Io(error) if path == Path::new("standard output") => Failure::stdout(error),
@@ -296,33 +297,33 @@ fn written(path: &Path, error: NpyError) -> Failure {
     }
 }
 
-/// Opens the file of a result.
+/// Opens the stored file of a result.
 fn open(stored: &[(usize, File)], at: usize, path: &Path) -> Result<File, Failure> {
     let found = stored.iter().find(|(result, _)| *result == at);
     let missing = || Failure::file(path, "the result was not written");
     found.ok_or_else(missing)?.1.try_clone().map_err(|error| Failure::file(path, error))
 }
 
-/// Draws a result of a job.
+/// Computes a result and draws it.
 fn draw(job: &Job, result: usize, path: &Path, title: &str) -> Result<Vec<u8>, Failure> {
     let values = job.values("drawing", &[result], Order::C, Some(DType::Float64))?;
     let values = RefCell::new(Stream::new(values));
     let shape = job.shape(result);
     let picture = Picture { title, shape, values: &|_| values.borrow_mut().next().unwrap_or(f64::NAN) };
     let drawn = plot::draw(&picture);
-    // An evaluation may fail in the middle, and an incomplete picture must not appear.
+    // The evaluation may fail midway; an incomplete picture must not be written.
     if let Some(failure) = values.into_inner().failure {
         return Err(failure);
     }
     drawn.map_err(|error| Failure::file(path, error))
 }
 
-/// The elements of a result as float64, one by one in C order.
+/// The elements of a result in C order, as float64, computed on demand.
 struct Stream<'j> {
     values: Values<'j>,
     chunk: Option<Array<'static>>,
     at: usize,
-    /// The error that ended the stream.
+    /// The error that ended the evaluation.
     failure: Option<Failure>,
 }
 
@@ -338,7 +339,7 @@ impl<'j> Stream<'j> {
         };
         let mut value = chunk(&self.chunk, self.at);
         if value.is_none() && self.failure.is_none() {
-            // The previous chunk is freed first.
+            // The previous chunk is freed before the next is computed.
             (self.at, self.chunk) = (0, None);
             match self.values.next() {
                 Ok(results) => self.chunk = results.and_then(|mut results| results.pop()),

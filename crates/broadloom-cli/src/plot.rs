@@ -1,8 +1,8 @@
 //! Plots of arrays as PNG pictures: a line chart for one axis, a heat map for two.
 //!
-//! Every non-empty array of one or two axes can be drawn, whatever NaNs, infinities or extreme values it holds. Each
-//! element is requested once, in C order, and the size of the picture is bounded regardless of the size of the array.
-//! No font or other file of the machine is used.
+//! Every non-empty array of one or two axes can be drawn, including NaNs, infinities and very large or small values. Each element
+//! is requested once, in C order, and the size of the picture is bounded for arrays of any size. No fonts or other files of the
+//! machine are used.
 
 mod heat;
 mod image;
@@ -20,20 +20,20 @@ pub struct Picture<'a> {
     pub title: &'a str,
     /// The extents of the array.
     pub shape: &'a [usize],
-    /// The element at an index.
+    /// A function that returns the element at an index.
     pub values: &'a dyn Fn(&[usize]) -> f64,
 }
 
-/// Draws a picture: the bytes of a PNG file.
+/// Draws a picture, and returns the bytes of a PNG file.
 ///
-/// One axis gives a line chart of the elements over their index; for a long array it shows the minimum and maximum of each column
-/// of pixels. Two axes give a heat map with row 0 at the top, square elements (unless one side would be too thin to see) and a
-/// colour bar; for a large array it shows the means of blocks. NaNs are gaps or grey; infinities are gaps in a chart, and have
-/// the colours of the ends of the scale in a map.
+/// An array of one axis becomes a line chart of the elements over their index; if it is long, each column of pixels shows a
+/// minimum and maximum. An array of two axes becomes a heat map with row 0 at the top and a colour bar. Its elements are square
+/// unless one side would be too thin to see; if it is large, each pixel shows the mean of a block. In a line chart, NaNs and
+/// infinities are gaps. In a heat map, NaNs are grey and infinities have the colours at the ends of the scale.
 ///
 /// # Errors
 ///
-/// [`PlotError::Rank`] or [`PlotError::Empty`] if there is nothing to draw, else the error of the drawing library.
+/// [`PlotError::Rank`] or [`PlotError::Empty`] if the array can't be drawn, or the error of the drawing library.
 pub fn draw(picture: &Picture<'_>) -> Result<Vec<u8>, PlotError> {
     check(picture.shape)?;
     let image = match *picture.shape {

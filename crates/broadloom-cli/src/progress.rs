@@ -1,7 +1,7 @@
 //! Progress bars on standard error, and the check for interrupts.
 //!
 //! A bar appears only on a terminal, and only for work that takes longer than half a second; it is erased when the work ends.
-//! Each update returns [`Failure::Interrupted`] after a signal, so that the work can stop by itself.
+//! After a signal, each update returns [`Failure::Interrupted`], so that the work ends by returning an error.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc;
@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::failure::Failure;
 use crate::signals;
 
-/// The time after which a bar is drawn.
+/// The time before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Does work that may have to wait for another process. If that takes long, a terminal shows what is waited for.
+/// Runs work that may have to wait for another process. If it takes long, a terminal shows what it is waiting for.
 pub fn patiently<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -47,12 +47,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins work on this many bytes of results.
+    /// Starts a progress bar for `total` bytes of results.
     pub fn new(what: &'static str, total: u64) -> Progress {
         Progress { what, total, began: Instant::now(), bar: None }
     }
 
-    /// Reports the number of bytes done.
+    /// Updates the number of bytes done.
     ///
     /// # Errors
     /// [`Failure::Interrupted`] after a signal.

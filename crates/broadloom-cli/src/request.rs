@@ -1,4 +1,4 @@
-//! The destinations of results in a command line, checked against each other and against the program.
+//! The destinations of results given on a command line, checked against each other and against the program.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use crate::source::is_stream;
 use crate::stdout;
 use crate::text::shown;
 
-/// A file, or standard output, for one result or several.
+/// A file, or standard output, that one or several results are written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The numbers of the results that go to this destination.
+    /// The indices of the results.
     pub results: Vec<usize>,
     pub path: PathBuf,
     pub form: Form,
 }
 
-/// The form in which results are written.
+/// The format in which results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     File(Format),
@@ -56,7 +56,7 @@ pub fn requests(args: &EvalArgs, program: &Program) -> Result<Vec<Request>, Fail
     Ok(requests)
 }
 
-/// The numbers of the results that go to a destination.
+/// The indices of the results that go to a destination.
 fn results(destination: &Destination, program: &Program, takes_all: bool) -> Result<Vec<usize>, Failure> {
     let names: Vec<&str> = program.outputs().collect();
     let listed = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -83,9 +83,9 @@ fn results(destination: &Destination, program: &Program, takes_all: bool) -> Res
     }
 }
 
-/// Checks that each file is written once, however its path is spelled, and that standard output goes to another file.
+/// Checks that no file is written twice, however its path is spelled, and that standard output is not redirected to one of them.
 fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
-    // A path without a place, for example in a missing folder, is refused when the file is created.
+    // A path that can't be resolved, such as one in a missing directory, is rejected when the file is created.
     let placed = |path: &PathBuf| (path.clone(), Place::of(path).ok());
     let is_one = |(path, place): &(PathBuf, Option<Place>), (other, its): &(PathBuf, Option<Place>)| {
         path == other || place.as_ref().zip(its.as_ref()).is_some_and(|(place, other)| place.is(other))
@@ -113,7 +113,7 @@ fn check_paths(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     }
 }
 
-/// The error for two results, or a result and a picture, that would go to the same file.
+/// The error for two results, or a result and a picture, with the same file.
 fn cannot_be_one(request: &Request, other: &Request) -> String {
     let (path, first) = (shown(&request.path), shown(&other.path));
     let message = match (request.form, other.form) {
@@ -126,7 +126,7 @@ fn cannot_be_one(request: &Request, other: &Request) -> String {
     if path == first { message } else { format!("{message}: `{first}` and `{path}` are the same") }
 }
 
-/// Checks that standard output does not go to a file that is read or replaced.
+/// Checks that standard output is not redirected to a file that is read or replaced.
 fn check_stdout(
     args: &EvalArgs,
     stdout: &FileId,
@@ -148,7 +148,7 @@ fn check_stdout(
     Ok(())
 }
 
-/// Checks that standard input and standard output are used once each, and that binary data does not go to a terminal.
+/// Checks that standard input and standard output are each used at most once, and that no binary data goes to a terminal.
 fn check_streams(args: &EvalArgs, requests: &[Request]) -> Result<(), Failure> {
     let refuse = |message: &str| Err(Failure::Usage(message.into()));
     let written = requests.iter().filter(|request| request.form == Form::Stream).count();

@@ -1,7 +1,7 @@
 //! The only module of this crate that calls the engine.
 //!
-//! [`Settings`] has the engine's options from the command line. Its methods type, evaluate and explain expressions with these
-//! options.
+//! [`Settings`] holds the engine's options from the command line. Its methods type-check, evaluate and explain expressions with
+//! these options.
 
 use broadloom::text::Program;
 use broadloom::{
@@ -12,7 +12,7 @@ use broadloom::{
 use crate::args::EvalArgs;
 use crate::failure::Failure;
 
-/// The settings with which expressions are typed and evaluated.
+/// The options with which expressions are type-checked and evaluated.
 #[derive(Clone, Debug)]
 pub struct Settings {
     options: Options,
@@ -20,7 +20,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a command line.
+    /// The options given on a command line.
     pub fn new(args: &EvalArgs) -> Settings {
         let options = Options {
             executor: args.executor.into(),
@@ -34,7 +34,7 @@ impl Settings {
         Settings { options, promotion: args.promotion.into() }
     }
 
-    /// The results of a program, over these arrays as its inputs.
+    /// Type-checks a program over these arrays, and returns its results.
     pub fn build<'a>(
         &self,
         program: &Program,
@@ -49,7 +49,7 @@ impl Settings {
         eval_many_with(arrays, &self.options).map_err(Failure::Eval)
     }
 
-    /// Divides results over inputs into chunks of at most this many bytes.
+    /// Divides results into chunks that take at most `bytes` of memory.
     pub fn chunks<'a>(
         &self,
         results: &[&Array<'a>],
@@ -59,7 +59,7 @@ impl Settings {
         Chunks::new(results, inputs, &Options { max_bytes, ..self.options.clone() })
     }
 
-    /// Plans the passes over inputs that results need, in chunks of at most this many bytes.
+    /// Plans the passes over inputs that results need, in chunks of at most `bytes` of memory.
     pub fn passes<'a>(
         &self,
         results: &[&Array<'a>],
@@ -69,17 +69,17 @@ impl Settings {
         Passes::new(results, inputs, &Options { max_bytes, ..self.options.clone() })
     }
 
-    /// The smallest limit in bytes with which results can be computed.
+    /// The minimum memory limit with which results can be computed, in bytes.
     pub fn least_bytes(&self, results: &[&Array<'_>], inputs: &[&Array<'_>]) -> broadloom::Result<usize> {
         Passes::least_bytes(results, inputs, &self.options)
     }
 
-    /// Whether an evaluation can fail because of elements that are not printed.
+    /// Whether computing an element can fail, so that elements that are not printed must be evaluated too.
     pub fn can_fail(&self) -> bool {
         self.options.int_division == IntDivision::Error
     }
 
-    /// Explains how arrays would be evaluated together, with the code of their kernels if requested.
+    /// Explains how arrays would be evaluated together; with the code of their kernels if `code` is set.
     pub fn explain(&self, arrays: &[&Array<'_>], code: bool) -> Result<Explanation, Failure> {
         explain_many(arrays, &self.options, code).map_err(Failure::Eval)
     }

@@ -1,7 +1,7 @@
-//! Temporary files without a name, which are gone when they are closed, however the process ends.
+//! Unnamed temporary files, which the system removes when they are closed or the process ends.
 //!
-//! Their errors name a temporary file and its folder. Otherwise a message with the path of an input
-//! would read as if the input were missing, or its disk full.
+//! Error messages say that a temporary file is concerned and name its directory. With the path of an input alone, they would read
+//! as if the input were missing, or its disk full.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::text::shown;
 
-/// A temporary file that is being written.
+/// An unnamed temporary file that is being written.
 #[derive(Debug)]
 pub struct Scratch {
     file: File,
@@ -17,9 +17,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a temporary file in the system's folder for such files.
+    /// Creates a file in the system's temporary directory.
     ///
-    /// # Errors The error of the system, with the folder.
+    /// # Errors
+    /// The system's error, with the directory.
     pub fn create() -> io::Result<Scratch> {
         let directory = std::env::temp_dir();
         let file = tempfile::tempfile_in(&directory);
@@ -30,9 +31,10 @@ impl Scratch {
         Ok(Scratch { file: file.map_err(why)?, directory })
     }
 
-    /// Creates a temporary file in the folder of a file that will be made from it.
+    /// Creates a file in the directory of the output file that will be made from it.
     ///
-    /// # Errors The error of the system, with the folder.
+    /// # Errors
+    /// The system's error, with the directory.
     pub fn create_in(directory: &Path) -> io::Result<Scratch> {
         let file = tempfile::tempfile_in(directory);
         let why =
@@ -40,7 +42,7 @@ impl Scratch {
         Ok(Scratch { file: file.map_err(why)?, directory: directory.into() })
     }
 
-    /// The file, for reading the bytes that were written.
+    /// Flushes the file, and returns it for reading.
     pub fn into_file(self) -> File {
         self.file
     }
@@ -63,7 +65,7 @@ impl Write for Scratch {
     }
 }
 
-/// Adds to an error what it is about, and advice.
+/// Adds to an error what it is about.
 fn about(error: &io::Error, what: &str, advice: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{advice}"))
 }

@@ -1,11 +1,11 @@
-//! Handles SIGINT, SIGTERM, SIGHUP and the time limit: the command's work ends, no temporary file is left behind, and the exit
-//! status gives the reason.
+//! Handles SIGINT, SIGTERM, SIGHUP and the time limit: the command stops, removes its temporary files, and exits with a status
+//! that states the reason.
 //!
-//! One thread waits for signals, and another one for the time limit. The first event asks the work to stop, which it does between
-//! two parts. If it has not stopped after [`GRACE`], the process ends. Temporary files with names are listed in a [`Names`],
-//! whose lock is held while such a file is created or renamed, so that none is missed. A signal that the command inherited as
-//! ignored (`nohup`) stays ignored, and a file beyond the limit of `ulimit -f` is an error of the write, not the end of the
-//! process.
+//! One thread waits for signals, and another for the time limit. The first event asks the evaluation to stop, which it does at
+//! its next check. If it has not stopped after [`GRACE`], the process exits without waiting for it. Temporary files with names
+//! are listed in [`Names`]. Its lock is held while such a file is created or renamed, so that none is missed. A signal that the
+//! command inherited as ignored (`nohup`) stays ignored. Exceeding the file size limit of `ulimit -f` becomes a write error
+//! instead of ending the process.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -14,29 +14,29 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
-/// The time that work may take to stop by itself.
+/// The time after which an evaluation that has not stopped is abandoned.
 const GRACE: Duration = Duration::from_millis(60);
 
-/// The signal that the process has received; 0 for none.
+/// The signal that the process received; 0 for none, [`TIME`] for the time limit.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
-/// The number in [`RECEIVED`] that stands for the time limit, and the exit status for it, which is that of coreutils' `timeout`.
+/// The value of [`RECEIVED`] when the time limit has passed. The exit status is that of coreutils' `timeout`.
 const TIME: i32 = -1;
 const TIME_STATUS: u8 = 124;
 
-/// The time limit, once it has passed.
+/// The time limit; set once it has passed.
 static LIMIT: OnceLock<Duration> = OnceLock::new();
 
-/// Whether the end of the process has been announced on standard error.
+/// Whether the reason for exiting was already printed on standard error.
 static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
 static NAMES: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// The temporary files with names, which must be removed when the process ends.
+/// The list of named temporary files, which must be removed when the process exits. Holds the list's lock.
 pub struct Names(MutexGuard<'static, Option<HashSet<PathBuf>>>);
 
 impl Names {
-    /// Locks the list. While the lock is held, no signal ends the process.
+    /// Locks the list. While it is locked, no signal ends the process.
     pub fn lock() -> Names {
         Names(NAMES.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -48,13 +48,13 @@ impl Names {
 
     fn remove_all(&mut self) {
         for path in self.0.take().unwrap_or_default() {
-            // A file that can't be removed, or does not exist yet, is left alone.
+            // A file that can't be removed, or was not created yet, is ignored.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// The exit status after a signal (128 plus its number) or after the time limit; `None` if neither has happened.
+/// The exit status after a signal (128 plus its number) or after the time limit; none if neither occurred.
 pub fn status() -> Option<u8> {
     match RECEIVED.load(Ordering::Relaxed) {
         0 => None,
@@ -63,12 +63,12 @@ pub fn status() -> Option<u8> {
     }
 }
 
-/// Whether the process has received a signal that ends it, or its time limit has passed.
+/// Whether the process received a signal that ends it, or exceeded its time limit.
 pub fn interrupted() -> bool {
     RECEIVED.load(Ordering::Relaxed) != 0
 }
 
-/// Reports once that the command was interrupted or took too long. A second caller waits for the end of the process.
+/// Prints once that the command was interrupted or took too long. A second caller sleeps until the process exits.
 pub fn announce() {
     if ANNOUNCED.swap(true, Ordering::AcqRel) {
         loop {
@@ -76,7 +76,7 @@ pub fn announce() {
         }
     }
     let mut err = io::stderr();
-    // A progress bar is erased first. If standard error is closed, nothing can be reported.
+    // First erases a progress bar. If standard error is closed, nothing can be reported.
     let erase = if err.is_terminal() { "\r\x1b[K" } else { "" };
     let why = match LIMIT.get() {
         Some(limit) if status() == Some(TIME_STATUS) => {
@@ -87,7 +87,7 @@ pub fn announce() {
     let _ = err.write_all(format!("{erase}error: {why}\n").as_bytes());
 }
 
-/// Ends the process because of a signal, after giving the work time to stop. A second call has no effect.
+/// Ends the process because of a signal or the time limit, after the evaluation had time to stop. A second call has no effect.
 fn end(signal: i32) {
     if RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
@@ -96,29 +96,30 @@ fn end(signal: i32) {
     let mut names = Names::lock();
     names.remove_all();
     announce();
-    // The lock is never released, so that no further file is created.
+    // The lock is never released, so no further file is created.
     std::process::exit(status().unwrap_or(130).into());
 }
 
-/// Ends the process as a signal would, once this time has passed.
+/// Starts the time limit, which ends the process as a signal would.
 ///
-/// # Errors If the system refuses a thread.
+/// # Errors
+/// If no thread can be started.
 pub fn limit(time: Duration) -> io::Result<()> {
     let wait = move || {
         std::thread::sleep(time);
-        // The limit is set before other threads can see that it has passed.
+        // Set before `end` announces the time limit, since the message contains it.
         let _ = LIMIT.set(time);
         end(TIME);
     };
     std::thread::Builder::new().name("time limit".into()).stack_size(128 << 10).spawn(wait).map(drop)
 }
 
-/// Installs this module's handling of signals. If the system refuses it, signals end the process at once.
+/// Installs the signal handlers. If that fails, signals end the process at once, as by default.
 pub fn watch() {
     let (ready, waiting) = mpsc::channel();
     let thread = std::thread::Builder::new().name("signals".into()).stack_size(128 << 10);
     if thread.spawn(move || system::wait(&ready)).is_ok() {
-        // This fails if the thread ended without installing a handler.
+        // An error means that the thread ended without installing a handler.
         let _ = waiting.recv();
     }
 }
@@ -132,23 +133,23 @@ mod system {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::iterator::Signals;
 
-    /// Installs the handlers, reports that they are installed, and waits for the first signal.
+    /// Installs the handlers, notifies `ready`, and waits for the first signal.
     pub fn wait(ready: &Sender<()>) {
-        // Once the signal is handled, it does not end the process any more, and the write fails instead.
+        // With a handler installed, the signal doesn't end the process, and the write fails instead.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
         let ignored = ignored();
         let kept = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(kept)) else {
             return;
         };
-        // This fails if nobody waits for the report.
+        // An error means that the receiver is gone, which is harmless.
         let _ = ready.send(());
         if let Some(signal) = signals.forever().next() {
             super::end(signal);
         }
     }
 
-    /// The signals that are ignored, as a bit set; empty if the system does not tell.
+    /// A bit mask of the ignored signals; 0 if the system does not report them.
     fn ignored() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -160,7 +161,7 @@ mod system {
 mod system {
     use std::sync::mpsc::Sender;
 
-    /// Installs the handler of Ctrl-C, and reports that it is installed.
+    /// Installs the handler of Ctrl-C, and notifies `ready`.
     pub fn wait(ready: &Sender<()>) {
         const SIGINT: i32 = 2;
         if ctrlc::set_handler(|| super::end(SIGINT)).is_ok() {

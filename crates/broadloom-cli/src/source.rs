@@ -1,7 +1,7 @@
-//! The source of an input's array: a file that can be mapped, with a header that describes it.
+//! Opens the source of an input as a file that can be memory-mapped, with the header that describes its array.
 //!
 //! An input that cannot be mapped (a pipe, standard input, a compressed member of an archive, a table of text) is first copied to
-//! a temporary file without a name, so that it can be larger than memory and leaves no file behind.
+//! an unnamed temporary file, so that it may be larger than memory.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -15,15 +15,15 @@ use crate::scratch::Scratch;
 use crate::text::shown;
 use crate::{npz, table, unpack};
 
-/// The path that means standard input or standard output.
+/// The path that denotes standard input or standard output.
 pub const STREAM: &str = "-";
 
-/// Whether a path means standard input or standard output.
+/// Whether a path denotes standard input or standard output.
 pub fn is_stream(path: &Path) -> bool {
     path == Path::new(STREAM)
 }
 
-/// Opens the array for an input with this name.
+/// Opens the array at a path. `name` is the name of the input, which selects the member of an archive.
 pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     if is_stream(path) {
         return stdin().map_err(|error| Failure::npy(Path::new("standard input"), &error));
@@ -56,7 +56,7 @@ pub fn open(name: &str, path: &Path) -> Result<(File, NpyHeader), Failure> {
     }
 }
 
-/// Reads the array on standard input.
+/// Opens the array on standard input.
 fn stdin() -> Result<(File, NpyHeader), NpyError> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -65,7 +65,7 @@ fn stdin() -> Result<(File, NpyHeader), NpyError> {
     stream(&mut stdin.lock())
 }
 
-/// Copies an array in the `.npy` format, without reading beyond it.
+/// Reads exactly one array in the `.npy` format from a stream.
 fn stream(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     patiently("reading a stream", || unpack::copy(from))
 }

@@ -1,8 +1,8 @@
 //! Writes to standard output.
 //!
-//! A closed pipe is not an error, since its reader needs no more data. It is an error if standard output was closed when the
-//! process began. Rust opens the null device in its place before `main`, so that every write would succeed; this module therefore
-//! checks earlier, while the process is loaded.
+//! A pipe closed by its reader is not reported as an error, since the reader needs no more output. A standard output that was
+//! already closed when the process started is an error. To detect it, this module checks the descriptor while the process is
+//! being loaded: before `main`, Rust replaces a closed descriptor by the null device, and every write then succeeds.
 
 use std::io::{self, Write};
 
@@ -18,9 +18,10 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Checks that standard output can be written to, before work whose result would be lost.
+/// Checks that standard output is open, before doing work whose result would be lost.
 ///
-/// # Errors [`Failure::Stdout`] if standard output was closed when the process began.
+/// # Errors
+/// [`Failure::Stdout`] if standard output was closed when the process started.
 pub fn check() -> Result<(), Failure> {
     system::was_open().map_err(Failure::Stdout)
 }
@@ -35,13 +36,13 @@ mod system {
 
     static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-    /// Runs with the other initialisers of the program, before `main` and Rust's runtime.
+    /// The function pointer that the loader calls with the program's other initialisers, before `main` and Rust's runtime.
     #[expect(unsafe_code, reason = "the section decides that the loader calls the function")]
     #[used]
     #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
     #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
-    // SAFETY: the section holds pointers to functions that are called once, and this is one: a system call on a descriptor,
-    // which need not be open, and a store to an atomic. Nothing of it needs Rust's runtime.
+    // SAFETY: the section must contain pointers to functions that the loader calls once. `look` only makes a system call on a
+    // descriptor, which need not be open, and stores to an atomic; neither needs Rust's runtime.
     static LOOK: extern "C" fn() = look;
 
     extern "C" fn look() {
@@ -55,7 +56,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    /// On this platform, writes to a closed standard output fail by themselves.
+    /// On other systems, a write to a closed standard output fails by itself.
     pub fn was_open() -> std::io::Result<()> {
         Ok(())
     }

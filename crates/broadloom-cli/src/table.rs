@@ -1,7 +1,8 @@
 //! Tables of numbers as text, with commas between the columns (`.csv`).
 //!
-//! Every number is read as a float64, so that the dtype does not depend on the contents of the cells. Rows are processed one at a
-//! time: a table is read into a temporary file without a name, and is written from the result's file.
+//! Every number is read as a float64, so that the dtype never depends on the contents of cells. Rows are processed one at a time.
+//! A table that is read is converted to an unnamed temporary file, and a table that is written is converted from the result's
+//! file.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -15,51 +16,51 @@ use broadloom_core::text::brief;
 use crate::npy::NpyHeader;
 use crate::scratch::Scratch;
 
-/// The maximum number of bytes of a row.
+/// The maximum length of a row, in bytes.
 const LONGEST_ROW: u64 = 256 << 20;
 
-/// The number of column names that a message lists.
+/// The maximum number of column names that a message lists.
 const LISTED: usize = 32;
 
 /// The reason why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The file does not have the form of a table, such as rows of one length.
+    /// The file is not a table; for example, its rows differ in length.
     #[error("not a table: {0}")]
     Form(#[from] csv::Error),
-    /// A row has another length than the first row.
+    /// The row differs in length from the first one.
     #[error("not a table: the row in line {line} has {len} of the {expected_len} cells of the first row")]
     Ragged { line: u64, len: u64, expected_len: u64 },
-    /// A cell is not a number.
+    /// The cell is not a number.
     #[error("line {line}, column {column}: `{cell}` is not a number{advice}")]
     Cell { line: u64, column: usize, cell: String, advice: &'static str },
-    /// The name of a column extends over rows of numbers, because a quote before it is not closed.
+    /// The first row has an unclosed quote, so that a column name extends over rows of numbers.
     #[error(
         "line {line}: a quote is not closed in this line, so that a name takes in the rows of numbers below it"
     )]
     Quote { line: u64 },
-    /// A row is longer than rows of tables can be, perhaps because of a quote that is not closed.
+    /// The row exceeds the maximum length, because of an unclosed quote or otherwise.
     #[error("line {line}: a row of more than {} MiB begins here; is a quote not closed?", LONGEST_ROW >> 20)]
     Row { line: u64 },
-    /// The table does not have this column. The second text lists its columns.
+    /// The table has no such column (the first field); the second field lists the columns.
     #[error("it has no column `{0}`, but {1}")]
     NoColumn(String, String),
-    /// The shapes of the results do not make up a table.
+    /// The shapes of the results don't form a table.
     #[error("{0}")]
     Shape(String),
-    /// The system returned an error.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// The selected columns, in the order of the file.
+/// The columns that are read, in the order of the file.
 enum Columns {
-    /// All columns, as many as the first row has.
+    /// All columns; the number is that of the first row.
     All(usize),
     One(usize),
 }
 
-/// Reads a table, or one column of it: by its name in the first row, or by its number from 0 on.
+/// Reads a table, or one column of it. The column is selected by its name in the first row, or by its index from 0.
 pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), TableError> {
     let taken = Cell::new(0);
     let from = Bounded { from, taken: &taken };
@@ -104,10 +105,10 @@ pub fn read(from: impl Read, column: Option<&str>) -> Result<(File, NpyHeader), 
     Ok((file, NpyHeader { dtype: DType::Float64, shape, fortran: false, data_offset: 0, big_endian }))
 }
 
-/// A reader that allows a row at most [`LONGEST_ROW`] bytes, as rows are kept in memory.
+/// A reader that fails if a row takes more than [`LONGEST_ROW`] bytes, since each row is kept in memory.
 struct Bounded<'t, R> {
     from: R,
-    /// The number of bytes read for this row, including at most a buffer of the next row.
+    /// The number of bytes read for the current row. It may include up to one buffer of the next row.
     taken: &'t Cell<u64>,
 }
 
@@ -122,7 +123,7 @@ impl<R: Read> Read for Bounded<'_, R> {
     }
 }
 
-/// The error for a row that can't be read and begins in this line.
+/// The error for a row that can't be read; the row starts at this line.
 fn unread(error: csv::Error, line: u64) -> TableError {
     match error.kind() {
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => TableError::Row { line },
@@ -133,8 +134,8 @@ fn unread(error: csv::Error, line: u64) -> TableError {
     }
 }
 
-/// Checks that no name in the first row extends over rows below it. A name may have line breaks, but no line of it may consist of
-/// numbers.
+/// Checks the first row for unclosed quotes. A column name may contain line breaks, but a line of it that consists of numbers is
+/// taken for a row.
 fn check_quotes(first: &csv::ByteRecord) -> Result<(), TableError> {
     let breaks = |cell: &[u8]| cell.iter().filter(|&&byte| byte == b'\n').count() as u64;
     let mut line = first.position().map_or(1, csv::Position::line);
@@ -167,7 +168,7 @@ fn chosen(first: &csv::ByteRecord, is_head: bool, column: Option<&str>) -> Resul
     })
 }
 
-/// The number in a cell; NaN if it is empty.
+/// Parses the number in a cell; an empty cell is NaN.
 fn number(cell: &[u8]) -> Option<f64> {
     match cell {
         b"" => Some(f64::NAN),
@@ -188,14 +189,14 @@ fn not_a_number(cell: &[u8], line: u64, column: usize) -> TableError {
     TableError::Cell { line, column, cell, advice }
 }
 
-/// A result that is written to a table: its name, and its elements in C order after a header that gives their type and shape.
+/// A result to be written: its name, and a `.npy` file of its elements in C order.
 pub struct Column {
     pub name: String,
     pub file: File,
     pub header: NpyHeader,
 }
 
-/// Writes results to a table: a single result as rows and columns, several results as columns under their names.
+/// Writes a table. A single result becomes rows and columns, and several become columns with their names.
 pub fn write(to: &mut impl Write, results: Vec<Column>) -> Result<(), TableError> {
     let is_named = results.len() > 1;
     check(&results.iter().map(|column| &column.header.shape[..]).collect::<Vec<_>>())?;
@@ -230,7 +231,7 @@ pub fn write(to: &mut impl Write, results: Vec<Column>) -> Result<(), TableError
     Ok(to.flush()?)
 }
 
-/// Checks that results of these shapes can be written to one table.
+/// Checks that results of these shapes form a table.
 pub fn check(shapes: &[&[usize]]) -> Result<(), TableError> {
     let is_column = |shape: &&[usize]| shape.len() <= 1 && *shape == shapes[0];
     match shapes {
@@ -249,7 +250,7 @@ pub fn check(shapes: &[&[usize]]) -> Result<(), TableError> {
     }
 }
 
-/// Writes a little-endian element as the shortest text that reads back as the same number.
+/// Appends the shortest text that reads back as the same number. The element is given as little-endian bytes.
 fn show(dtype: DType, bytes: &[u8], out: &mut String) {
     macro_rules! number {
         ($rust:ty) => {

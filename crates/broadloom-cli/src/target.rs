@@ -1,9 +1,9 @@
-//! Output files that appear either complete or not at all.
+//! Output files that appear complete or not at all.
 //!
-//! Bytes go to a file without a name, which [`finish_all`] links to its path. If the process ends before, the system frees the
-//! file. If the system has no files without names, the bytes go to a temporary file with a name beside the output file, which is
-//! removed after a signal ([`Names`]). This file is locked while it is written, so that a later run can recognise and remove the
-//! files of a killed process. An existing file is replaced only on request, at the very end.
+//! A file is written without a name, and [`finish_all`] links it to its path. If the process ends before that, the system frees
+//! the file. On systems without unnamed files, a temporary file is written in the directory of the output file; a signal removes
+//! it ([`Names`]). It is locked while it is written, so that a later run can recognise and remove the files of killed processes.
+//! An existing file is replaced only on request, as the last step.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -14,45 +14,45 @@ use tempfile::TempPath;
 use crate::signals::{self, Names};
 use crate::text::shown;
 
-/// The beginning and the end of the names of temporary files.
+/// The prefix and suffix of the names of temporary files.
 pub const PREFIX: &str = ".broadloom-";
 pub const SUFFIX: &str = ".part";
 
-/// The maximum number of symbolic links that a path may lead through.
+/// The maximum number of symbolic links followed for a path.
 const MOST_LINKS: usize = 40;
 
-/// A file that is put at its path when it is complete. If it is dropped before [`finish_all`], it leaves nothing behind.
+/// An output file, which appears at its path when it is complete. If it is dropped before [`finish_all`], nothing remains of it.
 #[derive(Debug)]
 pub struct Target {
     draft: BufWriter<Draft>,
-    /// The path as it was given.
+    /// The path as given by the user.
     path: PathBuf,
-    /// The place that the path leads to.
+    /// The path after resolving symbolic links.
     place: PathBuf,
     force: bool,
 }
 
-/// The reason why a target could not be written.
+/// The reason why an output file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// A file exists at the place, and is not to be replaced.
+    /// The file exists and must not be replaced.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
-    /// The place is a directory, a device or the like.
+    /// The path is that of a directory, a device or another special file.
     #[error("{} is not a regular file", .0.display())]
     NotAFile(PathBuf),
     /// The process received a signal.
     #[error("interrupted")]
     Interrupted,
-    /// The system returned an error.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Target {
-    /// Begins a file for `path`. An existing file is replaced only with `force`, and keeps its permissions. If the path is a
-    /// symbolic link, the file that it points to is written.
+    /// Creates an output file for `path`. An existing file is replaced only with `force`, and its permissions are kept. If the
+    /// path is a symbolic link, the file that it points to is written.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Target {
         let place = resolve(path)?;
         let names_a_file =
             !path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| is_separator(last.into()));
-        // If links lead to a device or a pipe, the last link may not be a path: /dev/stdout leads to `pipe:[4321]`.
+        // The last link to a device or a pipe may not be a valid path: /dev/stdout leads to `pipe:[4321]`.
         let is_other = fs::metadata(path).is_ok_and(|found| !found.is_file());
         if !names_a_file || is_other {
             return Err(TargetError::NotAFile(path.into()));
@@ -81,7 +81,7 @@ impl Target {
         Ok(Target { draft: BufWriter::with_capacity(64 << 10, draft), path: path.into(), place, force })
     }
 
-    /// The path as it was given.
+    /// The path as given by the user.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,17 +91,17 @@ impl Target {
         directory(&self.place).to_path_buf()
     }
 
-    /// The written file, for reading. Nothing may be written to it afterwards.
+    /// Flushes the file, and returns it for reading. Nothing may be written afterwards.
     ///
     /// # Errors
     ///
-    /// The error of the system.
+    /// The system's error.
     pub fn reader(&mut self) -> io::Result<File> {
         self.draft.flush()?;
         self.draft.get_ref().file.try_clone()
     }
 
-    /// Puts the file in its place, as [`finish_all`] does.
+    /// Moves the file to its path, like [`finish_all`].
     #[cfg(test)]
     pub fn finish(self) -> Result<(), TargetError> {
         finish_all(vec![self]).map_err(|(_, error)| error)
@@ -118,13 +118,13 @@ impl Write for Target {
     }
 }
 
-/// Puts files in their places: either all of them, or none, and then nothing is left behind. If the system refuses to rename a
-/// file over another one, however, the files before it are in their places already.
+/// Moves files to their paths, either all or none. Only if replacing an existing file fails do the files replaced before it stay
+/// at their paths.
 ///
 /// # Errors
 ///
-/// The path of a file with [`TargetError::Exists`] if a file has appeared in the meantime and is not to be replaced, with
-/// [`TargetError::Interrupted`], or with the error of the system. Nothing is left behind then.
+/// The path of a file, with [`TargetError::Exists`] if the file was created in the meantime and must not be replaced, with
+/// [`TargetError::Interrupted`], or with the system's error. No temporary files remain.
 pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     let mut ready = Vec::new();
     for Target { draft, path, place, force } in targets {
@@ -133,7 +133,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
             Err(error) => return Err((path, error.into_error().into())),
         }
     }
-    // No signal ends the process from here on.
+    // While the lock is held, no signal ends the process.
     let names = Names::lock();
     if signals::interrupted() {
         let path = ready.first().map(|(_, path, ..)| path.clone()).unwrap_or_default();
@@ -161,7 +161,7 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
         }
     }
     if let Some(failed) = failed {
-        // Files that can't be removed are left there; they are complete.
+        // Files that can't be removed stay; they are complete.
         linked.iter().for_each(|place| drop(fs::remove_file(place)));
         return Err(failed);
     }
@@ -172,22 +172,22 @@ pub fn finish_all(targets: Vec<Target>) -> Result<(), (PathBuf, TargetError)> {
     Ok(())
 }
 
-/// A file that is being written.
+/// An output file that is being written.
 #[derive(Debug)]
 struct Draft {
     file: File,
-    /// The name of the file, if it has one. The file is removed with it.
+    /// The name, if the file has one. The file is removed when this is dropped.
     name: Option<TempPath>,
 }
 
 impl Draft {
-    /// Creates a file in a directory, with these permissions, or with those of new files.
+    /// Creates a file in a directory, with the permissions of the file that it replaces, or else the default ones.
     fn create(directory: &Path, replaced: Option<fs::Permissions>, force: bool) -> io::Result<Draft> {
         if force {
             collect(directory);
         }
         if let Some(file) = system::unnamed(directory) {
-            // If the lock is refused, the only effect is that the file is not removed after a crash.
+            // Without a lock, a later run may at worst remove the file.
             let _ = file.try_lock();
             if let Some(permissions) = replaced {
                 file.set_permissions(permissions)?;
@@ -198,7 +198,7 @@ impl Draft {
         Draft::with_name(directory, replaced.as_ref())
     }
 
-    /// Creates a temporary file that has a name.
+    /// Creates a temporary file with a name.
     fn with_name(directory: &Path, replaced: Option<&fs::Permissions>) -> io::Result<Draft> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
@@ -215,7 +215,7 @@ impl Draft {
         }
     }
 
-    /// Gives the file a temporary name beside its place.
+    /// Gives the file a temporary name in the directory.
     fn named(mut self, directory: &Path) -> io::Result<TempPath> {
         if let Some(name) = self.name.take() {
             return Ok(name);
@@ -225,7 +225,7 @@ impl Draft {
         Ok(builder.make_in(directory, |name| system::link(&self.file, name))?.into_temp_path())
     }
 
-    /// Puts the file at a path where no file is.
+    /// Links the file to a path at which no file exists.
     fn link(mut self, place: &Path) -> io::Result<()> {
         match self.name.take() {
             None => system::link(&self.file, place),
@@ -244,10 +244,10 @@ impl Write for Draft {
     }
 }
 
-/// The place that a path leads to through symbolic links, the last of which may point to nothing.
+/// Resolves a path through symbolic links, the last of which may be dangling.
 ///
 /// # Errors
-/// The error of the system, for a link that can't be read, and for links that lead in a circle.
+/// The system's error, for a link that can't be read or for a cycle of links.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -268,14 +268,14 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Removes the temporary files in a directory whose process has ended, which are those that are not locked.
+/// Removes the temporary files in a directory that are not locked, because their process has ended.
 fn collect(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let bytes = name.as_encoded_bytes();
         let is_ours = bytes.starts_with(PREFIX.as_bytes()) && bytes.ends_with(SUFFIX.as_bytes());
-        // Opening a pipe with such a name would block, so only regular files are opened.
+        // Opening a named pipe would block, so only regular files are considered.
         if !is_ours || !entry.file_type().is_ok_and(|found| found.is_file()) {
             continue;
         }
@@ -288,8 +288,8 @@ fn collect(directory: &Path) {
     }
 }
 
-/// Gives a file the permissions of the one that it replaces, or those of new files; by default, tempfile makes files that
-/// only their owner can read.
+/// Sets the permissions to those of the file to be replaced, or else to the default ones. The `tempfile` crate would make the
+/// file readable by its owner only.
 fn permit(builder: &mut tempfile::Builder<'_, '_>, replaced: Option<&fs::Permissions>) {
     #[cfg(unix)]
     builder.permissions(match replaced {
@@ -310,19 +310,19 @@ mod system {
 
     use rustix::fs::{AtFlags, CWD, OFlags};
 
-    /// Creates a file without a name in a directory; `None` if the file system has no such files, or they can't be linked.
+    /// An unnamed file in a directory; none if the file system doesn't support unnamed files, or they can't be linked.
     pub fn unnamed(directory: &Path) -> Option<File> {
         let flags = OFlags::TMPFILE.bits() as i32;
         let file = OpenOptions::new().read(true).write(true).mode(0o666).custom_flags(flags).open(directory);
         file.ok().filter(|file| std::fs::metadata(entry(file)).is_ok())
     }
 
-    /// Links the file to a path where no file is.
+    /// Links the file to a path at which no file exists.
     pub fn link(file: &File, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::linkat(CWD, entry(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    /// The path through which the process reaches a file that it has open.
+    /// The path under which the process can access its own open file.
     fn entry(file: &File) -> String {
         format!("/proc/self/fd/{}", file.as_raw_fd())
     }
@@ -334,7 +334,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    /// On this platform, files without a name can't be linked.
+    /// Unnamed files can't be linked on this system.
     pub fn unnamed(_: &Path) -> Option<File> {
         None
     }
@@ -364,7 +364,7 @@ mod tests {
         Target::create(&path, false)?.write_all(b"dropped")?;
         assert_eq!(names(dir.path()), [""; 0]);
 
-        // An existing file is kept, also if it appeared while the output was written.
+        // An existing file is kept, even if it was created while the output file was being written.
         let mut late = Target::create(&path, false)?;
         late.write_all(b"no")?;
         fs::write(&path, "kept")?;
@@ -372,7 +372,7 @@ mod tests {
         assert!(matches!(Target::create(&path, false), Err(TargetError::Exists(found)) if found == path));
         assert_eq!((fs::read(&path)?, names(dir.path())), (b"kept".to_vec(), vec!["x".to_owned()]));
 
-        // With `force` an existing file is replaced, at the end.
+        // With `force` it is replaced, as the last step.
         let mut target = Target::create(&path, true)?;
         target.write_all(b"new")?;
         assert_eq!(fs::read(&path)?, b"kept");
@@ -401,7 +401,7 @@ mod tests {
         Target::create(&path, true)?.finish()?;
         assert_eq!(mode(&path)?, 0o600);
 
-        // Symbolic links are followed, including relative ones and those that point to nothing.
+        // Links are followed, including relative and dangling ones.
         for (name, to) in [("a", "pointee"), ("b", "a")] {
             symlink(to, dir.path().join(name))?;
         }
@@ -420,7 +420,7 @@ mod tests {
         Ok(())
     }
 
-    /// Files are put in their places together, or not at all.
+    /// Several files appear at their paths together, or not at all.
     #[test]
     fn several_at_once() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;
@@ -443,7 +443,7 @@ mod tests {
         Ok(())
     }
 
-    /// If files without names are not available, the next run removes the file that a killed process has left.
+    /// On systems without unnamed files, the next run removes the temporary file of a killed process.
     #[test]
     fn what_a_killed_process_left_is_collected() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;
@@ -465,7 +465,7 @@ mod tests {
         Ok(())
     }
 
-    /// Files with temporary names are used on systems without unnamed files.
+    /// Tests the implementation for systems without unnamed files.
     #[test]
     fn files_with_a_temporary_name() -> Result<(), TargetError> {
         let dir = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Copies arrays that cannot be mapped in place to temporary files.
+//! Copies arrays that can't be mapped in place to temporary files.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use crate::npy::{NpyError, NpyHeader, parse_header, read_header};
 use crate::scratch::Scratch;
 
-/// The number of bytes after an array that are examined.
+/// The number of bytes after the array that are read, to check that the stream ends.
 const BLOCK: u64 = 64 << 10;
 
-/// Copies an array in the `.npy` format from a stream, without reading beyond it.
+/// Copies exactly one array in the `.npy` format from a stream.
 ///
 /// # Errors The errors of [`read_header`], and those of the stream and of the temporary file.
 pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
@@ -21,9 +21,11 @@ pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// Does the same as [`copy`] for a stream that ends with the array or soon after it, and that may check itself at its end.
+/// Like [`copy`], for a stream that should end shortly after the array. It is read to its end, since it may verify a checksum
+/// there.
 ///
-/// # Errors The errors of [`copy`]; [`NpyError::Surplus`] if more than a block follows the array, which is not read.
+/// # Errors
+/// The errors of [`copy`]; [`NpyError::Surplus`] if more than [`BLOCK`] bytes follow the array; they are not read.
 pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let (file, header) = copy(from)?;
     let surplus = io::copy(&mut from.take(BLOCK), &mut io::sink())?;
@@ -33,7 +35,7 @@ pub fn copy_all(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     Ok((file, header))
 }
 
-/// A reader that also writes everything it reads to a copy.
+/// Copies everything that is read to a writer.
 struct Tee<'t, R, W> {
     from: &'t mut R,
     to: &'t mut W,

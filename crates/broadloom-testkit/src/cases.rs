@@ -1,9 +1,9 @@
-//! Case files: calls with their one right result, one a line, for one dtype or several, below the rule that they
-//! follow from.
+//! Case files: calls with their expected result, one per line, for one or several dtypes, grouped under the rule that they follow
+//! from.
 //!
-//! Every row belongs to the rule above it, and every rule has a row, so that each expected result is traced to its source. A
-//! row is read for each of its dtypes as a [`Case`], or it is an error: literals that overflow or vanish, and
-//! hexadecimal ones that the dtype does not hold exactly, are refused.
+//! Every row belongs to the rule above it, and every rule has a row, so that each expected result can be traced to its source. A
+//! row is parsed as a [`Case`] for each of its dtypes. Literals that overflow or underflow to 0, and hexadecimal literals that
+//! the dtype can't represent exactly, are errors.
 //!
 //! ```text
 //! # a comment
@@ -17,14 +17,14 @@
 //! astype(300, uint8) = 44
 //! ```
 //!
-//! A rule names its [`Source`], then its condition and its result, in our own words. It holds up to the next rule;
-//! dtypes hold up to the next `@` line, also across rules.
+//! A rule states its [`Source`], its condition and its result, in the project's own words. It applies up to the next rule. Dtypes
+//! apply up to the next `@` line, also across rules.
 //!
-//! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal
-//! and `0x1.8p-3` literals, and names that depend on the dtype. Of every number dtype: `max`. Of integers:
-//! `min`. Of floats: `tiny` the smallest normal, `sub` and `subx` the smallest and the largest subnormal, `one+`
-//! and `one-` the floats next to 1, `bigint` the smallest power of two whose successor is no float. Names of
-//! floats, and `max` of signed integers, take a minus sign. An operand of another dtype has a suffix: `true:bool`.
+//! Values: `true false`, `nan -nan` (quiet, without payload; the latter with its sign bit set), `inf`, decimal and `0x1.8p-3`
+//! literals, and names that depend on the dtype. For every numeric dtype: `max`. For integers: `min`. For floats: `tiny` is the
+//! smallest normal number, `sub` and `subx` are the smallest and the largest subnormal, `one+` and `one-` the floats adjacent to
+//! 1, and `bigint` is the smallest power of two whose successor is not a float. The names for floats, and `max` of signed
+//! integers, may have a minus sign. An operand of another dtype has a suffix: `true:bool`.
 
 pub mod arrays;
 
@@ -35,16 +35,17 @@ use std::sync::Arc;
 use crate::oracle::{Dyadic, ExactReal, Signature};
 use crate::value::{Format, Int, Kind, Value, kind_of};
 
-/// Which text a rule comes from.
+/// The text that a rule comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// The Array API standard: a special case, or another sentence about results.
     Standard,
     /// The SONNX Div text.
     Onnx,
-    /// A later edition of the standard, for functions that the tested edition lacks.
+    /// A later edition of the standard, for functions that the edition under test lacks.
     Later,
-    /// None: what the project decided where the texts are silent or leave a choice; ordinary values and exact cases.
+    /// No text: decided by the project, where the texts are silent or leave a choice. Also used for ordinary values and exact
+    /// cases.
     Decided,
 }
 
@@ -52,7 +53,7 @@ impl Source {
     /// Every source.
     pub const ALL: [Source; 4] = [Source::Standard, Source::Onnx, Source::Later, Source::Decided];
 
-    /// Its name in a rule line.
+    /// The name of the source in a rule line.
     pub fn name(self) -> &'static str {
         match self {
             Source::Standard => "standard",
@@ -62,7 +63,7 @@ impl Source {
         }
     }
 
-    /// The source that a rule line calls by this name.
+    /// The source with this name in a rule line.
     pub fn from_name(name: &str) -> Option<Source> {
         Source::ALL.into_iter().find(|source| source.name() == name)
     }
@@ -71,18 +72,18 @@ impl Source {
 /// The contents of a `>` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The line of the rule, from 1.
+    /// The line number of the rule, from 1.
     pub line: usize,
-    /// The text it comes from.
+    /// The text that the rule comes from.
     pub source: Source,
-    /// When it applies, in words.
+    /// The condition for the rule, in words.
     pub condition: String,
     /// The result, in words.
     pub result: String,
 }
 
 impl Rule {
-    /// Reads what follows the `>`.
+    /// Parses the text after the `>`.
     fn parse(text: &str, line: usize) -> Result<Rule, String> {
         let form = "a rule reads: > source: condition -> result";
         let (source, text) = text.split_once(':').ok_or(form)?;
@@ -97,33 +98,33 @@ impl Rule {
     }
 }
 
-/// One call on single values and what it must give.
+/// A call on single values, and its expected result.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The name of the file, as given to [`parse`].
     pub file: String,
-    /// The line of the row, from 1.
+    /// The line number of the row, from 1.
     pub line: usize,
-    /// Its rule, shared by all rows of the rule.
+    /// The rule, shared by all its rows.
     pub rule: Arc<Rule>,
     /// The function's name, or `astype`.
     pub function: String,
-    /// The dtype that the row was read for (of a cast: the source).
+    /// The dtype that the row was parsed for; for a cast, the source dtype.
     pub dtype: String,
     /// The arguments; a cast has one.
     pub args: Vec<Value>,
-    /// The target of a cast.
+    /// The target dtype of a cast.
     pub cast_to: Option<String>,
-    /// The right result, in the result's dtype.
+    /// The expected result, in the result's dtype.
     pub expected: Value,
 }
 
-/// Reads a case file; `name` is what errors and cases call it.
+/// Parses a case file. `name` is its name in errors and cases.
 ///
 /// # Errors
 ///
-/// A message that opens with the file and line of what is wrong: a row that can't be read for one of its dtypes, or
-/// has no rule or no dtypes; a rule that can't be read, or has no row.
+/// A message that starts with the file and line of the mistake: a row that can't be parsed for one of its dtypes, or has no rule
+/// or no dtypes, or a rule that can't be parsed or has no row.
 ///
 /// ```
 /// use broadloom_testkit::{Value, cases};
@@ -175,7 +176,7 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Whether the last of the cases belongs to the rule, if there is one.
+/// Checks that the rule, if there is one, has a row: the last of the cases must belong to it.
 fn has_rows(name: &str, rule: Option<&Rule>, cases: &[Case]) -> Result<(), String> {
     match rule {
         Some(rule) if cases.last().is_none_or(|case| *case.rule != *rule) => {
@@ -185,11 +186,11 @@ fn has_rows(name: &str, rule: Option<&Rule>, cases: &[Case]) -> Result<(), Strin
     }
 }
 
-/// Reads every file of a folder, by its stem.
+/// Reads every file in a folder. The keys are the file names without extension.
 ///
 /// # Errors
 ///
-/// A message that names the folder or the file that can't be read; those of [`parse`].
+/// A message that names the folder or the file that can't be read, or an error of [`parse`].
 pub fn read(folder: &Path) -> Result<BTreeMap<String, Vec<Case>>, String> {
     let mut files = BTreeMap::new();
     for (stem, text) in texts(folder)? {
@@ -199,7 +200,7 @@ pub fn read(folder: &Path) -> Result<BTreeMap<String, Vec<Case>>, String> {
     Ok(files)
 }
 
-/// The texts of the files of a folder, by their stems.
+/// The texts of the files in a folder. The keys are the file names without extension.
 fn texts(folder: &Path) -> Result<BTreeMap<String, String>, String> {
     let mut texts = BTreeMap::new();
     let entries = folder.read_dir().map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -253,7 +254,7 @@ impl<'t> Row<'t> {
     }
 }
 
-/// The value that a token means for a dtype.
+/// Parses a token as a value of a dtype.
 fn value(token: &str, dtype: &str) -> Result<Value, String> {
     let kind = kind_of(dtype).ok_or_else(|| format!("no dtype is called {dtype}"))?;
     let raw = match kind {
@@ -311,7 +312,8 @@ fn float(token: &str, format: Format) -> Option<u64> {
     Some(real.encode(format))
 }
 
-/// `1.8p-3`: hexadecimal digits with at most one point, then a power of two. The format must hold it exactly.
+/// Parses a literal such as `1.8p-3`: hexadecimal digits with at most one point, and a power of two. The format must be able to
+/// represent it exactly.
 fn hexadecimal(text: &str, negative: bool, format: Format) -> Option<ExactReal> {
     let (digits, power) = text.split_once('p')?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -325,8 +327,8 @@ fn hexadecimal(text: &str, negative: bool, format: Format) -> Option<ExactReal> 
     }
 }
 
-/// An unsigned decimal, rounded to the format. A float16 is rounded by way of float64, which is right unless the
-/// literal is so close to a float16 tie, without being one, that float64 can't tell the two apart.
+/// Parses an unsigned decimal literal and rounds it to the format. float16 literals are rounded to float64 first, which only
+/// gives a wrong result for a literal extremely close to the midpoint of two float16 numbers.
 fn decimal(text: &str, format: Format) -> Option<u64> {
     let starts_well = text.starts_with(|c: char| c.is_ascii_digit());
     if !starts_well || !text.chars().all(|c| c.is_ascii_digit() || ".e+-".contains(c)) {

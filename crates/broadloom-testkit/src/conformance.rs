@@ -1,9 +1,9 @@
-//! Compares every row of the case files in every place where its operands could make a difference: in constants, at
-//! every lane, strided, broadcast, in text.
+//! Tests every row of the case files in every place where its operands could make a difference: in constants, at every lane,
+//! strided, broadcast, in text.
 //!
-//! A row's elements are compared with the result that the row states, bit for bit; the expected values of the other
-//! elements in its array are the oracle's. For each rule, the account has how often its rows were compared and where
-//! they were wrong.
+//! The elements of a row are compared, bit for bit, with the result that the row states. The expected values of the other
+//! elements in the array come from the oracle. For each rule, the account states how many results were compared and which were
+//! wrong.
 
 pub mod arrays;
 
@@ -20,27 +20,28 @@ use crate::cases::{self, Rule};
 use crate::oracle::{self, Signature};
 use crate::{Value, elements};
 
-/// Applies the function of a name to arrays.
+/// Applies the named function to arrays.
 pub type Apply<'f> = dyn Fn(&str, &[Array<'static>]) -> Result<Array<'static>> + Sync + 'f;
 
-/// Where a row's operands can stand.
+/// The place of a row's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In arrays without axes.
     ZeroDimensional,
     /// In constants, so that the result is computed when the expression is built.
     Folded,
-    /// As literals that meet no array.
+    /// As literals, without any array.
     LiteralsAlone,
-    /// One as a literal beside arrays.
+    /// One operand as a literal, the others in arrays.
     LiteralBeside,
-    /// Behind the names of an expression that is written as text.
+    /// In arrays bound to the names of an expression written as text.
     Text,
-    /// In arrays shorter than a vector, between vectors and of several vectors, at every lane and in every tail.
+    /// In arrays shorter than a vector, between multiples of the vector length, and of several vectors; at every lane and in
+    /// every tail.
     EveryLane,
-    /// In every third element of an array, in a reversed one, and forwards against backwards.
+    /// In every third element of an array, in a reversed array, and forwards combined with backwards.
     Strided,
-    /// In a column against rows, for each operand.
+    /// As a column combined with rows, for each operand.
     Broadcast,
 }
 
@@ -60,8 +61,8 @@ impl Place {
 
 type Way = (Executor, Option<VectorWidth>, Rules);
 
-/// A target that lacks a width tries the widest that it has once more, so that the number of comparisons is the same
-/// everywhere.
+/// If the target lacks a vector width, its maximum width is tested once more instead, so that the number of comparisons is the
+/// same everywhere.
 const WAYS: [Way; 6] = [
     (Executor::Interp, None, Rules::Off),
     (Executor::Interp, None, Rules::On),
@@ -71,22 +72,22 @@ const WAYS: [Way; 6] = [
     (Executor::Jit, Some(VectorWidth::W512), Rules::On),
 ];
 
-/// Shorter than a vector, between vectors, several of them, with tails.
+/// Lengths below a vector, between multiples of the vector length, and of several vectors with tails.
 const LENGTHS: [usize; 5] = [1, 7, 16, 37, 67];
 
 /// The outcome of a rule's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// How many results were compared.
+    /// The number of results compared.
     pub compared: u64,
-    /// Which were wrong, in words.
+    /// Descriptions of the wrong results.
     pub wrong: Vec<String>,
 }
 
-/// The rules of all files, by file and line, and what became of each.
+/// The outcome for each rule, by file and line.
 pub type Account = BTreeMap<(String, usize), Tried>;
 
-/// The rows of one function over operands of given dtypes.
+/// The rows of one function for operands of the same dtypes.
 pub struct Batch {
     function: String,
     operands: Vec<DType>,
@@ -103,7 +104,7 @@ struct Row {
     want: u64,
 }
 
-/// The rows of a folder of case files, together where they can share an array.
+/// The rows of a folder of case files, grouped into batches that can share arrays.
 ///
 /// # Errors
 /// The errors of [`cases::read`].
@@ -128,7 +129,7 @@ pub fn batches(folder: &Path) -> std::result::Result<Vec<Batch>, String> {
     Ok(batches.into_values().collect())
 }
 
-/// Tries all rows in a place, on all processors.
+/// Tests all rows in a place, on all processors.
 pub fn account(batches: &[Batch], place: Place, apply: &Apply<'_>) -> Account {
     let all = Mutex::new(Account::new());
     batches.par_iter().for_each(|batch| {
@@ -145,7 +146,7 @@ impl Batch {
         self.rows.len()
     }
 
-    /// The rows' values of an operand, again and again up to a length beyond the last row.
+    /// The values of an operand in all rows, repeated until there are `beyond` more elements than rows.
     fn column(&self, operand: usize, beyond: usize) -> Vec<u64> {
         (0..self.rows.len() + beyond).map(|i| self.rows[i % self.rows.len()].args[operand]).collect()
     }
@@ -156,7 +157,7 @@ impl Batch {
         format!("{}({}){to}", self.function, operands.join(", "))
     }
 
-    /// The bits of the right result for operands of these bits: the oracle's, or of an approximate function, whose
+    /// The bits of the expected result for operands of these bits: the oracle's or, for an approximate function, for which the
     /// oracle accepts several, the scalar instance's.
     fn right(&self, bits: impl Iterator<Item = u64>) -> Option<u64> {
         let scalars: Vec<Scalar> =
@@ -170,11 +171,11 @@ impl Batch {
     }
 }
 
-/// A batch that is tried.
+/// A batch under test.
 struct Trial<'b> {
     batch: &'b Batch,
     apply: &'b Apply<'b>,
-    /// Results compared, by row.
+    /// The number of compared results for each row.
     compared: Vec<u64>,
     wrong: Vec<(usize, String)>,
 }
@@ -205,7 +206,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The function, or the conversion, of these operands.
+    /// Applies the function, or the conversion, to these operands.
     fn array(&self, operands: &[Array<'static>]) -> Result<Array<'static>> {
         match self.batch.cast_to {
             Some(dtype) => Ok(operands[0].astype(dtype)),
@@ -213,7 +214,8 @@ impl Trial<'_> {
         }
     }
 
-    /// The function, or the conversion, of these operands, evaluated in some ways and compared with these rows.
+    /// Applies the function, or the conversion, to these operands, evaluates it in these ways, and compares the elements of these
+    /// rows.
     fn check(&mut self, operands: &[Array<'static>], ways: &[Way], place: &str, rows: &[usize]) {
         let x = self.array(operands);
         let want: Vec<u64> = rows.iter().map(|&row| self.batch.rows[row].want).collect();
@@ -229,7 +231,7 @@ impl Trial<'_> {
         rows: &[usize],
         want: &[u64],
     ) {
-        // Kept, so that no way is given memory in which another has left the right values.
+        // Results are kept until the end, so that no way reuses memory in which another has left the right values.
         let mut kept = Vec::new();
         for &(executor, vector_width, rules) in ways {
             let options = Options { executor, vector_width, rules, threads: Some(1), ..Options::default() };
@@ -250,7 +252,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The row that is wrong first.
+    /// The first row with a wrong result.
     fn row_of(&self, result: &Result<Array<'static>>, rows: &[usize], want: &[u64]) -> usize {
         let got = result.as_ref().ok().and_then(|x| elements::bits(x).ok()).unwrap_or_default();
         let differs = |(got, want): (&u64, &u64)| {
@@ -285,14 +287,14 @@ impl Trial<'_> {
         }
     }
 
-    /// Literals alone are int64, float64 or bool.
+    /// Without an array, literals are int64, float64 or bool.
     fn literals_alone(&mut self) {
         let alone = [DType::Bool, DType::Int64, DType::Float64];
         if !self.batch.operands.iter().all(|dtype| alone.contains(dtype)) {
             return;
         }
         for (row, r) in self.batch.rows.iter().enumerate() {
-            // A literal is taken as a value of another dtype, and not converted to it: its NaN keeps its sign.
+            // A literal is reinterpreted in another dtype and not converted to it, so its NaN keeps its sign.
             let is_nan = |(&dtype, &bits): (&DType, &u64)| Scalar { dtype, bits }.is_nan();
             if self.batch.cast_to.is_some() && self.batch.operands.iter().zip(&r.args).any(is_nan) {
                 continue;
@@ -361,7 +363,7 @@ impl Trial<'_> {
         let (mut strided, mut reversed) = (Vec::new(), Vec::new());
         for (i, &dtype) in batch.operands.iter().enumerate() {
             let column = batch.column(i, 0);
-            // Other values are between the elements that are taken.
+            // Other values are stored between the selected elements.
             let spread: Vec<u64> =
                 (0..3 * n + 2).map(|at| column[if at % 3 == 1 { at / 3 } else { at * 7 + 3 } % n]).collect();
             let every_third = Range::new(Some(1), Some(3 * n as isize - 1), 3);
@@ -374,7 +376,7 @@ impl Trial<'_> {
         self.check(&strided, &WAYS, "strided", &forwards);
         self.check(&reversed, &WAYS, "reversed", &backwards);
         if batch.operands.len() > 1 {
-            // One forwards, the others backwards through the same rows.
+            // One operand is read forwards, the others backwards through the same rows.
             reversed[0] =
                 elements::array(batch.operands[0], &[n], &batch.column(0, 0)).flip(0).expect("an axis");
             let again: Vec<_> = reversed.iter().map(|x| x.flip(0).expect("an axis")).collect();
@@ -382,7 +384,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The expected values off the diagonal are the oracle's, which the case files test.
+    /// The expected values off the diagonal come from the oracle, which the case files test too.
     fn broadcast(&mut self) {
         let batch = self.batch;
         let n = batch.rows.len();
@@ -408,7 +410,7 @@ impl Trial<'_> {
             let rows: Vec<usize> = (0..n * n).map(|at| at / n).collect();
             let x = (self.apply)(&batch.function, &operands);
             self.check_array(x, &WAYS, &place, &rows, &want);
-            // The rows have the expected values on the diagonal.
+            // Each row's expected value is on the diagonal.
             self.compared.iter_mut().for_each(|compared| *compared += WAYS.len() as u64);
         }
     }

@@ -1,7 +1,7 @@
 //! Evaluates a [`Program`] in several [`Way`]s and compares each with the reference, bit for bit.
 //!
-//! The reference decides what is right, not a majority of executors, and a panic is a difference too. Results are
-//! kept until every way has run, so that no way is given memory in which another has left the right values.
+//! The reference decides which result is right, not a majority of executors, and a panic counts as a difference. Results are kept
+//! until every way has run, so that no way reuses memory in which another has left the right values.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,7 +23,7 @@ pub use expression::MOST_ELEMENTS;
 pub use expression::{check, program_of};
 pub use search::{Finding, Search, Summary, program_of_seed};
 
-/// A difference in the result of one way of evaluating, in words.
+/// A description of a difference between a result and the reference.
 pub type Difference = String;
 
 /// One way of evaluating.
@@ -33,7 +33,7 @@ pub struct Way {
     pub rules: Rules,
     /// The executor of the kernels.
     pub executor: Executor,
-    /// How wide the vectors of machine code are.
+    /// The maximum vector width of machine code.
     pub width: Option<VectorWidth>,
     /// The maximum number of threads.
     pub threads: Option<usize>,
@@ -47,8 +47,8 @@ const W128: Option<VectorWidth> = Some(VectorWidth::W128);
 const W256: Option<VectorWidth> = Some(VectorWidth::W256);
 const W512: Option<VectorWidth> = Some(VectorWidth::W512);
 
-/// Ways for arrays that one thread works on: each executor with rules and without, machine code of each width, and the
-/// engine's own choice.
+/// The ways for arrays that a single thread computes: each executor with and without rewrite rules, machine code of each vector
+/// width, and the engine's own choice.
 pub const ALONE: &[Way] = &[
     way(Rules::Off, Executor::Interp, None, Some(1)),
     way(Rules::On, Executor::Interp, None, Some(1)),
@@ -59,7 +59,7 @@ pub const ALONE: &[Way] = &[
     way(Rules::On, Executor::Auto, None, None),
 ];
 
-/// Ways for arrays that are shared between threads.
+/// The ways for arrays that are shared between threads.
 pub const SHARED: &[Way] = &[
     way(Rules::Off, Executor::Interp, None, Some(2)),
     way(Rules::On, Executor::Interp, None, Some(1)),
@@ -73,7 +73,8 @@ pub const SHARED: &[Way] = &[
     way(Rules::On, Executor::Auto, None, None),
 ];
 
-/// Evaluates a program in every way, in chunks, and as a [`Kernel`] compiled for other values; what is wrong, if anything is.
+/// Evaluates a program in every way, in chunks, and as a [`Kernel`] compiled for other values. Returns the first difference from
+/// the reference.
 ///
 /// ```
 /// use broadloom_testkit::differential::{ALONE, difference};
@@ -91,8 +92,8 @@ pub fn difference(program: &Program, ways: &[Way]) -> Option<Difference> {
     }
 }
 
-/// [`difference`] under other values first, for which plans are then kept, and under its own; in the ways for arrays
-/// that threads share, on three threads, if some array is large enough for that.
+/// Finds a [`difference`] of the program with other values first, whose plans are then cached, and with its own values. If an
+/// array is large enough, the ways for arrays shared between threads are used, on three threads.
 ///
 /// ```
 /// use broadloom_testkit::differential::difference_of_both;
@@ -104,7 +105,7 @@ pub fn difference_of_both(program: &Program, seed: u64) -> Option<Difference> {
     difference_up_to(None, program, seed)
 }
 
-/// [`difference_of_both`], where the vectors of machine code have at most this width.
+/// [`difference_of_both`] with a maximum vector width.
 fn difference_up_to(most: Option<VectorWidth>, program: &Program, seed: u64) -> Option<Difference> {
     let ways = ways(program, most);
     [&with_other_values(program, seed), program].into_iter().find_map(|program| match pool() {
@@ -113,14 +114,14 @@ fn difference_up_to(most: Option<VectorWidth>, program: &Program, seed: u64) -> 
     })
 }
 
-/// From this many elements on, threads may share the work on them.
+/// The number of elements from which an array may be shared between threads.
 const SHARED_ELEMENTS: usize = 10_000;
 
 fn is_shared(program: &Program) -> bool {
     program.types().iter().any(|t| t.elements() >= SHARED_ELEMENTS)
 }
 
-/// The ways for a program, with vectors that the target has, up to a width.
+/// The ways of evaluating a program, at the vector widths of the target up to a maximum.
 fn ways(program: &Program, most: Option<VectorWidth>) -> Vec<Way> {
     let all = if is_shared(program) { SHARED } else { ALONE };
     let widest = most.unwrap_or(VectorWidth::W512).min(VectorWidth::target());
@@ -128,7 +129,7 @@ fn ways(program: &Program, most: Option<VectorWidth>) -> Vec<Way> {
     all.iter().filter(known).map(|way| Way { width: way.width.or(most), ..*way }).collect()
 }
 
-/// More threads than the machine may have processors.
+/// A thread pool that may have more threads than the machine has processors.
 fn pool() -> Option<&'static rayon::ThreadPool> {
     static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
     POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(3).build().ok()).as_ref()
@@ -144,7 +145,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     }
     let roots: Vec<&Array<'static>> = program.roots.iter().map(|&root| &arrays[root]).collect();
     let mut failures: Vec<String> = Vec::new();
-    // Kept, so that no way is given memory in which another has left the right values.
+    // Results are kept until the end, so that no way reuses memory in which another has left the right values.
     let mut kept = Vec::new();
     for &Way { rules, executor, width, threads } in ways {
         let options = Options { executor, vector_width: width, threads, rules, ..Options::default() }
@@ -176,7 +177,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     }
     chunks::compare(program, &outcome, &roots).map_err(|e| format!("in chunks: {e}"))?;
     if failures.first().is_some_and(String::is_empty) {
-        // The greatest width of all ways.
+        // The maximum vector width over all ways.
         let width = ways.iter().map(|way| way.width).max().unwrap_or_default();
         for executor in [Executor::Interp, Executor::Jit] {
             let options = Options { executor, vector_width: width, ..Options::default() };
@@ -186,7 +187,7 @@ fn compare_all(program: &Program, ways: &[Way]) -> std::result::Result<(), Diffe
     Ok(())
 }
 
-/// Compiles the program over zeros and runs it on its own arrays.
+/// Compiles the program for inputs of zeros, and runs it on its own inputs.
 fn as_kernel(program: &Program, outcome: &Outcome, options: Options) -> std::result::Result<(), Difference> {
     let mut zeroed = program.clone();
     let (mut inputs, mut numbers) = (Vec::new(), Vec::new());
@@ -197,7 +198,7 @@ fn as_kernel(program: &Program, outcome: &Outcome, options: Options) -> std::res
             x.bits.fill(0);
         }
     }
-    // Bools have no slice to go to, and are the bytes 0 and 1.
+    // A kernel writes bools as bytes 0 and 1, since there is no output slice of bools.
     let bytes = |dtype: DType| if dtype == DType::Bool { DType::UInt8 } else { dtype };
     let wanted = program.roots.iter().map(|&root| &outcome.values[root]);
     let mut outputs: Vec<Typed> =

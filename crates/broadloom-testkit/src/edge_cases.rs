@@ -1,11 +1,12 @@
-//! Edge-case values of each dtype, at which implementations go wrong.
+//! The edge-case values of each dtype, at which implementations tend to fail.
 //!
-//! They are zeros, ones, minima and maxima, numbers next to powers of two, halves, subnormals, infinities, and of
-//! both signs NaNs that are quiet, carry a payload, or signal. The list is the same on every target, so that a failure can be reproduced on another.
+//! They are zeros, ones, minima and maxima, numbers next to powers of two, halves, subnormals, infinities, and NaNs of both signs
+//! that are quiet, carry a payload, or signal. The list is the same on every target, so that a failure can be reproduced on
+//! another target.
 
 use broadloom_core::{DType, Kind, Scalar};
 
-/// The values of a dtype, each once.
+/// The edge-case values of a dtype, without duplicates.
 pub fn values(dtype: DType) -> Vec<Scalar> {
     let mut bits: Vec<u64> = match dtype.kind() {
         Kind::Bool => vec![0, 1],
@@ -33,7 +34,7 @@ fn integers(width: u32) -> Vec<u64> {
     out.into_iter().chain(negated).map(|x| x & mask).collect()
 }
 
-/// Bit patterns of floats with `fraction` and `exponent` bits.
+/// Bit patterns of floats with these numbers of fraction and exponent bits.
 fn floats(fraction: u32, exponent: u32) -> Vec<u64> {
     let bias = (1u64 << (exponent - 1)) - 1;
     let one = bias << fraction;
@@ -42,7 +43,7 @@ fn floats(fraction: u32, exponent: u32) -> Vec<u64> {
     let (signalling, quiet) = (infinity + 1, infinity + (unit >> 1));
     let mut out =
         vec![0, 1, 2, unit - 1, unit, unit + 1, infinity - 1, infinity, quiet, quiet + 5, signalling];
-    // Around 2^e, and halves and thirds above it.
+    // Numbers around 2^e, and fractions above it.
     let exponents = [-8i64, -4, -2, -1, 0, 1, 2, 3, 5, 7, 8, 11, 15];
     let precision = i64::from(fraction);
     for e in exponents.into_iter().chain([precision - 1, precision, precision + 1, 31, 32, 63, 64]) {
@@ -58,7 +59,7 @@ fn floats(fraction: u32, exponent: u32) -> Vec<u64> {
             ]);
         }
     }
-    // A significand of all ones and an irregular one at a few exponents.
+    // A significand of all ones, and an irregular one, with a few exponents.
     out.extend([
         one + unit - 1,
         one + (0x5_a5a5_a5a5_a5a5 & (unit - 1)),

@@ -1,12 +1,12 @@
-//! How much of a large space a test tries.
+//! Decides how much of a large space a test covers.
 //!
-//! `cargo test` tries a part of what takes longest, so that a contributor has an answer in seconds; with `BROADLOOM_TESTS=thorough`,
-//! which `.ci/run` sets, tests try all of it.
+//! `cargo test` covers only a part of the largest spaces, so that it takes seconds. With `BROADLOOM_TESTS=thorough`, which
+//! `.ci/run` sets, tests cover all of them.
 
 use std::env;
 use std::sync::OnceLock;
 
-/// One of how many cases is tried: 1 where tests are thorough, else `usual`.
+/// The step with which a test goes through its cases: 1 if tests are thorough, else `usual`.
 ///
 /// ```
 /// use broadloom_testkit::one_of;
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 /// ```
 ///
 /// # Panics
-/// Where `BROADLOOM_TESTS` is set to another word.
+/// If `BROADLOOM_TESTS` has another value than `thorough`.
 pub fn one_of(usual: usize) -> usize {
     static IS_THOROUGH: OnceLock<bool> = OnceLock::new();
     let is_thorough = IS_THOROUGH.get_or_init(|| match env::var("BROADLOOM_TESTS").as_deref() {

@@ -1,6 +1,6 @@
-//! Arrays from the bits of their elements, and back.
+//! Converts between arrays and the bits of their elements.
 //!
-//! No conversion changes a bit of an element, and a comparison is of bits.
+//! No conversion changes a bit of an element, and comparisons are bitwise.
 
 use broadloom::{Array, DType, Element, In, Literal, Out, Result};
 use broadloom_math::Elem;
@@ -17,7 +17,7 @@ macro_rules! output {
 
 macro_rules! by_dtype {
     ($(($variant:ident, $rust:ty, $name:literal))*) => {
-        /// An array that owns these elements.
+        /// An array that owns elements with these bits.
         pub fn array(dtype: DType, shape: &[usize], bits: &[u64]) -> Array<'static> {
             match dtype {
                 $(DType::$variant => Array::from_shape_vec(shape, values::<$rust>(bits)),)*
@@ -25,27 +25,27 @@ macro_rules! by_dtype {
             .expect("as many elements as the shape has")
         }
 
-        /// The elements of an array, evaluated if need be.
+        /// The bits of an array's elements. The array is evaluated if necessary.
         pub fn bits(x: &Array<'_>) -> Result<Vec<u64>> {
             match x.dtype() {
                 $(DType::$variant => x.to_vec::<$rust>().map(|v| v.into_iter().map(Elem::to_bits64).collect()),)*
             }
         }
 
-        /// The literal that is exactly this element.
+        /// The literal with exactly this element's value.
         pub fn literal(dtype: DType, bits: u64) -> Literal {
             match dtype {
                 $(DType::$variant => <$rust>::from_bits64(bits).into(),)*
             }
         }
 
-        /// Elements in a vector of their type.
+        /// Elements in a vector of their Rust type.
         pub enum Typed {
             $(#[doc = $name] $variant(Vec<$rust>),)*
         }
 
         impl Typed {
-            /// The elements of these bits.
+            /// The elements with these bits.
             pub fn of(dtype: DType, bits: &[u64]) -> Typed {
                 match dtype {
                     $(DType::$variant => Typed::$variant(values(bits)),)*
@@ -59,14 +59,14 @@ macro_rules! by_dtype {
                 }
             }
 
-            /// The elements as a kernel reads them.
+            /// The elements as an input of a kernel.
             pub fn input(&self) -> In<'_> {
                 match self {
                     $(Typed::$variant(v) => (&v[..]).into(),)*
                 }
             }
 
-            /// The elements as a kernel writes them; nothing for bools.
+            /// The elements as an output of a kernel; nothing for bools.
             pub fn output(&mut self) -> Option<Out<'_>> {
                 match self {
                     $(Typed::$variant(v) => output!($variant v),)*
@@ -77,12 +77,12 @@ macro_rules! by_dtype {
 }
 broadloom_math::for_each_dtype!(by_dtype);
 
-/// Typed elements.
+/// Elements of a Rust type from their bits.
 pub fn values<T: Element>(bits: &[u64]) -> Vec<T> {
     bits.iter().map(|&b| T::from_bits64(b)).collect()
 }
 
-/// Where two lists of elements of a dtype first differ in a bit.
+/// Describes the first difference between two lists of elements, by their bits.
 pub fn difference(dtype: DType, got: &[u64], want: &[u64]) -> Option<String> {
     if got.len() != want.len() {
         return Some(format!("{} elements, not {}", got.len(), want.len()));

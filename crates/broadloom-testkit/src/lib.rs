@@ -1,8 +1,8 @@
-//! The test kit for broadloom's executors: an oracle of every function's right results, case files,
-//! random programs and a suite for executors.
+//! The test kit for broadloom's executors: an oracle with the right results of every function, case files, random programs, and a
+//! test suite for executors.
 //!
-//! The oracle shares no code with the crates that it judges and computes in exact integers, so that it inherits
-//! neither their mistakes nor those of the target's floating-point unit.
+//! The oracle shares no code with the crates that it judges, and computes with exact integers. It therefore has neither their
+//! errors nor those of the target's floating-point unit.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

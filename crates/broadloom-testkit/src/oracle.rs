@@ -1,10 +1,10 @@
 //! An independent model of the functions, on single values.
 //!
-//! [`apply`] gives the one right result, or nothing where the function does not take those dtypes; [`accepts`] whether a
-//! result is right, for the functions that may miss it by less than a unit in the last place. Written from the Array
-//! API standard and the SONNX Div text alone, and never from an executor: integers go through `i128`, floats through
-//! exact integer arithmetic that rounds once; what is not exact comes to 100 bits from
-//! [`reference`](crate::reference), which no executor is made from either.
+//! [`apply`] returns the right result, or nothing if the function does not accept the dtypes. [`accepts`] decides whether a
+//! result is acceptable, for functions that may differ from the exact result by less than an ulp. The model was written from the
+//! Array API standard and the SONNX Div text only, not from an executor. Integers are computed in `i128`, and floats in exact
+//! integer arithmetic that rounds once. Values that are not exact come from [`reference`](crate::reference) with 100 bits, which
+//! is independent of the executors as well.
 
 mod bits;
 mod casts;
@@ -25,24 +25,24 @@ use outcome::{Outcome, store};
 pub use casts::cast;
 pub(crate) use exact::{Dyadic, Real as ExactReal};
 
-/// One function of the model: its number of arguments, the kinds of dtype that it takes, and its result.
+/// A function of the model: its number of arguments, the kinds of dtypes that it accepts, and the kind of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The Array API's name, or ONNX's meaning spelled the same way (`trunc_divide`).
+    /// The Array API's name; for ONNX's meaning, a name in the same style (`trunc_divide`).
     pub name: &'static str,
     /// The number of arguments.
     pub arity: usize,
-    /// Whether it takes bool, the eight integer dtypes, the three floating dtypes.
+    /// Whether it accepts bool, the eight integer dtypes, and the three float dtypes.
     pub takes: [bool; 3],
-    /// Whether the result is of dtype bool, whatever the arguments' dtype is.
+    /// Whether the result is always bool.
     pub is_predicate: bool,
-    /// Whether float results may be off by less than a unit in the last place; see [`accepts`].
+    /// Whether float results may differ from the exact one by less than an ulp; see [`accepts`].
     pub is_approximate: bool,
-    /// Where the function comes from.
+    /// The edition of the standard that the function comes from.
     pub edition: Edition,
 }
 
-/// Declares the functions that are exact: name, arity, kinds taken (`b`ool, `i`nteger, `f`loat), result, edition.
+/// Declares the exact functions: name, arity, accepted kinds (bool, integer, float), whether the result is bool, edition.
 macro_rules! signatures {
     ($($name:ident $arity:literal $b:literal $i:literal $f:literal $predicate:literal $edition:ident;)*) => {
         const EXACT: &[Signature] = &[$(Signature {
@@ -116,9 +116,9 @@ signatures! {
     where               3    1   1    1     0         later;
 }
 
-/// Every function that the model knows, by name. Casts are apart, in [`cast`].
+/// All functions of the model, by name. Casts are separate, in [`cast`].
 ///
-/// The exact functions are declared here, the others in [`reference`](crate::reference).
+/// The exact functions are declared in this module, the others in [`reference`](crate::reference).
 pub static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| {
     let approximate = Function::ALL.into_iter().map(|function| {
         let model = function.model();
@@ -142,7 +142,7 @@ impl Signature {
         SIGNATURES.iter().find(|s| s.name == function)
     }
 
-    /// Whether the function takes arguments of this dtype (for `where`: as the two values chosen from).
+    /// Whether the function accepts arguments of this dtype (for `where`: as the second and third argument).
     pub fn takes_dtype(&self, dtype: &str) -> bool {
         crate::value::kind_of(dtype).is_some_and(|kind| self.takes_kind(kind))
     }
@@ -155,8 +155,8 @@ impl Signature {
         }
     }
 
-    /// The dtype of the result for arguments of a dtype: bool for predicates, float64 for `divide` of
-    /// integers, else the same.
+    /// The dtype of the result for arguments of a dtype: bool for predicates, float64 for `divide` of integers, and the same
+    /// dtype otherwise.
     pub fn result_dtype<'d>(&self, dtype: &'d str) -> &'d str {
         match crate::value::kind_of(dtype) {
             _ if self.is_predicate => "bool",
@@ -166,14 +166,13 @@ impl Signature {
     }
 }
 
-/// The result of a function on single values, or nothing if it isn't defined for their dtypes or their
-/// number.
+/// The result of a function on single values, or nothing if it isn't defined for these dtypes or this number of arguments.
 ///
-/// All arguments have one dtype, but for the condition of `where`, which is bool. Integer arithmetic wraps,
-/// and an integer divided by zero gives 0; floats follow IEEE 754 with the Array API's special cases,
-/// rounding to nearest even. A NaN that is computed is the positive quiet one without payload; `where`, `positive`, `abs`,
-/// `negative` and `copysign` move one, of which the last three set the sign. Of an approximate function this is the exact result, rounded; other results may be accepted,
-/// see [`accepts`].
+/// All arguments have the same dtype, except for the condition of `where`, which is bool. Integer arithmetic wraps, and an
+/// integer divided by zero gives 0. Floats follow IEEE 754 with the Array API's special cases, rounding to nearest even. A
+/// computed NaN is the positive quiet one without payload. `where`, `positive`, `abs`, `negative` and `copysign` move the bits of
+/// a NaN, of which the last three set the sign. For an approximate function, the result is the exact one, rounded; [`accepts`]
+/// may accept others.
 ///
 /// ```
 /// use broadloom_testkit::{Value, oracle};
@@ -226,12 +225,13 @@ pub fn apply(function: &str, args: &[Value]) -> Option<Value> {
     Some(store(outcome, if signature.is_predicate { Kind::Bool } else { kind }))
 }
 
-/// Whether a result is right, or nothing where [`apply`] gives nothing.
+/// Whether a result is acceptable, or nothing if [`apply`] returns nothing.
 ///
-/// That is the result of [`apply`] to the bit. Of an approximate function of floats, where that is no NaN, it may also be another float that is less than a unit in the last place away from the exact result, unless the
-/// result is defined (the special cases of the text; `pow` with an exponent of 1, 2 or -1), is a float within next to
-/// nothing (2^-40 units), or is a float16 of one argument. The unit is the distance between floats in the exact
-/// result's binade; an infinity counts as the power of two after the largest number.
+/// In general, only the exact bits of [`apply`] are acceptable. For an approximate function of floats whose result is not NaN,
+/// any float less than an ulp away from the exact result is acceptable, with three exceptions: if the result is defined (by
+/// special cases of the text, or for `pow` with an exponent of 1, 2 or -1), if the exact result is within 2^-40 ulp of a float,
+/// and for float16 functions of one argument. An ulp is the distance between floats in the exact result's binade. An infinity
+/// counts as the power of two after the largest number.
 ///
 /// ```
 /// use broadloom_testkit::{Value, oracle};
@@ -256,7 +256,7 @@ pub fn accepts(function: &str, args: &[Value], got: Value) -> Option<bool> {
     }
 }
 
-/// Whether the result need not be that of [`apply`] to the bit.
+/// Whether other results than that of [`apply`] may be acceptable.
 fn may_be_off(function: &str, args: &[Value]) -> bool {
     match args {
         [Value::F16(_)] => false,

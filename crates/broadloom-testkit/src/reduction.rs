@@ -1,8 +1,8 @@
-//! The reference of reductions and of cumulative functions: each follows its definition, over elements in a vector.
+//! The reference for reductions and cumulative functions. Each follows its definition, over elements in a vector.
 //!
-//! It is written from the Array API standard and from the definition of the canonical reduction alone, recursive and
-//! without tiles, vectors or threads, so that every executor can be compared with it bit by bit. [`exact`] adds floats without
-//! rounding, for bounds of the error.
+//! It is written only from the Array API standard and the definition of the canonical reduction, recursively and without tiles,
+//! vectors or threads, so that every executor can be compared with it bit by bit. [`exact`] adds floats without rounding, to
+//! bound errors.
 
 mod along;
 mod call;

@@ -1,8 +1,8 @@
-//! The exact values of the transcendental functions, and the distance of a result from one in ulps.
+//! Computes the exact values of the transcendental functions, and the distance of a result from the exact value in ulps.
 //!
-//! `functions` declares each function once. A quick evaluation with a stated bound (`elementary`) decides only values
-//! farther than that from a rounding edge; the rest goes to correctly rounded arithmetic of any precision
-//! (`precise`). Nothing here comes from the crates under test.
+//! `functions` declares each function once. A quick evaluation with a known error bound (`elementary`) decides values farther
+//! than the bound from a rounding boundary. All others are decided by correctly rounded arithmetic of arbitrary precision
+//! (`precise`). No code here comes from the crates under test.
 
 mod arguments;
 mod declaration;
@@ -30,8 +30,8 @@ pub use speed::Speed;
 use wide::Wide;
 
 impl Function {
-    /// The value where it is not special, and how many bits cancelled in its last sum: it is within
-    /// [`elementary::RELATIVE_ERROR`] times 2 to that power.
+    /// The value by the quick reference, for arguments that are not special, and the number of bits that cancelled in its last
+    /// sum. The relative error is at most [`elementary::RELATIVE_ERROR`] times 2 to that number.
     fn estimate(self, x: f64, y: f64) -> (Wide, i32) {
         match self.model().quick {
             Quick::One(function) => (function(x.into()), 0),
@@ -40,22 +40,22 @@ impl Function {
         }
     }
 
-    /// The value where it is not special, to `bits` bits; unary functions don't read `y`.
+    /// The value to `bits` bits by the precise reference, for arguments that are not special. Unary functions ignore `y`.
     fn precise(self, x: f64, y: f64, bits: usize) -> Big {
         precise::at(x, y, bits, self.model().precise)
     }
 }
 
-/// A floating format of IEEE 754.
+/// A floating-point format of IEEE 754.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Its dtype.
     pub dtype: DType,
-    /// Bits of a significand.
+    /// The number of bits of a significand, including the hidden one.
     pub precision: i32,
-    /// The least exponent of a normal number.
+    /// The minimum exponent of a normal number.
     pub least: i32,
-    /// The greatest exponent.
+    /// The maximum exponent.
     pub greatest: i32,
 }
 
@@ -66,30 +66,30 @@ impl Format {
     pub const FLOAT32: Format = Format { dtype: DType::Float32, precision: 24, least: -126, greatest: 127 };
     /// float64.
     pub const FLOAT64: Format = Format { dtype: DType::Float64, precision: 53, least: -1022, greatest: 1023 };
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 3] = [Format::FLOAT16, Format::FLOAT32, Format::FLOAT64];
 
-    /// The exponent of an ulp of a number with this exponent.
+    /// The exponent of an ulp, for a number with this exponent.
     pub fn ulp(self, exponent: i32) -> i32 {
         exponent.clamp(self.least, self.greatest) - self.precision + 1
     }
 
-    /// The exponent that an infinite result counts as, and that no exact value counts beyond.
+    /// The exponent of the power of two that an infinite result counts as. Larger exact values count as that power too.
     pub fn beyond(self) -> i32 {
         self.greatest + 1
     }
 }
 
-/// How a result compares with the exact value.
+/// The comparison of a result with the exact value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judgement {
-    /// NaN, an infinity or a number where another of these is right.
+    /// The result is NaN, infinite or finite where another of these classes is right.
     Wrong,
-    /// A number for a number.
+    /// The result and the exact value are of the same class.
     Off {
         /// The error: |got − exact| / 2^(max(floor(log2 |exact|), least) − precision + 1).
         ulps: f64,
-        /// Whether it is the exact value rounded to nearest, ties to even.
+        /// Whether the result is the exact value rounded to nearest, ties to even.
         nearest: bool,
     },
 }
@@ -98,16 +98,17 @@ impl Judgement {
     const RIGHT: Judgement = Judgement::Off { ulps: 0.0, nearest: true };
 }
 
-/// The greatest error of an error in ulps that [`judge`] accepts; beyond it, [`judge_precisely`] decides.
+/// The maximum error of an error in ulps that [`judge`] accepts from the quick reference. If it may be larger,
+/// [`judge_precisely`] decides.
 const COARSE: f64 = 1.0 / (1_u64 << 32) as f64;
 
-/// A bound of the loss in converting an error in ulps to float64, with a margin.
+/// A bound on the error of converting an error in ulps to float64, with a margin.
 const FINE: f64 = 1.0 / (1_u64 << 44) as f64;
 
-/// Judges a result of a format's, given as the float64 of the same value.
+/// Judges a result in a format, given as the float64 with the same value.
 ///
-/// An infinite result counts as ±2^(greatest + 1), and exact values beyond that count as much, in ulps of the
-/// greatest exponent: an overflow is right for them, and the greatest number an ulp off.
+/// An infinite result counts as ±2^(greatest + 1), and so do exact values beyond that. Their distance is in ulps of the maximum
+/// exponent: overflow is right for such values, and the largest finite number is an ulp off.
 pub fn judge(function: Function, format: Format, x: f64, y: f64, got: f64) -> Judgement {
     if let Some(special) = function.special(x, y) {
         return judge_special(special, format, got);
@@ -135,7 +136,7 @@ pub fn judge(function: Function, format: Format, x: f64, y: f64, got: f64) -> Ju
     Judgement::Off { ulps, nearest: ulps < 0.5 }
 }
 
-/// Whether a result, as float64, is the NaN that every function gives: positive, quiet, without payload.
+/// Whether a result, as a float64, is the canonical NaN, which every function returns: positive, quiet, without payload.
 pub fn is_canonical_nan(got: f64) -> bool {
     got.to_bits() == 0x7ff8_0000_0000_0000
 }
@@ -155,7 +156,7 @@ fn judge_special(special: Special, format: Format, got: f64) -> Judgement {
     if right { Judgement::RIGHT } else { Judgement::Wrong }
 }
 
-/// Judges by the precise reference alone, to 400 bits: a value that is nearer to a tie of two numbers is one.
+/// Judges a result by the precise reference, to 400 bits. A value that is closer to the midpoint of two numbers counts as a tie.
 pub fn judge_precisely(function: Function, format: Format, x: f64, y: f64, got: f64) -> Judgement {
     if let Some(special) = function.special(x, y) {
         return judge_special(special, format, got);
@@ -176,30 +177,30 @@ pub fn judge_precisely(function: Function, format: Format, x: f64, y: f64, got: 
     let error = if difference < Big::ZERO { -difference } else { difference };
     let nearest = match error.partial_cmp(&precise::power_of_two(-1)) {
         Some(Ordering::Less) => true,
-        // The result is a multiple of the ulp, or an infinity, which is one too.
+        // The result is a multiple of the ulp. An infinity, as a power of two, is one too.
         Some(Ordering::Equal) => got.is_infinite() || !Wide::from_f64(got).bit(ulp),
         _ => false,
     };
     Judgement::Off { ulps: precise::to_wide(&error).to_f64(), nearest }
 }
 
-/// The value where it is not special, as ± significand · 2^exponent, rounded to 100 bits: so that one which is exact in
-/// fewer comes out exact.
+/// The value for arguments that are not special, as ± significand · 2^exponent, rounded to 100 bits. A value that is
+/// representable in fewer bits is therefore exact.
 pub(crate) fn value(function: Function, x: f64, y: f64) -> (bool, u128, i32) {
     let (estimate, cancelled) = function.estimate(x, y);
     let value = if cancelled < 8 { estimate } else { precise::to_wide(&function.precise(x, y, 200)) };
     value.parts(100)
 }
 
-/// Whether the terms of logaddexp cancel: the result is below 2^-10 of the greater argument in magnitude.
+/// Whether the terms of logaddexp cancel: the magnitude of the result is below 2^-10 of the larger argument's.
 pub fn cancels(x: f64, y: f64) -> bool {
     let (greater, less) = (x.max(y), x.min(y));
-    // Far from the limit, float64 arithmetic is as good as any.
+    // float64 arithmetic suffices, except right at the limit, where the answer doesn't matter.
     greater.is_finite() && (greater + (less - greater).exp().ln_1p()).abs() < greater.abs() / 1024.0
 }
 
-/// −log2 of the distance of the exact value from a number of the format or the middle of two, in halves of an ulp:
-/// about as many bits follow the significand's that are all the same.
+/// −log2 of the distance, in halves of an ulp, between the exact value and the nearest number or midpoint of two. About that many
+/// equal bits follow the significand.
 pub fn hardness(function: Function, format: Format, x: f64, y: f64) -> f64 {
     if function.special(x, y).is_some() {
         return 0.0;
@@ -210,7 +211,7 @@ pub fn hardness(function: Function, format: Format, x: f64, y: f64) -> f64 {
     if distance.is_zero() { f64::INFINITY } else { -f64::from(distance.exponent()) - 1.0 }
 }
 
-/// How far the quick reference is from the precise one, in units of what it may be off by; nothing where the two have
+/// The difference between the quick and the precise reference, as a multiple of the quick one's error bound. Nothing if there is
 /// no value to compare.
 pub fn disagreement(function: Function, x: f64, y: f64) -> Option<f64> {
     if function.special(x, y).is_some() {
@@ -221,7 +222,7 @@ pub fn disagreement(function: Function, x: f64, y: f64) -> Option<f64> {
         return None;
     }
     let precise = precise::to_wide(&function.precise(x, y, 160));
-    // Values of astronomic size are not computed but replaced, by each reference in its way.
+    // Extremely large and small values are not computed; each reference replaces them by its own substitute.
     let replaced = |x: Wide| x.exponent().abs() > 1 << 14;
     if replaced(estimate) && replaced(precise) && estimate.exponent().signum() == precise.exponent().signum()
     {

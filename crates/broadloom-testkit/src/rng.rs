@@ -1,6 +1,6 @@
-//! Random numbers that are the same on every target.
+//! A random number generator with the same output on every target.
 //!
-//! The generator is SplitMix64, whose published outputs are its test.
+//! The generator is SplitMix64. Its published outputs are tested.
 
 /// A SplitMix64 generator.
 ///
@@ -16,7 +16,7 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator of a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -33,16 +33,16 @@ impl Rng {
 
     /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        // The bias of the remainder, below 2^-40 for small numbers, does not matter here.
+        // The bias of the remainder is below 2^-40 for small numbers, which is negligible here.
         (self.next() % (n.max(1) as u64)) as usize
     }
 
-    /// Whether something happens that does in `times` of `of` cases.
+    /// True with a probability of `times` / `of`.
     pub fn chance(&mut self, times: usize, of: usize) -> bool {
         self.below(of) < times
     }
 
-    /// One of the items; nothing if there are none.
+    /// A random item; nothing if there are none.
     pub fn pick<'t, T>(&mut self, items: &'t [T]) -> Option<&'t T> {
         items.get(self.below(items.len()))
     }

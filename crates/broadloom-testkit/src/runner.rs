@@ -1,29 +1,29 @@
-//! The executors and vector widths of this target, for tests that go over all of them.
+//! The executors and vector widths of this target, for tests that iterate over all of them.
 //!
-//! The options of two [`Runner`]s differ in nothing that changes bits.
+//! The options of different [`Runner`]s differ only in settings that don't change bits.
 
 use std::fmt;
 
 use broadloom::{Executor, Options, VectorWidth};
 
-/// An executor, and how wide the vectors are if it is machine code.
+/// An executor, with the vector width if it is machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Runner {
     /// The executor of the kernels.
     pub executor: Executor,
-    /// How wide the vectors of machine code are at most.
+    /// The maximum vector width of machine code.
     pub width: Option<VectorWidth>,
 }
 
 impl Runner {
     /// The interpreter.
     pub const INTERP: Runner = Runner { executor: Executor::Interp, width: None };
-    /// Machine code on vectors as wide as the target's.
+    /// Machine code at the target's maximum vector width.
     pub const JIT: Runner = Runner { executor: Executor::Jit, width: None };
     /// The engine's choice.
     pub const AUTO: Runner = Runner { executor: Executor::Auto, width: None };
 
-    /// The interpreter, and machine code of each width that the target has.
+    /// The interpreter, and machine code at each vector width of the target.
     ///
     /// ```
     /// use broadloom_testkit::Runner;
@@ -36,7 +36,7 @@ impl Runner {
         std::iter::once(Runner::INTERP).chain(compiled)
     }
 
-    /// The usual options, for this runner.
+    /// The default options with this executor and vector width.
     pub fn options(self) -> Options {
         Options { executor: self.executor, vector_width: self.width, ..Options::default() }
     }

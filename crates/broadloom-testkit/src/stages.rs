@@ -1,7 +1,7 @@
-//! Case files: a program, and the output of each stage.
+//! Case files with a program and the output of stages.
 //!
-//! A [`CaseFile`] has the expected text of each stage that the file names. The reference computes the output of the stage `run`,
-//! not broadloom, so that a wrong result cannot become the expected one.
+//! A [`CaseFile`] has the expected text of each stage that the file names. The output of the stage `run` is computed by the
+//! reference and not by broadloom, so that a wrong result can't become the expected one.
 //!
 //! ```text
 //! # What the case shows, or what was wrong.
@@ -15,8 +15,8 @@
 //! float32[2] = [1.5, nan]
 //! ```
 //!
-//! Stages: `infer` the typed graph, `rewrite` the graph after the rules, `fuse` the kernels, `clif` their code for
-//! x86-64 with AVX and FMA, `run` the values.
+//! The stages are `infer` (the typed graph), `rewrite` (the graph after the rules), `fuse` (the kernels), `clif` (their code for
+//! x86-64 with AVX and FMA) and `run` (the values).
 
 use std::fmt::{self, Write};
 
@@ -28,7 +28,7 @@ use broadloom_core::rewrite::{self, Rules};
 use crate::differential;
 use crate::random::{Program, Tensor, element, type_text};
 
-/// A stage whose text a case file can contain.
+/// A stage whose output a case file can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The typed graph.
@@ -44,7 +44,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage, in their order.
+    /// Every stage, in order.
     pub const ALL: [Stage; 5] = [Stage::Infer, Stage::Rewrite, Stage::Fuse, Stage::Clif, Stage::Run];
 
     /// The name in a case file.
@@ -61,7 +61,7 @@ impl Stage {
     /// The output of the stage for a program.
     ///
     /// # Errors
-    /// Why there is nothing: the program does not type, or there is no compiler for the stage `clif`.
+    /// The reason why there is no output: the program is ill-typed, or machine code is unavailable for the stage `clif`.
     pub fn of(self, program: &Program) -> Result<String, String> {
         let typed = || typed(program).map_err(|e| e.to_string());
         match self {
@@ -95,7 +95,7 @@ fn rewritten(typed: &TypedGraph<'_>) -> Result<(Graph, Vec<NodeId>), String> {
     rewrite::run(&typed.graph, &typed.roots, Rules::On).map_err(|e| e.to_string())
 }
 
-/// The values that the reference gives.
+/// The values computed by the reference.
 fn run(program: &Program) -> Result<String, String> {
     let outcome = program.run()?;
     let mut out = String::new();
@@ -113,7 +113,7 @@ fn run(program: &Program) -> Result<String, String> {
     Ok(out)
 }
 
-/// A program, and what is expected of some stages.
+/// A program, and the expected output of some stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseFile {
     /// The text of the program, with its comments.
@@ -125,7 +125,7 @@ pub struct CaseFile {
 }
 
 impl CaseFile {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
     /// The mistake, with its line.
@@ -141,7 +141,7 @@ impl CaseFile {
             let (name, body) = part.split_once('\n').unwrap_or((part, ""));
             let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
             let stage = stage.ok_or_else(|| format!("there is no stage {name}"))?;
-            // The line break before the next stage was taken with it.
+            // The line break before the next stage belongs to the separator.
             let body =
                 if body.is_empty() || body.ends_with('\n') { body.into() } else { format!("{body}\n") };
             expected.push((stage, body));
@@ -149,7 +149,7 @@ impl CaseFile {
         Ok(CaseFile { text: head, program, expected })
     }
 
-    /// The file with what the stages give now.
+    /// The file with the current output of its stages.
     ///
     /// # Errors
     /// The errors of [`Stage::of`].

@@ -1,8 +1,8 @@
-//! One suite for every executor: a new one passes all of it as a [`Subject`].
+//! The test suite for executors. A new executor has to pass all of it as a [`Subject`].
 //!
-//! Results are compared bit for bit with those of the scalar instance, which the oracle judges: a NaN whose bits an
-//! instruction leaves open is made canonical before it is stored, as in any kernel that rewriting made. A difference panics
-//! with the op, the operands and both results.
+//! Results are compared bit for bit with those of the scalar instance, which is tested against the oracle. A NaN whose bits an
+//! instruction leaves unspecified is made canonical before it is stored, as in every kernel produced by rewriting. A difference
+//! causes a panic that states the op, the operands and both results.
 
 mod host;
 mod integers;
@@ -23,24 +23,24 @@ use crate::{edge_cases, one_of};
 pub use host::{host_functions_among_ops, host_functions_of_every_dtype};
 pub use integers::{conversions_next_to_the_middle, quotients_next_to_integers, shifts_by_every_count};
 
-/// The subject of the suite: an executor's preparation of kernels for vectors of a width, for a purpose.
+/// The subject of the suite: an executor, the vector width and the purpose for which it prepares kernels.
 #[derive(Clone, Copy)]
 pub struct Subject<'e> {
-    /// The executor, which takes every kernel of the suite.
+    /// The executor. It must accept every kernel of the suite.
     pub executor: &'e dyn KernelExecutor,
-    /// The width: machine code must have vectors of it.
+    /// The vector width. Machine code must use vectors of this width.
     pub width: VectorWidth,
     /// The purpose. For [`Purpose::Stream`], kernels also run with non-temporal stores.
     pub purpose: Purpose,
 }
 
 impl<'e> Subject<'e> {
-    /// An executor on vectors of a width, with usual stores.
+    /// An executor at a vector width, with ordinary stores.
     pub fn new(executor: &'e dyn KernelExecutor, width: VectorWidth) -> Subject<'e> {
         Subject { executor, width, purpose: Purpose::Store }
     }
 
-    /// Prepares a kernel, whose host functions are among `functions`, for inputs that are accessed in this way.
+    /// Prepares a kernel with these accesses of its inputs. `functions` contains its host functions.
     fn prepare(&self, kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Prepared {
         let prepared = self.executor.prepare(kernel, functions, access, self.width, self.purpose);
         let kernel_code = prepared.expect("an executor that takes the kernel");
@@ -53,7 +53,7 @@ impl<'e> Subject<'e> {
     }
 }
 
-/// A kernel that is ready to run, with memory for its runs.
+/// A prepared kernel, with memory for its runs.
 struct Prepared {
     kernel: Arc<dyn ExecutableKernel>,
     stores: Stores,
@@ -98,8 +98,8 @@ fn as_bytes(words: &[u64], len: usize) -> &[u8] {
     &broadloom_mem::bytes_of(words)[..len]
 }
 
-/// Runs a kernel of one instruction, and the canonical NaN, on columns of operands; the operands marked in `splat` are
-/// uniform.
+/// Runs a kernel of one instruction, followed by `canonical_nan` if necessary, on columns of operands. Operands marked in `splat`
+/// are uniform.
 fn run(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[bool]) -> Vec<Scalar> {
     let mut args = [ValueId(0); 3];
     (0..columns.len()).for_each(|i| args[i] = ValueId(i as u32));
@@ -113,7 +113,8 @@ fn run(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[bool]
     run_kernel(subject, &kernel, &[], columns, splat).swap_remove(0)
 }
 
-/// The last value of a kernel; the canonical one for a NaN whose bits it leaves open.
+/// Appends `canonical_nan` to a kernel if the bits of a NaN in its last value are unspecified, and returns the value to be
+/// stored.
 fn closed(kernel: &mut Kernel, last: ValueId) -> ValueId {
     let code = kernel.body[kernel.body.len() - 1].code;
     if !code.leaves_nan_open() {
@@ -124,7 +125,7 @@ fn closed(kernel: &mut Kernel, last: ValueId) -> ValueId {
     ValueId(last.0 + 1)
 }
 
-/// Runs a kernel on columns of its inputs, in the same way; a column per output.
+/// Runs a kernel on columns of its inputs, of which those marked in `splat` are uniform. Returns a column per output.
 fn run_kernel(
     subject: Subject<'_>,
     kernel: &Kernel,
@@ -179,7 +180,7 @@ fn expected(code: Code, args: &[Scalar]) -> Scalar {
     }
 }
 
-/// All pairs (a stride through the triples) of edge-case values.
+/// All pairs of edge-case values; for three operands, an evenly spaced subset of the triples.
 fn columns(code: Code) -> Vec<Vec<Scalar>> {
     let lists: Vec<Vec<Scalar>> = (0..code.operands()).map(|i| edge_cases::values(code.operand(i))).collect();
     let total: usize = lists.iter().map(Vec::len).product();
@@ -205,10 +206,10 @@ fn check(subject: Subject<'_>, code: Code, columns: &[Vec<Scalar>], splat: &[boo
     }
 }
 
-/// Every op × dtype and every conversion, on all pairs of edge-case values.
+/// Tests every op for each dtype, and every conversion, on all pairs of edge-case values.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn every_code_gives_the_scalar_instances_bits(subject: Subject<'_>) {
     for code in codes() {
         let columns = columns(code);
@@ -216,10 +217,10 @@ pub fn every_code_gives_the_scalar_instances_bits(subject: Subject<'_>) {
     }
 }
 
-/// Uniform operands, which have one element for a whole row.
+/// Tests uniform operands, which have one element for a whole row.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn operands_that_serve_a_whole_row(subject: Subject<'_>) {
     for code in codes().filter(|c| c.operands() > 1) {
         let whole = columns(code);
@@ -235,12 +236,13 @@ pub fn operands_that_serve_a_whole_row(subject: Subject<'_>) {
     }
 }
 
-/// Two instructions of which the second reads the first's value, on either side, once or twice, or beside an output.
+/// Tests pairs of instructions: the second uses the value of the first as either operand or as both, and the first value may be
+/// an output as well.
 ///
-/// Executors may compute both at once; each rounds as it does alone.
+/// Executors may compute both in one machine instruction, but each must round as it does alone.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn pairs_of_instructions(subject: Subject<'_>) {
     let inner = [Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Square];
     let compare = [Op::Equal, Op::NotEqual, Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual];
@@ -266,13 +268,13 @@ pub fn pairs_of_instructions(subject: Subject<'_>) {
     }
 }
 
-/// Checks `second` of values that are numbered after three inputs (four where it takes three), of which the last is
-/// `first` of the first ones.
+/// Tests a pair of instructions. The operands `args` of `second` are numbered: first come three inputs (four if `first` has three
+/// operands), then the value of `first`, which is applied to the first inputs.
 fn pair(subject: Subject<'_>, dtype: DType, first: Op, (second, args): (Op, &[u32])) {
     let inputs = if args.len() == 3 { 4 } else { 3 };
     let args = &args[..second.operands()];
     let values = edge_cases::values(dtype);
-    // Prime steps, so that each value meets many others.
+    // The strides are prime, so that each value is combined with many others.
     let columns: Vec<Vec<Scalar>> = [1, 7, 11, 29][..inputs]
         .iter()
         .map(|step| (0..210).map(|i| values[(i * step + step) % values.len()]).collect())
@@ -297,8 +299,8 @@ fn pair(subject: Subject<'_>, dtype: DType, first: Op, (second, args): (Op, &[u3
     }
 }
 
-/// `second` of a kernel's inputs and of `first`, which is numbered after them; with `first` itself where both are stored,
-/// which `second` then reads as it is stored.
+/// A kernel that computes `second` from inputs and from the value of `first`, which is numbered after them. If the value of
+/// `first` is an output too, `second` reads it as it is stored.
 fn kernel_of_pair(
     dtype: DType,
     inputs: usize,
@@ -325,10 +327,10 @@ fn kernel_of_pair(
     kernel
 }
 
-/// Any byte but 0 is true, and is written as 1, whether it is computed with or only copied.
+/// Tests that every nonzero byte is read as true, and is written as 1, whether it is an operand or only copied.
 ///
 /// # Panics
-/// Where another byte is written.
+/// If another byte is written.
 pub fn any_byte_but_0_is_true(subject: Subject<'_>) {
     let not = Inst { code: Code::Apply(Op::LogicalNot, DType::Bool), args: [ValueId(0); 3] };
     let kernel = Kernel {
@@ -354,10 +356,10 @@ pub fn any_byte_but_0_is_true(subject: Subject<'_>) {
     }
 }
 
-/// Every length from 1 to 70.
+/// Tests every length from 1 to 70, and some longer ones.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn every_length_and_tail(subject: Subject<'_>) {
     let codes = [
         Code::Apply(Op::Add, DType::Float32),
@@ -377,7 +379,7 @@ pub fn every_length_and_tail(subject: Subject<'_>) {
     ];
     for code in codes {
         let whole = columns(code);
-        // Two blocks and more of 64 lanes too.
+        // Includes lengths of two blocks of 64 lanes and more.
         for n in (1..=70).chain([100, 127, 128, 129, 135, 191, 192, 193, 200]) {
             let part: Vec<Vec<Scalar>> =
                 whole.iter().map(|c| c[c.len() / 4..][..n.min(c.len() - c.len() / 4)].to_vec()).collect();

@@ -1,36 +1,36 @@
-//! One value of any dtype, and its conversion to and from plain bits, from which the oracle starts.
+//! A single value of any dtype, and its conversion to and from plain bits, with which the oracle computes.
 //!
 //! `Value::from_raw(v.kind(), v.raw())` is `v`, bit for bit. The table at the end is the only list of dtypes; `Value`,
 //! `DTYPES` and the conversions are generated from it.
 
 use half::f16;
 
-/// The meaning of the bits of a dtype.
+/// The interpretation of the bits of a dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// 0 or 1.
     Bool,
-    /// An integer, two's complement where signed.
+    /// An integer, in two's complement if signed.
     Int(Int),
     /// A binary floating-point number of IEEE 754.
     Float(Format),
 }
 
-/// The range of an integer dtype.
+/// The width and signedness of an integer dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Int {
     pub bits: u32,
     pub signed: bool,
 }
 
-/// A binary interchange format of IEEE 754: `precision` counts the hidden bit, `emax` is also the bias.
+/// A binary interchange format of IEEE 754. `precision` includes the hidden bit, and `emax` is also the exponent bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
     pub precision: u32,
     pub emax: i32,
 }
 
-/// Declares `Value`, `DTYPES` and the conversion to and from bits from one table of dtypes.
+/// Declares `Value`, `DTYPES` and the conversions to and from bits from one table of dtypes.
 macro_rules! values {
     ($($variant:ident($type:ty) $name:literal $kind:expr, $x:ident => $to:expr, $raw:ident => $from:expr;)*) => {
         /// One element of an array, with its dtype.
@@ -57,7 +57,7 @@ macro_rules! values {
                 match *self { $(Value::$variant($x) => $to,)* }
             }
 
-            /// The value of a kind that has these bits; bits above its width are dropped.
+            /// The value of a kind with these bits. Bits above its width are dropped.
             pub(crate) fn from_raw(kind: Kind, raw: u64) -> Value {
                 $(if kind == $kind {
                     let $raw = raw;
@@ -67,7 +67,7 @@ macro_rules! values {
             }
         }
 
-        /// The kind of a dtype given by name.
+        /// The kind of the dtype with this name.
         pub(crate) fn kind_of(dtype: &str) -> Option<Kind> {
             match dtype {
                 $($name => Some($kind),)*
@@ -110,8 +110,7 @@ impl Value {
         self.raw()
     }
 
-    /// The value of a dtype that has these bits (those above its width are dropped); nothing for an unknown
-    /// dtype.
+    /// The value of a dtype with these bits; bits above its width are dropped. Nothing for an unknown dtype.
     ///
     /// ```
     /// use broadloom_testkit::Value;
@@ -125,7 +124,7 @@ impl Value {
 
     /// Whether two results count as equal: the same dtype and the same bits, so that −0 is not +0.
     ///
-    /// So a NaN is the same as itself, and as no other.
+    /// A NaN therefore equals itself, and no NaN with other bits.
     ///
     /// ```
     /// use broadloom_testkit::Value;

@@ -1,7 +1,8 @@
 """numexpr's calls, computed by broadloom: `evaluate("2*a + 3*b")` on NumPy arrays, in one fused pass, with every special case right.
 
-It takes the calls of numexpr 2.14 and gives its dtypes; what differs on purpose is a table in the documentation ("from numexpr").
-Complex numbers and strings are a `NotImplementedError`. No text reaches Python: it is parsed, and never run.
+It accepts the calls of numexpr 2.14 and returns the same dtypes. A table in the documentation ("from numexpr") lists
+intentional differences. Complex numbers and strings are a `NotImplementedError`. No text reaches Python: it is parsed,
+and never run.
 
 >>> import numpy as np
 >>> import broadloom.numexpr as ne
@@ -64,14 +65,15 @@ __all__ = [
     "validate",
 ]
 
-#: The version of numexpr that is followed, as its callers ask for it.
+#: The version of numexpr that this package follows, for callers that request it.
 __version__ = version.version
 
 #: Intel's VML is not used.
 use_vml: Final = False
 is_cpu_amd_intel: Final = False
 
-# What is imported when it is requested: `install` is to cost little, and the environment is read when numexpr would read it.
+# Names that are imported on first use, so that `install` is cheap and the environment is read at the same time as by
+# numexpr.
 _LAZY: Final = {
     "NumExpr": "_compiled",
     "E": "_nodes",

@@ -1,4 +1,4 @@
-"""`NumExpr`: an expression with the kinds of its variables fixed, to be called on arrays."""
+"""`NumExpr`: an expression whose variables have fixed kinds, to be called on arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from broadloom.numexpr._kinds import LETTERS, Kind
 from broadloom.numexpr._nodes import ExpressionNode
 from broadloom.numexpr._translate import Translation
 
-#: The types of a signature. numexpr's `float` is float32, and its `int` is missing.
+#: The types allowed in a signature. numexpr's `float` is float32, and it has no `int`.
 _TYPES: Final[dict[Any, Kind]] = {
     bool: "bool",
     np.bool_: "bool",
@@ -29,11 +29,12 @@ _TYPES: Final[dict[Any, Kind]] = {
 class NumExpr:
     """An expression to be called on arrays, in the order of `input_names`.
 
-    `ex` is a text, or made of `E`'s variables. `signature` has a name and a type for each variable: bool, numpy.int32,
-    numpy.int64, float (which is numexpr's word for float32), numpy.float32 or numpy.float64; without it, variables are float64 in
-    the order of their names. Arrays are cast to those types, by default where that is 'safe'.
+    `ex` is a text, or an expression built from `E`'s variables. `signature` has a name and a type for each variable:
+    bool, numpy.int32, numpy.int64, float (numexpr's name for float32), numpy.float32 or numpy.float64. Without it,
+    variables are float64, in the order of their names. Arrays are cast to those types, by default only if the cast is
+    'safe'.
 
-    Raises what `evaluate` does for a text, and `ValueError` for names that are not those of the expression.
+    Raises the exceptions of `evaluate` for a text, and `ValueError` for names that are not those of the expression.
 
     >>> import numpy as np
     >>> f = NumExpr("2*a + b", [("a", np.float64), ("b", np.float64)])
@@ -60,11 +61,11 @@ class NumExpr:
         is_elementwise = _nodes.is_elementwise(root)
         if is_elementwise:
             builder.build(tuple(("array", np.dtype(np.bool_), ()) for _ in names), None, 1)
-        #: The names of the variables, in the order in which a call takes their values.
+        #: The names of the variables, in the order in which a call accepts their values.
         self.input_names = tuple(names)
         #: The letters of the variables' kinds.
         self.signature = "".join(LETTERS[kinds[name]] for name in names).encode()
-        #: The constants of the expression.
+        #: The constants in the expression.
         self.constants = _nodes.constants(root)
         self._plan = Plan(names, builder, is_elementwise)
 

@@ -1,7 +1,7 @@
-"""Serving this package under numexpr's name.
+"""Makes this package importable under numexpr's name.
 
-A finder stands first on `sys.meta_path`; it imports this package at the first `import numexpr`, not before, so that installing
-costs a started interpreter next to nothing, and the environment is read when numexpr would read it.
+A finder at the front of `sys.meta_path` imports this package at the first `import numexpr`. Installing therefore costs
+almost nothing at the start of an interpreter, and the environment is read at the same time as by numexpr.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        # What is in sys.modules after this is what `import` gives.
+        # `import` returns the module that is in sys.modules after this.
         sys.modules[name] = importlib.import_module(_SERVED + name.removeprefix(_NAME))
 
 

@@ -1,7 +1,7 @@
-"""Expressions of variables, constants, operators and functions, as a text or `E` makes them.
+"""Expressions of variables, constants, operators and functions, as parsed from a text or built with `E`.
 
-A node has no dtype yet: the same expression is translated for whatever its variables turn out to be. What has constants only is
-computed when it is made, with Python's and NumPy's own arithmetic, within bounds that no text can make expensive.
+A node has no dtype: the same expression is translated for any dtypes of its variables. An operation on constants only
+is computed when it is built, by Python's and NumPy's arithmetic, with limits that keep every text cheap.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from broadloom._registry import found
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 
-#: Bits that an integer constant may have.
+#: The maximum number of bits of an integer constant.
 MAX_BITS: Final = 4096
 
-#: Why a text with `and`, `or`, `not` or a chain of comparisons is refused.
+#: The error message for a text with `and`, `or`, `not` or chained comparisons.
 BOOLEAN: Final = (
     "You can't use Python's standard boolean operators in NumExpr expressions. You should use their bitwise counterparts "
     "instead: '&' instead of 'and', '|' instead of 'or', and '~' instead of 'not'."
@@ -29,7 +29,7 @@ BOOLEAN: Final = (
 
 
 def _inverted(value: Any) -> Any:
-    """`~` of a constant. Python is to drop it for bools, which numexpr takes for integers."""
+    """`~` of a constant. numexpr treats bools as integers here; Python plans to remove `~` for bools."""
     return ~(int(value) if type(value) is bool else value)
 
 
@@ -58,9 +58,10 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 
 
 class ExpressionNode:
-    """A part of an expression: `astType` is 'variable', 'constant' or 'op', `value` its name, number or operator.
+    """A part of an expression. `astType` is 'variable', 'constant' or 'op', and `value` is the name, number or
+    operator.
 
-    Operators make further nodes. Its truth value is a TypeError.
+    Operators build further nodes. Converting a node to bool raises TypeError.
     """
 
     __slots__ = ("astType", "value", "children", "axis")
@@ -76,7 +77,7 @@ class ExpressionNode:
 
     @property
     def astKind(self) -> str:
-        """The kind of the result, if undeclared variables are double."""
+        """The kind of the result, where undeclared variables count as double."""
         if self.astType == "constant":
             return _kinds.of_constant(self.value)
         kind: str = found("numexpr kind")(self)
@@ -222,7 +223,7 @@ class VariableNode(ExpressionNode):
 
 
 class Expression:
-    """Gives the variable of a name as an attribute."""
+    """An object whose attributes are variables with the attribute's name."""
 
     __slots__ = ()
 
@@ -232,12 +233,12 @@ class Expression:
         return VariableNode(name)
 
 
-#: Variables for expressions that are written in Python: `E.a + 2*E.b`.
+#: Creates variables for expressions written in Python: `E.a + 2*E.b`.
 E: Final = Expression()
 
 
 def node(value: Any) -> ExpressionNode:
-    """A node of an operand: itself, or a constant."""
+    """Converts an operand to a node."""
     if isinstance(value, ExpressionNode):
         return value
     if _kinds.is_constant(value):
@@ -246,7 +247,7 @@ def node(value: Any) -> ExpressionNode:
 
 
 def apply(op: str, *operands: Any) -> ExpressionNode:
-    """An operator of operands; of constants, its value."""
+    """Applies an operator to operands; constants are folded."""
     nodes = tuple(node(operand) for operand in operands)
     if all(of.astType == "constant" for of in nodes):
         values = [of.value for of in nodes]
@@ -257,7 +258,7 @@ def apply(op: str, *operands: Any) -> ExpressionNode:
 
 
 def call(name: str, arguments: list[Any]) -> ExpressionNode:
-    """A function of arguments; of constants, its value. Raises `TypeError` for a name or a number of arguments that is wrong."""
+    """Calls a function; constants are folded. Raises `TypeError` for an unknown name or a wrong number of arguments."""
     if name in UNSUPPORTED:
         raise NotImplementedError(f"broadloom.numexpr has no {UNSUPPORTED[name]}: {name}()")
     if name in REDUCTIONS:
@@ -280,7 +281,7 @@ def call(name: str, arguments: list[Any]) -> ExpressionNode:
 
 
 def _foldable(value: Any) -> Any:
-    """A constant that NumPy's functions take: an integer beyond int64 is a float."""
+    """A constant that NumPy's functions accept. An integer beyond int64 becomes a float."""
     return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else float(value)
 
 
@@ -297,7 +298,7 @@ def _reduction(name: str, of: ExpressionNode, axis: Any) -> ExpressionNode:
 
 
 def _check_size(op: str, values: list[Any]) -> None:
-    """Refuses to compute an integer that would be huge."""
+    """Raises an error if an operation would compute a huge integer."""
     if op not in ("pow", "lshift") or not all(isinstance(value, int) for value in values):
         return
     base, exponent = values
@@ -316,7 +317,7 @@ def _bounded(value: Any) -> Any:
 
 
 def postorder(root: ExpressionNode) -> Iterator[ExpressionNode]:
-    """Every node once, after those that it is made of."""
+    """Every node once, in postorder: after its operands."""
     seen: set[int] = set()
     stack: list[tuple[ExpressionNode, bool]] = [(root, False)]
     while stack:
@@ -335,7 +336,7 @@ def variables(root: ExpressionNode) -> list[str]:
 
 
 def constants(root: ExpressionNode) -> tuple[Any, ...]:
-    """The different constants, sorted within their kinds."""
+    """The distinct constants, sorted within each kind."""
     found: dict[tuple[str, str], Any] = {}
     for of in postorder(root):
         if of.astType == "constant":
@@ -345,5 +346,5 @@ def constants(root: ExpressionNode) -> tuple[Any, ...]:
 
 
 def is_elementwise(root: ExpressionNode) -> bool:
-    """Whether there is no reduction."""
+    """Whether the expression contains no reduction."""
     return not any(of.astType == "op" and of.value in REDUCTIONS for of in postorder(root))

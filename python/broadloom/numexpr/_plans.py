@@ -1,7 +1,8 @@
-"""Plans of texts: what the extension module asks for when a text, or a pattern of dtypes and ranks, is new.
+"""Plans of texts: the Python side of what the extension module requests for a new text, or a new combination of dtypes
+and ranks.
 
-A plan holds the names of a text's variables and, by pattern, compiled kernels; `Builder` makes those. Plans are kept for texts
-with default options, and for others, up to a number each.
+A plan has the names of a text's variables and, for each combination, a compiled kernel, which `Builder` makes. Plans
+for texts with default options and for other options are cached separately, each up to a maximum number.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from broadloom.numexpr._kinds import DTYPES, Kind
 from broadloom.numexpr._nodes import ExpressionNode
 from broadloom.numexpr._translate import KeptDtypes, Translation, Value
 
-#: An argument as the dispatch describes it: `("array", dtype, dims)` or `("scalar", kind)`.
+#: An argument as the extension module describes it: `("array", dtype, dims)` or `("scalar", kind)`.
 Argument = tuple[Any, ...]
 
 CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...]] = (
@@ -29,10 +30,10 @@ CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...
     "unsafe",
 )
 
-#: Plans that are kept of each sort.
+#: The maximum number of plans in each of the two caches.
 MAX_PLANS: Final = 256
 
-#: The plans of texts that are evaluated with default options, which the extension module looks up.
+#: The plans of texts with default options. The extension module looks them up here.
 PLANS: Final[Bounded[str, Plan]] = Bounded(MAX_PLANS)
 _WITH_OPTIONS: Final[Bounded[tuple[Any, ...], Plan]] = Bounded(MAX_PLANS)
 
@@ -40,7 +41,7 @@ _SCALARS: Final = {"bool": np.dtype(np.bool_), "int": np.dtype(np.int64), "float
 
 
 def plan(ex: str, sanitize: bool | None, keep_dtypes: bool, disable_cache: bool, **options: Any) -> Plan:
-    """The plan of a text, from those that are kept or a new one."""
+    """The plan of a text, from the cache or new."""
     optimization = optimization_of(options)
     is_default = not keep_dtypes and optimization == "aggressive" and _text.sanitizes(sanitize)
     key = (ex, _text.sanitizes(sanitize), keep_dtypes, optimization) if isinstance(ex, str) else ()
@@ -61,7 +62,7 @@ def plan(ex: str, sanitize: bool | None, keep_dtypes: bool, disable_cache: bool,
 
 
 def optimization_of(options: dict[str, Any]) -> str:
-    """The optimization of keyword arguments. Raises `ValueError` for a keyword or value that does not exist."""
+    """The value of the keyword argument `optimization`. Raises `ValueError` for an unknown keyword or value."""
     known: dict[str, tuple[Any, ...]] = {
         "optimization": ("none", "moderate", "aggressive"),
         "truediv": (False, True, "auto"),
@@ -75,7 +76,8 @@ def optimization_of(options: dict[str, Any]) -> str:
 
 
 class Builder:
-    """Builds the kernels of a plan. `signature` fixes the kinds of the variables, which are those of their values otherwise."""
+    """Builds the kernels of a plan. `signature` fixes the kinds of the variables; without it, they follow from the
+    values."""
 
     def __init__(
         self,
@@ -92,8 +94,8 @@ class Builder:
     def build(
         self, pattern: tuple[Argument, ...], out: np.dtype[Any] | None, threads: int
     ) -> tuple[Entry | np.ndarray, int]:
-        """What runs for a pattern of arguments: a kernel, or an array where there are none; and a bit for each rule of casting
-        that allows it."""
+        """Builds the entry for a combination of arguments (or an array, if the text has no variables). Also returns a
+        bit mask of the casting rules that allow it."""
         inputs, value = self._translated(pattern)
         casts = self._casts(pattern, value, out)
         allowed = 0
@@ -109,7 +111,7 @@ class Builder:
         return Entry(kernel, list(range(len(inputs)))), allowed
 
     def refuse(self, pattern: tuple[Argument, ...], casting: str, out: np.dtype[Any] | None) -> None:
-        """Raises for the first cast that a rule does not allow."""
+        """Raises an error for the first cast that a rule does not allow."""
         _, value = self._translated(pattern)
         for source, target, what in self._casts(pattern, value, out):
             check_cast(source, target, casting, what)
@@ -143,7 +145,7 @@ def _dtype(argument: Argument) -> np.dtype[Any]:
 
 
 def check_cast(source: np.dtype[Any], target: np.dtype[Any], casting: str, what: str) -> None:
-    """Raises `TypeError` for a cast that a rule does not allow."""
+    """Raises `TypeError` if a rule does not allow a cast."""
     if not np.can_cast(source, target, casting):  # type: ignore[arg-type]
         raise TypeError(
             f"Iterator requested dtype could not be cast from {source!r} to {target!r}, {what} dtype, "
@@ -152,7 +154,8 @@ def check_cast(source: np.dtype[Any], target: np.dtype[Any], casting: str, what:
 
 
 def as_operand(value: Any, casting: str) -> np.ndarray:
-    """What a variable holds as an array whose memory can be shared: of this machine's order of bytes, aligned, of our dtypes.
+    """The value of a variable as an array whose memory can be shared: aligned, in native byte order, and with a
+    supported dtype.
 
     >>> as_operand([1, 2], "safe")
     array([1, 2])
@@ -171,8 +174,8 @@ def as_operand(value: Any, casting: str) -> np.ndarray:
 
 
 def copy_to(out: np.ndarray, result: np.ndarray, casting: str) -> None:
-    """Writes a result to an array that it broadcasts to. Raises `TypeError` for a cast that is not allowed, and `ValueError` for
-    a shape that does not fit."""
+    """Copies a result to an array to whose shape it broadcasts. Raises `TypeError` for a cast that is not allowed, and
+    `ValueError` for a shape that does not fit."""
     if out.dtype.hasobject:
         raise TypeError(f"out: the array has Python objects (dtype {out.dtype})")
     check_cast(result.dtype, out.dtype, casting, "the operand 0")

@@ -1,7 +1,7 @@
-"""From a text to an expression.
+"""Parses a text to an expression.
 
-The text is parsed with Python's own grammar and never run: a node of the syntax tree that is not on the list below is an error,
-so no text reaches a Python object, with or without `sanitize`. Trees are walked without recursion.
+The text is parsed by Python's own parser and never executed. A node of the syntax tree that is not explicitly allowed
+is an error, so a text can't access a Python object, with or without `sanitize`. Trees are traversed without recursion.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from broadloom.numexpr import _nodes
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 from broadloom.numexpr._nodes import BOOLEAN, ConstantNode, ExpressionNode, VariableNode
 
-#: Characters that a text may have.
+#: The maximum length of a text, in characters.
 MAX_LENGTH: Final = 100_000
 
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
@@ -51,7 +51,7 @@ _FORBIDDEN = re.compile(
 
 
 def is_sane(text: str) -> bool:
-    """Whether a text passes numexpr's test of its characters, which comes before it is parsed.
+    """Whether a text passes numexpr's test for forbidden characters, which is made before the text is parsed.
 
     >>> is_sane("a.real * 2.5e-3"), is_sane("a.__class__"), is_sane("a[0]")
     (True, False, False)
@@ -60,7 +60,8 @@ def is_sane(text: str) -> bool:
 
 
 def sanitizes(sanitize: bool | None) -> bool:
-    """Whether texts are tested: as the caller says, or the environment by `NUMEXPR_SANITIZE`, or yes."""
+    """Whether texts are tested: as the caller specifies, or else the environment variable `NUMEXPR_SANITIZE`; by
+    default yes."""
     if sanitize is not None:
         return sanitize
     return bool(int(os.environ.get("NUMEXPR_SANITIZE") or 1))
@@ -69,8 +70,9 @@ def sanitizes(sanitize: bool | None) -> bool:
 def parse(text: str, sanitize: bool | None = None) -> ExpressionNode:
     """The expression of a text.
 
-    Raises `SyntaxError` for what Python can't parse, `ValueError` for what it can but is no expression of arrays, `TypeError` for
-    operators and arguments that don't exist, and `LimitError` for a text that is too long or too deep.
+    Raises `SyntaxError` for a text that Python can't parse, `ValueError` for a text that is not an expression of
+    arrays, `TypeError` for unknown operators and arguments, and `LimitError` for a text that is too long or too deeply
+    nested.
 
     >>> float(parse("2*a + sin(1 - 1)").children[1].value)
     0.0
@@ -97,7 +99,7 @@ def parse(text: str, sanitize: bool | None = None) -> ExpressionNode:
 
 
 def _parts(tree: ast.AST) -> list[ast.expr]:
-    """The operands of a node of the syntax tree, which has to be on the list. Raises what is wrong with it otherwise."""
+    """The operands of a node of the syntax tree. Raises an error for a node that is not allowed."""
     match tree:
         case ast.Constant() | ast.Name():
             return []
@@ -143,7 +145,8 @@ def _arguments(tree: ast.Call) -> list[ast.expr]:
 
 
 def _made(tree: ast.AST, parts: list[Any]) -> ExpressionNode | None:
-    """The expression of a node of the syntax tree, of those of its operands; None for None, which an axis may be."""
+    """The expression for a node of the syntax tree, given those of its operands. None for the constant None, which is
+    allowed as an axis."""
     match tree:
         case ast.Constant(value=None):
             return None

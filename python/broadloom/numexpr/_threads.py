@@ -1,7 +1,7 @@
-"""How many threads computations use, as numexpr's functions and environment variables say it.
+"""The number of threads of computations, by numexpr's functions and environment variables.
 
-`NUMEXPR_MAX_THREADS` bounds the number; `NUMEXPR_NUM_THREADS`, or else `OMP_NUM_THREADS`, sets it when this is imported: with the
-first expression, or the first question after threads.
+`NUMEXPR_MAX_THREADS` limits the number. `NUMEXPR_NUM_THREADS`, or else `OMP_NUM_THREADS`, sets it when this module is
+imported, which is at the first expression or the first call of a function about threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, SupportsIndex
 from broadloom._core import numexpr_threads
 
 _DEFAULT_MAX = 64
-#: Threads without a setting, at most.
+#: The maximum number of threads without a setting.
 _SAFE = 16
 
 
@@ -24,7 +24,7 @@ def _max_threads() -> int:
         return _DEFAULT_MAX
 
 
-#: The largest number that `set_num_threads` takes.
+#: The maximum number that `set_num_threads` accepts.
 MAX_THREADS: Final = _max_threads()
 
 _threads = 1
@@ -36,14 +36,15 @@ def detect_number_of_cores() -> int:
 
 
 def get_num_threads() -> int:
-    """The number of threads that computations use at most."""
+    """The maximum number of threads that computations use."""
     return _threads
 
 
 def set_num_threads(nthreads: SupportsIndex) -> int:
-    """Sets the number of threads that computations use at most, and returns what it was.
+    """Sets the maximum number of threads that computations use, and returns the previous number.
 
-    Raises `TypeError` for what is no integer, and `ValueError` for a number below 1 or above `MAX_THREADS`.
+    Raises `TypeError` for an argument that is not an integer, and `ValueError` for a number below 1 or above
+    `MAX_THREADS`.
 
     >>> before = set_num_threads(1)
     >>> set_num_threads(before)
@@ -59,7 +60,7 @@ def set_num_threads(nthreads: SupportsIndex) -> int:
 
 
 def _init_num_threads() -> int:
-    """Sets the number of threads that the environment asks for, and returns it."""
+    """Sets the number of threads that the environment requests, and returns it."""
     for name in ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"):
         if os.environ.get(name):
             requested = int(os.environ[name])
@@ -71,7 +72,7 @@ def _init_num_threads() -> int:
 
 
 def detect_number_of_threads() -> int:
-    """The number of threads that the environment asks for, or that of the processors."""
+    """The number of threads that the environment requests, or else the number of processors."""
     for name in ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"):
         try:
             return min(int(os.environ.get(name, "")), MAX_THREADS)
@@ -96,6 +97,6 @@ def get_vml_version() -> None:
     """None: Intel's VML is not used."""
 
 
-#: The number of processors, and the number of threads that the environment asked for.
+#: The number of processors, and the number of threads that the environment requested.
 ncores = detect_number_of_cores()
 nthreads = _init_num_threads()

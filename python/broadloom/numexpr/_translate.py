@@ -1,7 +1,7 @@
-"""From an expression and the dtypes of its variables to a handle of the engine.
+"""Translates an expression, for given dtypes of its variables, to a handle of the engine.
 
-`Translation` follows numexpr's rules of kinds; `KeptDtypes` leaves dtypes and promotion to the engine. Both walk the expression
-once, without recursion, and differ in what they make of a node.
+`Translation` follows numexpr's rules for kinds; `KeptDtypes` leaves dtypes and promotion to the engine. Both traverse
+the expression once, without recursion, and differ in their treatment of a node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS
 from broadloom.numexpr._kinds import DTYPES, INEXACT, INTEGERS, LETTERS, NUMBERS, Kind
 from broadloom.numexpr._nodes import ExpressionNode, postorder, variables
 
-#: Constant exponents up to here are products, as numexpr has it.
+#: The maximum constant exponent for which a power becomes a product, as in numexpr.
 MAX_EXPONENT: Final = 50
 
 _OPS: Final = {
@@ -49,32 +49,32 @@ _OPS: Final = {
 
 _BITWISE: Final = ("and", "or", "xor")
 _COMPARISONS: Final = ("gt", "ge", "lt", "le", "eq", "ne")
-#: numexpr's names of operations that it writes with swapped operands.
+#: Operations that numexpr writes with swapped operands, by numexpr's name.
 _SWAPPED: Final = {"lt": "gt", "le": "ge"}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a node is worth: a handle of a kind, or a constant."""
+    """The value of a node: a handle of a kind, or a constant."""
 
     kind: Kind
     of: Handle | bool | int | float
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is a number of the text."""
+        """Whether the value is a number in the text."""
         return not isinstance(self.of, Handle)
 
 
 def no_operation(op: str, result: Kind, *arguments: Kind) -> NotImplementedError:
-    """The error for kinds that an operator or function does not take, in words that callers of numexpr look for."""
+    """The error for kinds that an operator or function does not accept. Callers of numexpr look for these words."""
     letters = "".join(LETTERS[kind] for kind in (result, *arguments))
     shown = ", ".join(arguments)
     return NotImplementedError(f"couldn't find matching opcode for '{op}_{letters}': {op} is not defined for {shown}")
 
 
 def _as(value: Value, kind: Kind) -> Handle | bool | int | float:
-    """A value as an operand of a kind."""
+    """A value as an operand of an operation in a kind."""
     if not isinstance(value.of, Handle):
         return _kinds.converted(value.of, kind)
     return value.of if value.kind == kind else value.of.astype(DTYPES[kind])
@@ -87,21 +87,21 @@ def _handle(value: Value, kind: Kind) -> Handle:
 
 
 def _whole(kind: Kind, op: str, *operands: Handle | bool | int | float) -> Value:
-    """An operation that gives a kind."""
+    """The result, of the given kind, of an operation of the engine."""
     return Value(kind, _core.apply(op, *operands))
 
 
 class Translation:
-    """Makes the handle of an expression by numexpr's rules of kinds.
+    """Builds the handle of an expression by numexpr's rules for kinds.
 
-    `aggressive` makes products of powers with small constant exponents, `moderate` of the simplest of them.
+    `aggressive` turns all powers with small constant exponents into products, and `moderate` only the simplest.
     """
 
     def __init__(self, optimization: str = "aggressive") -> None:
         self._optimization = optimization
 
     def __call__(self, root: ExpressionNode, inputs: Mapping[str, Handle]) -> Value:
-        """The value of an expression of these inputs."""
+        """The value of an expression for these inputs."""
         values: dict[int, Value] = {}
         for node in postorder(root):
             operands = [values[id(child)] for child in node.children]
@@ -147,7 +147,7 @@ class Translation:
 
 
 def _product(base: Value, count: int, has_root: bool) -> Value:
-    """A power by squaring, the low powers first as numexpr does, times the square root if there is a half."""
+    """A power by repeated squaring, low powers first as in numexpr, times the square root if the exponent has a half."""
     made: Value | None = None
     square, left = base, count
     while left:
@@ -230,7 +230,8 @@ def _filled(like: Value, kind: Kind, one: bool) -> Value:
 
 
 def _fmod(kind: Kind, x1: Handle | bool | int | float, x2: Handle | bool | int | float) -> Value:
-    """The remainder with the sign of x1: of the magnitudes, the remainder is exact whatever rule its sign follows."""
+    """The remainder with the sign of x1. It is computed from the magnitudes, whose remainder is exact and has no sign
+    to consider."""
     first = x1 if isinstance(x1, Handle) else Handle.full([], x1, DTYPES[kind])
     second = x2 if isinstance(x2, Handle) else Handle.full([], x2, DTYPES[kind])
     rest = _core.apply("remainder", _core.apply("abs", first), _core.apply("abs", second))
@@ -251,7 +252,7 @@ def _reduction(name: str, of: Value, axis: int | None) -> Value:
 
 
 class KeptDtypes(Translation):
-    """Makes the handle of an expression with the engine's dtypes and NumPy's promotion; constants are weak."""
+    """Builds the handle of an expression with the engine's dtypes and NumPy's promotion. Constants are weakly typed."""
 
     def _input(self, handle: Handle) -> Value:
         return Value("double", handle)
@@ -293,6 +294,6 @@ class KeptDtypes(Translation):
 
 @registered("numexpr kind")
 def kind_of(root: ExpressionNode) -> Kind:
-    """The kind of an expression whose variables are double."""
+    """The kind of an expression, if all its variables are double."""
     inputs = {name: Handle.input(f"v{i}", np.float64, []) for i, name in enumerate(variables(root))}
     return Translation()(root, inputs).kind

@@ -1,4 +1,4 @@
-"""The module of this name that numexpr's callers import: variables and constants for expressions written in Python."""
+"""numexpr's module of this name, for callers that import it: variables and constants for expressions written in Python."""
 
 from broadloom.numexpr._nodes import ConstantNode, E, Expression, ExpressionNode, VariableNode
 

@@ -1,4 +1,4 @@
-"""The module of this name that numexpr's callers import: evaluation. There is no bytecode."""
+"""numexpr's module of this name, for callers that import it: evaluation. There is no bytecode."""
 
 from typing import Any, NoReturn
 

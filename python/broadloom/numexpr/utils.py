@@ -1,4 +1,4 @@
-"""The module of this name that numexpr's callers import: threads."""
+"""numexpr's module of this name, for callers that import it: threads."""
 
 from broadloom.numexpr._threads import (
     MAX_THREADS,

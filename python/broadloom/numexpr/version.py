@@ -1,4 +1,4 @@
-"""The version of numexpr whose behaviour is followed."""
+"""The version of numexpr whose behaviour this package follows."""
 
 import platform
 from typing import Final

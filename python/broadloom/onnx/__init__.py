@@ -1,7 +1,8 @@
-"""ONNX models on this package's engine: a backend by the interface of `onnx.backend.base`.
+"""Runs ONNX models on this package's engine: a backend with the interface of `onnx.backend.base`.
 
-Models of element-wise operators, reductions, views, softmax and constants run as fused kernels; what else a model needs is
-refused by name before anything runs. Importing this module imports the package `onnx`, which has to be installed.
+Models of element-wise operators, reductions, views, softmax and constants run as fused kernels; a model that needs
+anything else is rejected before it runs, with a list of the unsupported operators. Importing this module imports the
+package `onnx`, which must be installed.
 """
 
 from broadloom.onnx._backend import Backend, Prepared

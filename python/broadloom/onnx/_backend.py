@@ -1,4 +1,4 @@
-"""The backend by ONNX's own interface, and the model that it prepares."""
+"""The backend with ONNX's interface, and the prepared model that it returns."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded
 from broadloom.onnx._program import Input, Program, of_model, of_node
 from broadloom.onnx._types import DTYPES
 
-#: As many plans are kept, the last ones that ran.
+#: The maximum number of cached plans. The least recently run are evicted.
 KEPT = 64
 
-#: Arguments whose values decide a shape are part of what a plan is kept by, up to so many bytes; beyond, it is for one run.
+#: The maximum size, in bytes, of arguments whose values decide a shape and which are therefore part of a plan's cache
+#: key. With larger arguments, a plan is used for one run only.
 MAX_KNOWN_BYTES = 1 << 16
 
-#: How ONNX's interface names the one device.
+#: The name of the only device in ONNX's interface.
 DEVICE = "CPU"
 
 
 class Prepared(base.BackendRep):
-    """A model that is ready to run: what `prepare` gives.
+    """A model that is ready to run, as returned by `prepare`.
 
     Kernels are compiled by the first run for each set of shapes, and used by all later ones. Runs may be concurrent.
     """
 
     def __init__(self, program: Program, options: Mapping[str, Any]) -> None:
-        """A program that runs with these options of `broadloom.evaluate`."""
+        """A prepared program that runs with these options of `broadloom.evaluate`."""
         self._program = program
         self._options = dict(options)
         self._plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
@@ -55,13 +56,13 @@ class Prepared(base.BackendRep):
         return self._program.outputs
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs, NumPy arrays in a tuple whose entries also have the model's names.
+        """Runs the model. Returns its outputs: NumPy arrays in a tuple whose entries also have the model's names.
 
-        `inputs` are arrays (of NumPy's, of ours, or what `numpy.asarray` takes) in the model's order, or a dict by name.
-        Inputs that an initializer represents may be left out. They are read while this runs, and not kept.
+        `inputs` are arrays (NumPy's, ours, or objects that `numpy.asarray` accepts) in the model's order, or a dict by
+        name. Inputs with an initializer may be omitted. The inputs are read during the run, and not kept.
 
-        Raises TypeError for another dtype than the model's and for unknown arguments, ValueError for a shape or number
-        of inputs that does not fit, ZeroDivisionError under `int_division="error"`, LimitError for what is too large.
+        Raises TypeError for another dtype than the model's and for unknown arguments, ValueError for a wrong shape or
+        number of inputs, ZeroDivisionError under `int_division="error"`, and LimitError for an array that is too large.
         """
         if kwargs:
             raise TypeError(
@@ -101,7 +102,7 @@ class Prepared(base.BackendRep):
 
 
 def _bound(entries: Sequence[Input], inputs: Any) -> dict[str, np.ndarray]:
-    """The arguments by name, checked against what the model declares."""
+    """Maps the arguments to names, and checks them against the model's declarations."""
     if isinstance(inputs, Mapping):
         named = dict(inputs)
         unknown = set(named) - {entry.name for entry in entries}
@@ -150,7 +151,7 @@ def _checked_device(device: str) -> None:
 
 
 def _checked_options(options: Mapping[str, Any]) -> None:
-    # The engine says what is wrong with an option.
+    # The engine raises an error for an invalid option.
     Kernel.parse("true", **options)
 
 
@@ -180,14 +181,14 @@ class Backend(base.Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = DEVICE, **kwargs: Any) -> Prepared:
-        """A model that is ready to run. Nothing is computed.
+        """Prepares a model for runs. Nothing is computed.
 
-        The options are those of `broadloom.evaluate`: `threads`, `executor`, `vector_width`, `int_division`, `accuracy`,
-        `contract`, `max_bytes`, `max_time`.
+        The options are those of `broadloom.evaluate`: `threads`, `executor`, `vector_width`, `int_division`,
+        `accuracy`, `contract`, `max_bytes`, `max_time`.
 
-        Raises UnsupportedModelError, which lists each operator and type that is not supported; InvalidModelError for a
-        model that breaks a rule of ONNX; LimitError for one of more than a million operators; ValueError for another
-        device than "CPU"; TypeError and ValueError for what are no options.
+        Raises UnsupportedModelError, which lists each unsupported operator and type; InvalidModelError for a model that
+        breaks a rule of ONNX; LimitError for a model of more than a million operators; ValueError for another device
+        than "CPU"; TypeError and ValueError for invalid options.
         """
         _checked_device(device)
         _checked_options(kwargs)

@@ -1,4 +1,4 @@
-"""Errors about models: what is not supported, listed by name before anything runs, and what is no valid model."""
+"""Errors about models: unsupported operators and types, all listed before anything runs, and invalid models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 
 def printable(text: str) -> str:
-    """The text with escapes for characters that a terminal would obey: names of a model may hold any; lines stay lines."""
+    """The text with characters escaped that a terminal would interpret, since names in a model may contain any. Line
+    breaks are kept."""
     if text.isprintable():
         return text
     shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode("ascii") for c in text)
@@ -16,7 +17,7 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """One thing of a model that does not run here.
+    """An unsupported operator or type in a model.
 
     `name` is an operator's, or that of a value whose type is the reason. `within` is the operator, or function, of the
     model whose body has it, if it is not in the model's own graph; `node` is the node of the model's graph.
@@ -48,7 +49,7 @@ class UnsupportedModelError(NotImplementedError):
     __module__ = "broadloom.onnx"
 
     def __init__(self, findings: Sequence[Unsupported]) -> None:
-        """An error about these findings."""
+        """An error that lists these findings."""
         self.findings = tuple(dict.fromkeys(findings))
         shown = "\n".join(f"- {finding}" for finding in self.findings[:50])
         rest = f"\n… and {len(self.findings) - 50} more" if len(self.findings) > 50 else ""
@@ -59,7 +60,7 @@ class UnsupportedModelError(NotImplementedError):
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators that are concerned."""
+        """The names of the unsupported operators in the model's own graph."""
         named = (x.within or x.name for x in self.findings if x.within or x.since_version is not None)
         return tuple(sorted(set(named)))
 
@@ -70,5 +71,5 @@ class InvalidModelError(ValueError):
     __module__ = "broadloom.onnx"
 
     def __init__(self, message: str) -> None:
-        """An error of these words."""
+        """An error with this message."""
         super().__init__(printable(message))

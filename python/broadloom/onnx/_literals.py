@@ -1,4 +1,4 @@
-"""Numbers of attributes as operands, and the widths that are computed in."""
+"""Numbers from attributes as operands, and wider dtypes for intermediate results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BOOL = np.dtype("bool")
 
 
 def literal(value: float, dtype: DType) -> Handle:
-    """A number as ONNX casts it to a dtype: a float that is too large becomes infinite, one for integers loses its
-    fraction."""
+    """A number converted to a dtype by ONNX's rules: a float that is too large becomes infinite, and a float for an
+    integer dtype is truncated."""
     with np.errstate(all="ignore"):
         converted = np.asarray(value).astype(dtype).item()
     return Handle.full([], converted, dtype)
@@ -30,20 +30,20 @@ def like(x: Handle, value: float) -> Handle:
 
 
 def select(condition: Handle, x: Handle, y: Handle) -> Handle:
-    """x where the condition holds, else y."""
+    """`x` where the condition is true, else `y`."""
     return apply("where", condition, x, y)
 
 
 def widened(x: Handle) -> Handle:
-    """float16 as float32, since several operations of short floats in a row would lose digits; others as they are."""
+    """Converts float16 to float32, since a sequence of float16 operations would lose digits; other dtypes are kept."""
     return x.astype(FLOAT32) if x.dtype == np.float16 else x
 
 
 def as_float(x: Handle) -> Handle:
-    """A float operand, wide enough to compute in; integers as float64."""
+    """A float operand in a dtype wide enough for intermediate results; integers become float64."""
     return widened(x) if x.dtype.kind == "f" else x.astype(FLOAT64)
 
 
 def back(made: Handle, x: Handle) -> Handle:
-    """A result in the dtype of the operand that it was computed of."""
+    """A result converted to the dtype of the operand that it was computed from."""
     return made if made.dtype == x.dtype else made.astype(x.dtype)

@@ -1,9 +1,9 @@
-"""From a model's nodes to operators of the table, with the type of every value known.
+"""Lowers a model's nodes to operators of the table, and determines the type of every value.
 
-Functions, those of the model and those that ONNX ships as the body of an operator without a row, are expanded where they
-are called. Nodes come in order, so that a value is defined before it is read, and once: this is checked, as are types and
-dtypes. Whatever is not supported is collected, all of it, and nothing is computed. There is no recursion: nodes that are
-waiting are in a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
+Calls of functions are expanded: functions of the model, and the bodies that ONNX ships for operators without a row in
+the table. Nodes must be in order, so that every value is defined once and before it is read. This is checked, and so
+are types. All unsupported operators and types are collected, and nothing is computed. There is no recursion: pending
+nodes are on a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
 memory once.
 """
 
@@ -29,31 +29,32 @@ Opsets = Mapping[str, int]
 
 @dataclass
 class Scope:
-    """Where a node stands: the opsets of its graph or function, the names that values have outside, and the callers."""
+    """The context of a node: the opsets of its graph or function, the outer names of values, and the callers."""
 
     opsets: Opsets
     names: dict[str, str] | None = None
     attributes: Attributes = field(default_factory=dict)
     prefix: str = ""
-    #: The outermost of the functions that are being expanded, and the node of the graph that calls it.
+    #: The outermost function that is being expanded, and the node of the graph that calls it.
     within: str = ""
     node: str = ""
-    #: Whether it is a body that ONNX ships: its nodes are ONNX's own operators, and no functions of the model.
+    #: Whether this is the body of an ONNX operator as shipped with ONNX. Its nodes are ONNX's own operators, and can't
+    #: call functions of the model.
     is_shipped: bool = False
 
     def value(self, name: str) -> str:
         """The name of a value in the program."""
         if not name or self.names is None:
             return name
-        # An input that the caller leaves out has the name "", and keeps it.
+        # An input that the caller leaves out has the name "", which is kept.
         return self.names.setdefault(name, f"{self.prefix}{name}")
 
 
 class Lowering:
-    """A program in the making: `nodes` in order, `types` of all values, and `findings`."""
+    """A program under construction: `nodes` in order, the `types` of all values, and `findings`."""
 
     def __init__(self, types: Mapping[str, str], functions: Iterable[FunctionProto] = ()) -> None:
-        """A program with these values at its start, and the functions of its model."""
+        """A program that starts with these values, and the functions of its model."""
         self.nodes: list[Node] = []
         self.types: dict[str, str | None] = dict(types)
         self.findings: list[Unsupported] = []
@@ -64,15 +65,15 @@ class Lowering:
         self._seen = 0
 
     def run(self, nodes: Sequence[NodeProto], opsets: Opsets) -> None:
-        """Takes the nodes of a graph.
+        """Lowers the nodes of a graph.
 
-        Raises InvalidModelError, and LimitError for too many nodes, which are counted before any function is expanded.
+        Raises InvalidModelError, or LimitError for too many nodes, which are counted before any function is expanded.
         """
         _calls.check_growth(nodes, self._functions)
         top = Scope(dict(opsets))
         self._stack = [(node, top) for node in reversed(nodes)]
         while self._stack:
-            # The bodies that ONNX ships are counted as they are expanded.
+            # The nodes in bodies shipped with ONNX are counted when these are expanded.
             self._seen += 1
             if self._seen > _calls.MAX_NODES:
                 raise LimitError(
@@ -170,8 +171,8 @@ class Lowering:
         attributes: Attributes,
         defaults: Attributes | None = None,
     ) -> None:
-        """Puts the nodes of a function in the place of its call, which has these attributes. `defaults` are those of an
-        operator's attributes, for a body that ONNX ships."""
+        """Replaces the call of a function, which has these attributes, by the function's nodes. `defaults` are the
+        defaults of an operator's attributes, for a body shipped with ONNX."""
         if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
             raise InvalidModelError(
                 f"{name} (node `{proto.name}`): {len(proto.input)} inputs, {len(proto.output)} outputs"
@@ -186,7 +187,7 @@ class Lowering:
         given = {**(defaults or {}), **by_name(function.attribute_proto), **attributes}
         opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
         if defaults is not None:
-            # A body that ONNX ships may leave out the opset that it is written for.
+            # A body shipped with ONNX may omit its opset.
             opsets.setdefault("", scope.opsets.get("", defs.onnx_opset_version()))
         inner = Scope(
             opsets,
@@ -197,7 +198,7 @@ class Lowering:
             scope.node if scope.within else proto.name,
             defaults is not None,
         )
-        # A result that is an input as it came.
+        # A result that is directly an input becomes a copy of it.
         for formal, actual in zip(function.output, proto.output):
             if actual and formal in inputs:
                 copy = NodeProto(op_type="Identity", input=[formal], output=[f"#{formal}"])

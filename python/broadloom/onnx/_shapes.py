@@ -1,8 +1,8 @@
-"""Operators on shapes: views of an expression, which move no element, and what asks for a shape.
+"""Operators on shapes: views of an expression, which move no element, and queries of a shape.
 
-Extents, axes and slices come as attributes or as inputs, by version; the values of such inputs are read when a kernel is
-built. `Concat` is no view: each operand is computed straight into its place in one new array, which the kernels after it
-read.
+Depending on the version, extents, axes and slices are attributes or inputs; the values of such inputs are read when a
+kernel is built. `Concat` is not a view: each operand is computed directly into its part of a new array, which the
+following kernels read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from broadloom.onnx._row import Call, Node, Row
 
 
 def extents(x: Handle) -> list[int]:
-    """The shape of an operand, which is known whenever a kernel is built."""
+    """The shape of an operand. It is always known when a kernel is built."""
     return [extent or 0 for extent in x.shape]
 
 
 def _given(call: Call, name: str, number: int) -> list[int] | None:
-    """A list of integers that is an attribute of older versions, and an input of newer ones."""
+    """A list of integers that is an attribute in older versions and an input in newer ones."""
     found = call.attribute(name)
     return call.integers(number) if found is None else list(found)
 
@@ -100,7 +100,8 @@ def _expand(call: Call, x: Handle, _: Handle | None = None) -> Handle:
 
 
 def _broadcast(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """The shape that two broadcast to. NumPy's own function has a limit of axes and of sizes."""
+    """The shape that two shapes broadcast to. NumPy's function is not used, since it limits the number of axes and the
+    sizes."""
     rank = max(len(one), len(other))
     pairs = zip([1] * (rank - len(one)) + list(one), [1] * (rank - len(other)) + list(other), strict=True)
     made = []
@@ -112,7 +113,7 @@ def _broadcast(one: Sequence[int], other: Sequence[int]) -> list[int]:
 
 
 def _clamped(start: int, end: int, step: int, extent: int) -> slice:
-    """A slice as ONNX clamps it, as one of Python's."""
+    """A slice clamped by ONNX's rules, as a Python slice."""
     if step == 0:
         raise ValueError("a step is 0")
     if extent == 0:
@@ -175,7 +176,7 @@ def _numbers(values: Sequence[int]) -> Handle:
 def _shape(call: Call, x: Handle) -> Handle:
     shape = extents(x)
     first, last = call.attribute("start", 0), call.attribute("end")
-    # Python's slices clamp as ONNX does.
+    # Python's slices are clamped as ONNX requires.
     return _numbers(shape[first : None if last is None else last])
 
 
@@ -196,7 +197,7 @@ def _trilu(call: Call, x: Handle, _: Handle | None = None) -> Handle:
 
 
 def concat_axis(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, list[int]]:
-    """The axis of a `Concat`, and the shape of its result; ValueError for operands that do not fit."""
+    """The axis of a `Concat`, and the shape of its result; ValueError for incompatible operands."""
     first = list(shapes[0])
     axis = _axis(call.attribute("axis", 1), len(first))
     for shape in shapes:
@@ -207,7 +208,7 @@ def concat_axis(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, list[
 
 
 def parts_along(axis: int, shapes: Sequence[Sequence[int]]) -> list[tuple[Any, ...]]:
-    """The places of operands in the result of a `Concat`."""
+    """The regions of the operands in the result of a `Concat`."""
     parts: list[tuple[Any, ...]] = []
     start = 0
     for shape in shapes:
@@ -217,7 +218,7 @@ def parts_along(axis: int, shapes: Sequence[Sequence[int]]) -> list[tuple[Any, .
 
 
 def _concat(call: Call, *operands: Handle) -> Handle:
-    """Of values that are known; of others the plan has a step."""
+    """Concatenates known values. For unknown values, the plan has a step that does it."""
     shapes = [extents(x) for x in operands]
     axis, whole = concat_axis(call, shapes)
     values = call.values.allocate(whole, operands[0].dtype)

@@ -1,11 +1,11 @@
-"""The table of operators: one row each. A new operator is a row of the module that its kind has, and nothing else."""
+"""The table of operators, with one row for each. A new operator only needs a row in the module of its category."""
 
 from __future__ import annotations
 
 from broadloom.onnx import _activations, _constants, _elementwise, _normalization, _reductions, _shapes
 from broadloom.onnx._row import Row
 
-#: The modules of rows, by what the docs call them.
+#: The modules with rows, by their category in the documentation.
 KINDS: dict[str, tuple[Row, ...]] = {
     "Element by element": _elementwise.ROWS,
     "Activations": _activations.ROWS,
@@ -16,7 +16,7 @@ KINDS: dict[str, tuple[Row, ...]] = {
     "Constants": _constants.ROWS,
 }
 
-#: The rows by name; all are of ONNX's own domain.
+#: The rows by name. All are in ONNX's own domain.
 TABLE: dict[str, Row] = {row.name: row for rows in KINDS.values() for row in rows}
 
 assert len(TABLE) == sum(map(len, KINDS.values()))

@@ -1,7 +1,7 @@
-//! The structs of Arrow's C interfaces, and the capsules in which they travel.
+//! The structs of Arrow's C interfaces and the PyCapsules that carry them.
 //!
-//! A struct belongs to one owner, who calls its `release` once unless `release` is null. A struct may be moved by copying its
-//! bytes: who moves it sets `release` of the old place to null. [`Owned`] does both.
+//! A struct has one owner, who calls its `release` callback once unless the callback is null. Moving a struct copies its bytes
+//! and sets `release` in the old copy to null. [`Owned`] does both.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -11,10 +11,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A function that releases a struct.
+/// The `release` callback of a struct.
 type Release<T> = Option<unsafe extern "C" fn(*mut T)>;
 
-/// The interface's description of a type: that of an array's elements.
+/// `struct ArrowSchema`: the data type of an array.
 #[repr(C)]
 pub struct ArrowSchema {
     pub format: *const c_char,
@@ -28,7 +28,7 @@ pub struct ArrowSchema {
     pub private_data: *mut c_void,
 }
 
-/// The interface's struct for the elements of an array.
+/// `struct ArrowArray`: the buffers of an array.
 #[repr(C)]
 pub struct ArrowArray {
     pub length: i64,
@@ -43,7 +43,7 @@ pub struct ArrowArray {
     pub private_data: *mut c_void,
 }
 
-/// The interface's struct for a sequence of arrays of one type.
+/// `struct ArrowArrayStream`: a sequence of arrays of one data type.
 #[repr(C)]
 pub struct ArrowArrayStream {
     pub get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
@@ -53,27 +53,27 @@ pub struct ArrowArrayStream {
     pub private_data: *mut c_void,
 }
 
-/// The flag of a schema whose arrays may have nulls.
+/// The bit of `ArrowSchema::flags` that says that arrays may have nulls.
 pub const NULLABLE: i64 = 2;
 
-/// One of the three structs of Arrow's C interfaces.
+/// A struct of Arrow's C interfaces.
 ///
 /// # Safety
-/// All bytes zero must be a value of the type, whose `release` is null; `CAPSULE` must be the name of capsules that hold the
-/// struct.
+/// The all-zero bit pattern must be a valid value with a null `release`, and `CAPSULE` must be the name of the PyCapsules that
+/// hold this struct.
 pub unsafe trait Struct {
-    /// The name that the interface gives to capsules of the struct.
+    /// The name of the PyCapsules that hold this struct.
     const CAPSULE: &'static CStr;
-    /// The struct's name.
+    /// The name of the struct, for error messages.
     const NAME: &'static str;
 
-    /// The struct's field `release`.
+    /// The `release` field.
     fn release(&mut self) -> &mut Release<Self>;
 }
 
 macro_rules! structs {
     ($($name:ident $capsule:literal)*) => {$(
-        // SAFETY: the fields are pointers, integers and options of functions, which zeros are values of.
+        // SAFETY: the fields are pointers, integers and optional function pointers; zero bits are valid for each of them.
         unsafe impl Struct for $name {
             const CAPSULE: &'static CStr = $capsule;
             const NAME: &'static str = stringify!($name);
@@ -91,24 +91,23 @@ structs! {
     ArrowArrayStream c"arrow_array_stream"
 }
 
-/// A struct with its right to be released: dropping this calls `release`, unless that is null because the struct was moved away
-/// or is empty.
+/// A struct of Arrow's C interfaces that is released on drop, unless it was moved out or its `release` is null.
 #[repr(transparent)]
 pub struct Owned<T: Struct>(pub T);
 
-// SAFETY: the interface lets any thread use and release a struct, one at a time; `&mut` is what holds them to that.
+// SAFETY: the interface lets any thread use and release a struct, but only one at a time, which `&mut` ensures.
 unsafe impl<T: Struct> Send for Owned<T> {}
-// SAFETY: a shared reference only gives copies of plain numbers and pointers.
+// SAFETY: a shared reference only allows copying plain numbers and pointers.
 unsafe impl<T: Struct> Sync for Owned<T> {}
 
 impl<T: Struct> Owned<T> {
-    /// A struct with nothing to release, which a producer writes to.
+    /// An already released struct, for a producer to write into.
     pub fn empty() -> Owned<T> {
-        // SAFETY: `Struct` promises that zero bytes are a value of the type.
+        // SAFETY: an implementer of `Struct` guarantees that the all-zero bit pattern is valid.
         Owned(unsafe { std::mem::zeroed() })
     }
 
-    /// A pointer to the struct, as the struct's own functions take it.
+    /// A pointer to the struct, for calls of its callbacks.
     pub fn pointer(&mut self) -> *mut T {
         &raw mut self.0
     }
@@ -118,12 +117,12 @@ impl<T: Struct> Drop for Owned<T> {
     fn drop(&mut self) {
         let Some(release) = *self.0.release() else { return };
         let pointer = self.pointer();
-        // SAFETY: `release` is not null, so that the struct belongs to this owner, and was not released before.
+        // SAFETY: `release` is not null, so this owner still owns the struct and has not released it before.
         let call = || unsafe { release(pointer) };
-        // Objects may be dropped while an exception is under way, which Python code in `release` must neither see nor change.
+        // Objects may be dropped while an exception is set, which Python code called by `release` must neither see nor change.
         let attached = Python::try_attach(|_| {
             let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            // SAFETY: the thread is attached. The exception that is fetched is restored.
+            // SAFETY: the thread is attached, and the exception fetched here is restored below.
             unsafe {
                 ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
                 call();
@@ -136,11 +135,11 @@ impl<T: Struct> Drop for Owned<T> {
     }
 }
 
-/// Makes a capsule of a struct. The capsule releases the struct unless a consumer moved the struct out of it.
+/// Creates a PyCapsule that owns a struct. Its destructor releases the struct unless a consumer has moved it out.
 pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_, PyAny>> {
     let pointer = Box::into_raw(Box::new(owned));
-    // SAFETY: the name lives for ever. `PyCapsule_New` gives a new reference, or null with an exception; in that case the box is
-    // still ours.
+    // SAFETY: the name is static. The call returns a new reference, or null with an exception set; if null, the box is still
+    // owned here.
     unsafe {
         let made = ffi::PyCapsule_New(pointer.cast(), T::CAPSULE.as_ptr(), Some(destroy::<T>));
         if made.is_null() {
@@ -150,10 +149,10 @@ pub fn capsule<T: Struct>(py: Python<'_>, owned: Owned<T>) -> PyResult<Bound<'_,
     }
 }
 
-/// The destructor of the capsules that [`capsule`] makes.
+/// The destructor of a PyCapsule made by [`capsule`].
 unsafe extern "C" fn destroy<T: Struct>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, attached, with the capsule. Under its first name the capsule has the box that `capsule`
-    // made; a consumer that renamed the capsule took over the box.
+    // SAFETY: Python calls the destructor once, attached, with the capsule. A capsule of this name holds the box that `capsule`
+    // made; a consumer that renamed the capsule has taken ownership of the box.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, T::CAPSULE.as_ptr()) == 1 {
             let pointer = ffi::PyCapsule_GetPointer(capsule, T::CAPSULE.as_ptr());
@@ -162,9 +161,9 @@ unsafe extern "C" fn destroy<T: Struct>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A pointer to the struct in a capsule; it is an error if the struct was consumed.
+/// The struct in a PyCapsule; an error if it has been consumed already.
 pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
-    // SAFETY: the object is alive while it is borrowed; it may be of any type, which the first call checks.
+    // SAFETY: the object is alive while it is borrowed. It may be of any type: `PyCapsule_IsValid` checks that.
     let pointer = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::CAPSULE.as_ptr()) != 1 {
             let kind = capsule.get_type().name()?;
@@ -179,8 +178,8 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
     if !pointer.is_aligned() {
         return Err(PyValueError::new_err(format!("from_arrow: the {} is not aligned", T::NAME)));
     }
-    // SAFETY: a capsule of this name holds such a struct as long as the capsule lives, which its maker promises, and the pointer
-    // is aligned. The GIL is held, so that no other thread looks at the struct.
+    // SAFETY: the producer guarantees that a capsule of this name holds an aligned struct of this type for as long as it lives.
+    // The GIL is held, so no other thread accesses it.
     if unsafe { (*pointer.as_ptr()).release().is_none() } {
         return Err(PyValueError::new_err(format!(
             "from_arrow: the {} was consumed before: a capsule is taken once",
@@ -190,10 +189,10 @@ pub fn held<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
     Ok(pointer)
 }
 
-/// Moves the struct out of a capsule, which has nothing to release afterwards.
+/// Moves the struct out of a PyCapsule, which is then marked as released.
 pub fn taken<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<Owned<T>> {
     let pointer = held::<T>(capsule)?.as_ptr();
-    // SAFETY: the capsule is alive and holds the struct, with the GIL held; the old place loses its right to release.
+    // SAFETY: the capsule is alive, holds the struct, and the GIL is held. The copy left in the capsule is marked as released.
     unsafe {
         let moved = ptr::read(pointer);
         *(*pointer).release() = None;
@@ -201,7 +200,7 @@ pub fn taken<T: Struct>(capsule: &Bound<'_, PyAny>) -> PyResult<Owned<T>> {
     }
 }
 
-/// The format string by which the interface names each dtype.
+/// The Arrow format string of each dtype.
 const FORMATS: [(DType, &CStr); 12] = [
     (DType::Bool, c"b"),
     (DType::Int8, c"c"),
@@ -217,17 +216,17 @@ const FORMATS: [(DType, &CStr); 12] = [
     (DType::Float64, c"g"),
 ];
 
-/// The interface's format string of a dtype.
+/// The Arrow format string of a dtype.
 pub fn format_of(dtype: DType) -> &'static CStr {
     FORMATS.iter().find(|(known, _)| *known == dtype).map_or(c"n", |(_, format)| *format)
 }
 
-/// The dtype that a format string of the interface names; `None` if broadloom has no such dtype.
+/// The dtype of an Arrow format string; `None` if broadloom has no such dtype.
 pub fn dtype_of(format: &[u8]) -> Option<DType> {
     FORMATS.iter().find(|(_, known)| known.to_bytes() == format).map(|(dtype, _)| *dtype)
 }
 
-/// How many bits an element has in Arrow's memory: a bool has one bit there, and eight in broadloom.
+/// The size of an element in Arrow's layout, in bits: 1 for bool, which takes 8 bits in broadloom.
 pub fn bits_of(dtype: DType) -> usize {
     if dtype == DType::Bool { 1 } else { dtype.size() * 8 }
 }

@@ -1,4 +1,4 @@
-//! NumPy arrays as structs of Arrow's C interfaces: their memory is shared, and kept alive until the consumer releases it.
+//! Exports NumPy arrays as Arrow structs. The memory is shared, and kept alive until the consumer releases the struct.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -14,7 +14,7 @@ use super::abi::{
 use crate::dtype;
 use crate::memory::NumpyMemory;
 
-/// The schema of a dtype: it has no name, and its arrays may have nulls.
+/// The schema of an unnamed, nullable field of a dtype.
 fn schema(dtype: DType) -> ArrowSchema {
     ArrowSchema {
         format: format_of(dtype).as_ptr(),
@@ -29,42 +29,42 @@ fn schema(dtype: DType) -> ArrowSchema {
     }
 }
 
-/// Releases a schema that [`schema`] made, whose texts live for ever.
+/// The `release` callback of a schema made by [`schema`]. The schema's strings are static, so nothing is freed.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the consumer passes the struct that it owns.
+    // SAFETY: the consumer passes a struct that it owns.
     unsafe { (*schema).release = None };
 }
 
-/// The private data of a lent array: it keeps the shared NumPy arrays alive.
+/// The private data of an exported array: keeps the shared memory alive.
 struct Lent {
     #[expect(dead_code, reason = "keeps the memory alive")]
     owners: [Option<Py<PyUntypedArray>>; 2],
-    /// The struct's two buffers, to which its field `buffers` points: the validity bitmap, and the values.
+    /// The array that `ArrowArray::buffers` points to: the validity bitmap and the values.
     buffers: [*const c_void; 2],
 }
 
-/// Releases an array that [`lent`] made. It may be called on any thread, attached to Python or not.
+/// The `release` callback of an array made by [`lent`]. Any thread may call it, attached to Python or not.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: the consumer passes the struct that it owns, and with it, once, the box that `lent` leaked into it.
+    // SAFETY: the consumer passes a struct that it owns, and releases it once. Its private data is the box that `lent` leaked.
     let lent = unsafe {
         (*array).release = None;
         (*array).private_data.cast::<Lent>()
     };
-    // When the interpreter has ended, nothing can free NumPy's memory any more, and the box is leaked.
-    // SAFETY: as above.
+    // After the interpreter has shut down, nothing can free NumPy's memory any more, so it is leaked. SAFETY: the pointer is the
+    // box that `lent` leaked, and nothing else frees it.
     Python::try_attach(|_| drop(unsafe { Box::from_raw(lent) }));
 }
 
-/// Makes a capsule with the schema of a dtype.
+/// A PyCapsule of the schema of a dtype.
 #[pyfunction]
 pub fn arrow_schema<'py>(py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     capsule(py, Owned(schema(dtype::extract(dtype)?)))
 }
 
-/// The struct of `length` elements of a dtype, of which `null_count` are null.
+/// Exports an array of `length` elements of a dtype, `null_count` of them null.
 ///
-/// `values` contains the elements (of bool, bits in bytes) and `validity` a bit for each element, both in row-major order. The
-/// struct shares their memory.
+/// `values` holds the elements (for bool, packed bits), and `validity` one bit per element, both in row-major order. Their memory
+/// is shared, not copied.
 fn lent(
     dtype: DType,
     length: usize,
@@ -89,7 +89,7 @@ fn lent(
         [validity.map_or(Ok(ptr::null()), |validity| address(validity, 1))?, address(values, bits)?];
     let owners = [validity.map(|validity| validity.clone().unbind()), Some(values.clone().unbind())];
     let lent = Box::into_raw(Box::new(Lent { owners, buffers }));
-    // SAFETY: the box is alive until the struct is released.
+    // SAFETY: the box stays alive until the struct is released.
     let buffers = unsafe { (&raw mut (*lent).buffers).cast() };
     Ok(Owned(ArrowArray {
         length: length as i64,
@@ -105,7 +105,7 @@ fn lent(
     }))
 }
 
-/// Makes a capsule with an array as [`lent`] makes it.
+/// A PyCapsule of an array exported by [`lent`].
 #[pyfunction]
 pub fn arrow_array<'py>(
     py: Python<'py>,
@@ -118,13 +118,13 @@ pub fn arrow_array<'py>(
     capsule(py, lent(dtype::extract(dtype)?, length, null_count, values, validity)?)
 }
 
-/// The private data of a stream: the array that the stream has yet to give.
+/// The private data of a stream made by [`arrow_stream`]: its one array, until that has been returned.
 struct Chunk {
     dtype: DType,
     array: Owned<ArrowArray>,
 }
 
-/// Makes a capsule with a stream that gives one array as [`lent`] makes it.
+/// A PyCapsule of a stream of one array exported by [`lent`].
 #[pyfunction]
 pub fn arrow_stream<'py>(
     py: Python<'py>,
@@ -146,9 +146,10 @@ pub fn arrow_stream<'py>(
     capsule(py, Owned(stream))
 }
 
-/// Writes the schema of a stream that [`arrow_stream`] made.
+/// The `get_schema` callback of a stream made by [`arrow_stream`].
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer passes the stream that it owns and has not released, which has a chunk, and memory for a schema.
+    // SAFETY: the consumer passes a stream that it owns and has not released, so its private data is a `Chunk`, and a valid
+    // pointer for the schema.
     unsafe {
         let chunk = (*stream).private_data.cast::<Chunk>();
         out.write(schema((*chunk).dtype));
@@ -156,10 +157,10 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     0
 }
 
-/// Writes the one array of a stream that [`arrow_stream`] made. After it, as at any stream's end, an array with nothing to
-/// release is written.
+/// The `get_next` callback of a stream made by [`arrow_stream`]: returns the array at the first call, and then a released struct,
+/// which marks the end of the stream.
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: as for `get_schema`. The array is moved by copying its bytes, after which the chunk's array has nothing to release.
+    // SAFETY: as for `get_schema`. The array is moved by copying its bytes, and the chunk's copy is marked as released.
     unsafe {
         let chunk = &mut *(*stream).private_data.cast::<Chunk>();
         out.write(ptr::read(&raw const chunk.array.0));
@@ -168,14 +169,15 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     0
 }
 
-/// The text of a stream's last error: null, since these streams never fail.
+/// The `get_last_error` callback: the stream's calls never fail.
 unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     ptr::null()
 }
 
-/// Releases a stream that [`arrow_stream`] made, and the array if the stream has not given it.
+/// The `release` callback of a stream made by [`arrow_stream`]. It also releases the array if that has not been returned.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
-    // SAFETY: the consumer passes the stream that it owns, and with it, once, the chunk that `arrow_stream` leaked into it.
+    // SAFETY: the consumer passes a stream that it owns, and releases it once. Its private data is the box that `arrow_stream`
+    // leaked.
     unsafe {
         (*stream).release = None;
         drop(Box::from_raw((*stream).private_data.cast::<Chunk>()));

@@ -1,8 +1,7 @@
-//! Structs of Arrow's C interfaces as NumPy arrays over the producer's memory, which is released when the last of these arrays
-//! dies.
+//! Imports Arrow structs as NumPy arrays over the producer's memory, which is released when the last of these arrays is freed.
 //!
-//! All that a struct tells about itself is checked before any of its memory is read. Whether buffers are as long as they must be
-//! can't be checked, since the interface does not tell their lengths.
+//! All fields of a struct are validated before its buffers are read. The sizes of the buffers can't be validated, since the
+//! interface doesn't transmit them.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -16,16 +15,16 @@ use super::abi::{ArrowArray, ArrowArrayStream, ArrowSchema, Owned, bits_of, dtyp
 use crate::dtype;
 use crate::memory;
 
-/// A schema as Python code gets it: the format string, broadloom's dtype, if there is one, and the format string of a
-/// dictionary's values.
+/// A data type as passed to Python: its format string, its NumPy dtype if broadloom has it, and, for a dictionary, the format
+/// string of its values.
 type Field<'py> = (String, Option<Bound<'py, PyArrayDescr>>, Option<String>);
 
-/// An array as Python code gets it: its length, its number of nulls (or -1), the bytes of its values, the bytes of its validity
-/// bitmap, if it has one, and how many bits at the start of the first byte belong to earlier elements. The last holds for the
-/// bitmap, and for values that are bits.
+/// A chunk as passed to Python: its length, its null count (-1 if unknown), the bytes of its values and of its validity bitmap
+/// (if any), and the number of bits at the start of the bitmap's first byte that belong to earlier elements. The number holds for
+/// the values too if these are bits.
 type Chunk<'py> = (usize, i64, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, usize);
 
-/// The error about a struct that breaks the rules of the interface.
+/// The error for a struct that violates the interface.
 fn malformed(what: &str) -> PyErr {
     PyValueError::new_err(format!("from_arrow: the producer's struct is malformed: {what}"))
 }
@@ -35,14 +34,14 @@ fn format(schema: &ArrowSchema) -> PyResult<String> {
     if schema.format.is_null() {
         return Err(malformed("an ArrowSchema without a format"));
     }
-    // SAFETY: the format is text that ends with 0, as the interface demands, and lives as long as the schema.
+    // SAFETY: the interface requires the format to be a NUL-terminated string that lives as long as the schema.
     Ok(unsafe { CStr::from_ptr(schema.format) }.to_string_lossy().into_owned())
 }
 
-/// The type that a schema describes.
+/// The data type that a schema describes.
 fn field<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Field<'py>> {
     let own = format(schema)?;
-    // SAFETY: the dictionary's schema lives as long as the schema, if there is one that is not released.
+    // SAFETY: the schema of a dictionary lives as long as the outer schema, which is not released.
     let of_values = match unsafe { schema.dictionary.as_ref() } {
         Some(values) => Some(format(values)?),
         None => None,
@@ -55,22 +54,22 @@ fn field<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Field<'py>> {
     Ok((own, dtype, of_values))
 }
 
-/// The type that the schema in a capsule describes. The schema is not consumed.
+/// The data type described by the schema in a PyCapsule, which is not consumed.
 #[pyfunction]
 pub fn arrow_field<'py>(py: Python<'py>, capsule: &Bound<'py, PyAny>) -> PyResult<Field<'py>> {
     let schema = held::<ArrowSchema>(capsule)?;
-    // SAFETY: the capsule is alive, its schema is not released, and the GIL is held until this returns.
+    // SAFETY: the capsule is alive, its schema is not released, and the GIL is held during the call.
     field(py, unsafe { schema.as_ref() })
 }
 
-/// The owner of an array of another library, over whose memory there are NumPy arrays. It releases that array when it dies.
+/// An imported array, which owns the memory that NumPy arrays point to.
 #[pyclass(frozen, module = "broadloom._core")]
 struct ArrowMemory {
     #[expect(dead_code, reason = "keeps the memory alive")]
     array: Owned<ArrowArray>,
 }
 
-/// The bytes of a buffer that are read: their address and number.
+/// The part of a buffer that is read: its address, and its size in bytes.
 #[derive(Clone, Copy)]
 struct Span {
     data: *const u8,
@@ -78,7 +77,7 @@ struct Span {
 }
 
 impl Span {
-    /// The bytes of a buffer that hold `length` elements from number `offset` on; `None` if the pointer to the buffer is null.
+    /// The bytes that hold the `length` elements from index `offset` on, of `bits` bits each; `None` if the buffer is null.
     fn of(buffer: *const u8, offset: usize, length: usize, bits: usize) -> PyResult<Option<Span>> {
         let too_long = || malformed(&format!("{length} elements from {offset} on are more than memory has"));
         let end = offset.checked_add(length).and_then(|end| end.checked_mul(bits)).ok_or_else(too_long)?;
@@ -91,11 +90,11 @@ impl Span {
     }
 }
 
-/// What [`checked`] found out about an array: its length, number of nulls, bytes of the validity bitmap, bytes of the values, and
-/// the number of bits at the start of the first byte that belong to earlier elements.
+/// The validated fields of an array: its length, null count, validity bitmap, values, and the offset of the first element's bit
+/// within its byte.
 type Checked = (usize, i64, Option<Span>, Span, usize);
 
-/// Checks all that an array with elements of a dtype tells about itself.
+/// Validates all fields of an array whose elements have this dtype.
 fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     let natural = |name: &str, number: i64| {
         usize::try_from(number).map_err(|_| malformed(&format!("the {name} is {number}")))
@@ -110,7 +109,7 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     if array.null_count < -1 || array.null_count > array.length {
         return Err(malformed(&format!("{} nulls among {length} elements", array.null_count)));
     }
-    // SAFETY: there are two pointers at `buffers`, since `n_buffers` is 2.
+    // SAFETY: `n_buffers` is 2, so there are two pointers at `buffers`.
     let (validity, values) = unsafe {
         let buffers = array.buffers.cast::<*const u8>();
         (ptr::read_unaligned(buffers), ptr::read_unaligned(buffers.add(1)))
@@ -128,19 +127,19 @@ fn checked(array: &ArrowArray, dtype: DType) -> PyResult<Checked> {
     Ok((length, array.null_count, validity, values, offset % 8))
 }
 
-/// Makes NumPy arrays over the memory of another library's array, and keeps that array alive as long as they live.
+/// Creates NumPy arrays over the memory of an imported array. They keep it alive.
 fn chunk<'py>(py: Python<'py>, array: Owned<ArrowArray>, checked: Checked) -> PyResult<Chunk<'py>> {
     let (length, null_count, validity, values, bit) = checked;
     let owner = Bound::new(py, ArrowMemory { array })?.into_any();
     let over = |span: Span| {
-        // SAFETY: the buffer has these bytes as long as the array is not released, which `owner` does when it dies. Consumers do
-        // not write to the buffer, and the NumPy array is read-only.
+        // SAFETY: the buffer has these bytes until the array is released, which `owner` does when it is freed. Consumers must not
+        // write to it, and the NumPy array is read-only.
         unsafe { memory::over(py, DType::UInt8, &[span.bytes], span.data, owner.clone()) }
     };
     Ok((length, null_count, over(values)?, validity.map(over).transpose()?, bit))
 }
 
-/// Moves an array with elements of a dtype out of its capsule, and shares its memory.
+/// Consumes the PyCapsule of an array of this dtype.
 #[pyfunction]
 pub fn arrow_chunk<'py>(
     py: Python<'py>,
@@ -148,33 +147,33 @@ pub fn arrow_chunk<'py>(
     dtype: &Bound<'py, PyAny>,
 ) -> PyResult<Chunk<'py>> {
     let dtype = dtype::extract(dtype)?;
-    // SAFETY: the capsule is alive, its array is not released, and the GIL is held until the check is over.
+    // SAFETY: the capsule is alive, its array is not released, and the GIL is held during the call.
     let checked = checked(unsafe { held::<ArrowArray>(capsule)?.as_ref() }, dtype)?;
     chunk(py, taken(capsule)?, checked)
 }
 
-/// The error codes of streams that become other exceptions than OSError. They have these numbers on all platforms.
+/// Error codes (errno) that are raised as another exception than OSError. Their numbers are the same on every platform.
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
 
-/// A stream of arrays from another library.
+/// An imported stream.
 #[pyclass(module = "broadloom._core")]
 pub struct ArrowStream {
     stream: Owned<ArrowArrayStream>,
 }
 
 impl ArrowStream {
-    /// The exception for an error code that the stream returned, with the stream's own words.
+    /// The exception for an error code that the stream returned, with the stream's own message.
     fn exception(&mut self, code: c_int) -> PyErr {
         let last: *const c_char = match self.stream.0.get_last_error {
-            // SAFETY: the stream is not released, and its last call failed.
+            // SAFETY: the stream is not released, and its last call failed, as `get_last_error` requires.
             Some(get_last_error) => unsafe { get_last_error(self.stream.pointer()) },
             None => ptr::null(),
         };
         let words = if last.is_null() {
             "it gives no reason".to_owned()
         } else {
-            // SAFETY: the text ends with 0 and lives until the next call on the stream.
+            // SAFETY: the message is NUL-terminated, and lives until the next call on the stream.
             unsafe { CStr::from_ptr(last) }.to_string_lossy().into_owned()
         };
         let text = format!("from_arrow: the producer's stream failed: {words}");
@@ -189,33 +188,33 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// Moves the stream out of its capsule.
+    /// Consumes the PyCapsule of a stream.
     #[new]
     fn new(capsule: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
         Ok(ArrowStream { stream: taken(capsule)? })
     }
 
-    /// The type that all arrays of the stream have.
+    /// The data type of all arrays of the stream.
     fn field<'py>(&mut self, py: Python<'py>) -> PyResult<Field<'py>> {
         let Some(get_schema) = self.stream.0.get_schema else {
             return Err(malformed("an ArrowArrayStream without get_schema"));
         };
         let (stream, mut schema) = (&mut self.stream, Owned::<ArrowSchema>::empty());
-        // The producer may wait for other threads of Python. SAFETY: the stream is not released and no one else uses it; `schema`
-        // has memory for the result.
+        // The GIL is released because the producer may wait for other Python threads.
+        // SAFETY: the stream is not released, no other thread uses it, and `schema` is writeable memory for the result.
         let code = py.detach(|| unsafe { get_schema(stream.pointer(), schema.pointer()) });
         match code {
             0 if schema.0.release.is_some() => field(py, &schema.0),
             0 => Err(malformed("get_schema gives a schema that is released")),
             code => {
-                // What a failing call wrote to the schema is not to be released.
+                // The contents of `schema` are unspecified after an error, so they must not be released.
                 schema.0.release = None;
                 Err(self.exception(code))
             }
         }
     }
 
-    /// The next array of the stream, whose elements are of a dtype; None at the stream's end.
+    /// The next array of the stream, whose elements have this dtype; `None` at the end.
     fn next<'py>(&mut self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Option<Chunk<'py>>> {
         let dtype = dtype::extract(dtype)?;
         let Some(get_next) = self.stream.0.get_next else {
@@ -225,7 +224,7 @@ impl ArrowStream {
         // SAFETY: as for the call in `field`.
         let code = py.detach(|| unsafe { get_next(stream.pointer(), array.pointer()) });
         if code != 0 {
-            // What a failing call wrote to the array is not to be released.
+            // The contents of `array` are unspecified after an error, so they must not be released.
             array.0.release = None;
             return Err(self.exception(code));
         }

@@ -1,8 +1,7 @@
-//! What each thread evaluated last, for `re_evaluate`.
+//! The text that a thread evaluated last, for `re_evaluate`.
 //!
-//! It is kept in the dictionary that Python has for each thread, and not in a thread-local variable of Rust: the destructor of
-//! such a variable would run while the interpreter ends a thread, without the GIL, where a reference to a Python object must not
-//! be dropped.
+//! It is stored in Python's dictionary for the thread and not in a Rust thread-local variable. The destructor of the latter would
+//! run while the interpreter ends the thread, without the GIL, and must not drop a Python reference then.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -12,7 +11,7 @@ use pyo3::{ffi, intern};
 use super::layout::Order;
 use super::plan::Plan;
 
-/// What `re_evaluate` runs: a plan, with the options of its last call.
+/// The plan and variables that `re_evaluate` runs.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Last {
     pub plan: Py<Plan>,
@@ -21,21 +20,21 @@ pub struct Last {
     pub rule: usize,
 }
 
-/// Python's dictionary of this thread.
+/// Python's dictionary of the current thread.
 fn of_thread(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    // SAFETY: the GIL is held; the dictionary is borrowed from the state of this thread, and null if the thread has none.
+    // SAFETY: the GIL is held. The call returns a reference borrowed from the thread's state, or null if there is no state.
     let dict = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyThreadState_GetDict()) };
     let dict = dict.ok_or_else(|| PyRuntimeError::new_err("this thread has no state of Python's"))?;
     Ok(dict.cast_into::<PyDict>()?)
 }
 
-/// What this thread evaluated last.
+/// The evaluation that this thread ran last.
 pub fn last(py: Python<'_>) -> PyResult<Option<Bound<'_, Last>>> {
     let found = of_thread(py)?.get_item(intern!(py, "broadloom.numexpr"))?;
     found.map(|found| Ok(found.cast_into::<Last>()?)).transpose()
 }
 
-/// Remembers what this thread evaluates.
+/// Records the evaluation that this thread runs, for `re_evaluate`.
 pub fn remember(
     plan: &Bound<'_, Plan>,
     out: Option<&Bound<'_, PyAny>>,
@@ -43,7 +42,7 @@ pub fn remember(
     rule: usize,
 ) -> PyResult<()> {
     let py = plan.py();
-    // PERF: a loop evaluates the same text again, for which nothing new has to be kept.
+    // PERF: nothing is stored if the thread evaluates the same text again, as loops do.
     if out.is_none()
         && let Some(last) = last(py)?
     {

@@ -1,4 +1,4 @@
-//! The layouts of results: the shapes to which operands broadcast, and the order of axes in memory, as NumPy chooses them.
+//! The layout of results: the shape that operands broadcast to, and the order of axes in memory, chosen as NumPy does.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::entry::Argument;
 use crate::memory::{Axes, NumpyMemory};
 
-/// The order of a result's elements in memory, as NumPy's letters name it.
+/// The memory order of a result, as in NumPy's `order` argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     C,
@@ -18,7 +18,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order that a letter names; 'K' if no letter is given.
+    /// Parses the `order` argument; 'K' if it is absent.
     pub fn of(given: Option<&Bound<'_, PyAny>>) -> PyResult<Order> {
         let Some(given) = given else { return Ok(Order::K) };
         let letter = given.cast::<PyString>().map_or(Ok(None), |text| text.to_str().map(Some))?;
@@ -66,7 +66,7 @@ pub fn broadcast(arguments: &[Argument<'_>]) -> PyResult<Axes<usize>> {
     Err(PyValueError::new_err(format!("operands could not be broadcast together with shapes {shown}")))
 }
 
-/// The axes of a result from the outermost in memory to the innermost; `None` if that is row-major order.
+/// The axes of a result, from outermost to innermost in memory; `None` for row-major order.
 pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
     let memories = || {
         arguments.iter().filter_map(|argument| match argument {
@@ -91,7 +91,7 @@ pub fn axes(arguments: &[Argument<'_>], order: Order) -> Option<Axes<usize>> {
     }
 }
 
-/// Whether elements follow each other in column-major order, with the first axis innermost.
+/// Whether elements are contiguous with the first axis innermost.
 fn is_column_major(memory: &NumpyMemory) -> bool {
     let mut step = 1isize;
     memory.shape.contains(&0)
@@ -102,14 +102,14 @@ fn is_column_major(memory: &NumpyMemory) -> bool {
         })
 }
 
-/// The axes by decreasing strides: an insertion sort that moves an axis inwards only where an operand asks for it and none
-/// objects, which is what NumPy's iterator does for `order='K'`.
+/// Sorts the axes by decreasing strides. Like NumPy's iterator for `order='K'`, this is an insertion sort that moves an axis
+/// inwards only if the strides of at least one operand require it and those of no operand forbid it.
 fn by_strides(memories: &[&NumpyMemory], rank: usize) -> Axes<usize> {
     let stride = |memory: &NumpyMemory, axis: usize| {
         let missing = rank - memory.shape.len();
         if axis < missing { 0 } else { memory.strides[axis - missing].unsigned_abs() }
     };
-    // Axes are sorted from the innermost to the outermost; the order is reversed at the end.
+    // Innermost axis first; reversed at the end.
     let mut sorted: Axes<usize> = (0..rank).rev().collect();
     for from in 1..rank {
         let axis = sorted[from];

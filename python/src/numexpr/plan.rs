@@ -1,4 +1,4 @@
-//! What is kept for a text: a kernel for each pattern of dtypes and ranks that its variables had.
+//! The compiled form of a text: a kernel for each combination of dtypes and ranks that its variables have had.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,19 +21,19 @@ use crate::memory::{self, Axes, NumpyMemory};
 use crate::repeat::Repeats;
 use crate::table::{Shapes, Table};
 
-/// How many threads the kernels of `broadloom.numexpr` are built for.
+/// The number of threads that kernels are built for.
 static THREADS: AtomicU8 = AtomicU8::new(1);
 
-/// Sets how many threads `broadloom.numexpr` computes with, and returns how many there were.
+/// Sets the number of threads that `broadloom.numexpr` computes with, and returns the previous number.
 #[pyfunction]
 pub fn numexpr_threads(threads: u8) -> u8 {
     THREADS.swap(threads, Ordering::Relaxed)
 }
 
-/// The names of NumPy's rules for casts, the strictest first.
+/// NumPy's casting rules, strictest first.
 const CASTINGS: [&str; 5] = ["no", "equiv", "safe", "same_kind", "unsafe"];
 
-/// The number in [`CASTINGS`] of the rule that a caller gave.
+/// The index of a casting rule in [`CASTINGS`].
 pub fn casting(given: Option<&Bound<'_, PyAny>>, default: usize) -> PyResult<usize> {
     let Some(given) = given else { return Ok(default) };
     let Ok(name) = given.cast::<PyString>() else {
@@ -48,39 +48,39 @@ pub fn casting(given: Option<&Bound<'_, PyAny>>, default: usize) -> PyResult<usi
     })
 }
 
-/// The rule of casting that `validate` and compiled expressions use by default.
+/// The casting rule of `validate` and of compiled expressions.
 pub const SAFE: usize = 2;
-/// The rule of casting that `evaluate` uses by default.
+/// The casting rule of `evaluate`.
 pub const SAME_KIND: usize = 3;
 
-/// What a plan does for arguments of one pattern of dtypes and ranks.
+/// The kernel or value built for one signature of arguments.
 struct Built {
     key: Signature,
     what: What,
-    /// A bit for each rule of [`CASTINGS`]: it is set if the rule allows the casts of the inputs and of the result.
+    /// A bit mask over [`CASTINGS`]: the rules that allow the casts of the inputs and of the result.
     allowed: u8,
 }
 
 enum What {
     Kernel(Box<Known>),
-    /// The value of a text without variables; each call gets a copy.
+    /// The value of a text without variables. Each call returns a copy.
     Constant(Py<PyAny>),
 }
 
-/// What is kept for a text. For a pattern of arguments, Python's `build(signature, out, threads)` returns an `Entry` (or an
-/// array, if there are no variables), and a bit for each rule of casting that allows the casts. `refuse(signature, casting, out)`
-/// raises the exception for a rule that does not allow them.
+/// The compiled form of a text. `build(signature, out, threads)` returns an `Entry` for a signature of arguments (or an array, if
+/// there are no variables), and a bit mask of the casting rules that allow it. `refuse(signature, casting, out)` raises the
+/// exception for a cast that is not allowed.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Plan {
     names: Vec<Py<PyString>>,
     builder: Py<PyAny>,
     is_elementwise: bool,
     built: Table<Built>,
-    /// What is kept of the last calls, to answer calls like them.
+    /// A cache of recent calls.
     repeats: Repeats,
 }
 
-/// The arguments of a call, and the kernel that was found for them.
+/// The converted arguments of a call, and the kernel that was found for them.
 pub struct Found<'py> {
     arguments: SmallVec<[Argument<'py>; 4]>,
     shapes: Shapes,
@@ -93,7 +93,7 @@ impl Plan {
         &self.names
     }
 
-    /// The arguments that are made of the variables' values, and what is built for their pattern.
+    /// Converts the values of variables to arguments, and looks up or builds a kernel for them.
     pub fn find<'py>(
         &self,
         py: Python<'py>,
@@ -101,7 +101,8 @@ impl Plan {
         out: Option<&Bound<'py, PyUntypedArray>>,
         rule: usize,
     ) -> PyResult<Found<'py>> {
-        // Conversions run Python code, which may change arrays: all conversions are done before the arrays' memory is looked at.
+        // Conversions run Python code, which may change arrays. All conversions are therefore done before any array's memory is
+        // inspected.
         let converted = values.iter().map(|value| match Argument::of(value) {
             Ok(Some(argument)) if is_typed(&argument) => Ok(value.clone()),
             _ => translation(py, "as_operand")?.call1((value, CASTINGS[rule])),
@@ -112,7 +113,7 @@ impl Plan {
         });
         let arguments: SmallVec<[Argument<'py>; 4]> = arguments.collect::<PyResult<_>>()?;
         let (mut key, shapes) = signature(&arguments);
-        // If the dtype of `out` is not one of broadloom's, NumPy copies the result to it.
+        // If `out` has an unsupported dtype, NumPy copies the result to it.
         let target = out
             .and_then(|out| dtype::of_descriptor(&out.dtype()))
             .filter(|(_, native)| *native)
@@ -145,7 +146,7 @@ impl Plan {
         Ok(Found { arguments, shapes, built })
     }
 
-    /// Evaluates the text with values in the order of the names.
+    /// Computes the text with values given in the order of the names.
     pub fn compute<'py>(
         &self,
         py: Python<'py>,
@@ -156,7 +157,7 @@ impl Plan {
     ) -> PyResult<Bound<'py, PyAny>> {
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
             values.iter().map(Bound::as_borrowed).collect();
-        // What a call asks for beside its values, as one number.
+        // Encodes everything besides the values that a cached call depends on.
         let tag = (rule as u64) << 16 | (order as u64) << 8 | u64::from(THREADS.load(Ordering::Relaxed));
         if let Some(made) = self.repeats.run(py, &objects, out, tag) {
             return made;
@@ -188,8 +189,8 @@ impl Plan {
         match self.is_elementwise.then(|| axes(arguments, order)).flatten() {
             None => {
                 let (made, call) = known.results(py, arguments, shapes, &PyTuple::empty(py), None)?;
-                // A call is kept only if its arguments are the values themselves: an argument that was converted is not that of
-                // the next call, and an int may be too large for numexpr's dtype the next time.
+                // A call is not cached if an argument was converted, since the next call would convert again, or if it has an
+                // integer that may be too large for numexpr's dtype.
                 let is_as_given = |(value, argument): (&Bound<'py, PyAny>, &Argument<'py>)| match argument {
                     Argument::Number(number) => !matches!(number, Literal::Int(_)),
                     Argument::Array(array, _) => array.is(value),
@@ -216,17 +217,17 @@ impl Plan {
     }
 }
 
-/// Whether NumPy makes an int64, a float64 or a bool of a number.
+/// Whether the argument is an array, or a number that NumPy converts to int64, float64 or bool.
 fn is_typed(argument: &Argument<'_>) -> bool {
     !matches!(argument, Argument::Number(Literal::Int(value)) if i64::try_from(*value).is_err())
 }
 
-/// The NumPy array that a caller gave as `out`.
+/// The array passed as `out`.
 pub fn array_of<'a, 'py>(out: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyUntypedArray>> {
     out.cast::<PyUntypedArray>().map_err(|_| PyTypeError::new_err("out must be a NumPy array"))
 }
 
-/// Has NumPy copy a result to an array of another shape, dtype or alignment.
+/// Lets NumPy copy a result to an array of another shape, dtype or alignment.
 fn copy_to<'py>(
     out: &Bound<'py, PyUntypedArray>,
     result: &Bound<'py, PyAny>,
@@ -238,13 +239,13 @@ fn copy_to<'py>(
 
 #[pymethods]
 impl Plan {
-    /// Makes a plan. `names` are those of the variables, in the order of the kernels' inputs.
+    /// `names` are the variables, in the order of the kernel's inputs.
     #[new]
     fn new(names: Vec<Py<PyString>>, builder: Py<PyAny>, is_elementwise: bool) -> Plan {
         Plan { names, builder, is_elementwise, built: Table::default(), repeats: Repeats::default() }
     }
 
-    /// Evaluates the text with values in the order of the names.
+    /// Runs on values given in the order of the names.
     #[pyo3(signature = (values, out = None, order = None, casting = None))]
     fn run<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! Where the variables of a text are looked for: in mappings that a caller gives, or in its frame.
+//! Looks up the variables of a text in mappings that the caller passes, or in its frame.
 
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::ffi;
@@ -9,16 +9,16 @@ use smallvec::SmallVec;
 /// The values of a plan's variables, in the order of their names.
 pub type Values<'py> = SmallVec<[Bound<'py, PyAny>; 4]>;
 
-/// Where the caller's variables are: in dictionaries that it gives, or in its frame.
+/// The scope of a text's variables: dictionaries that the caller passes, or its frame.
 pub struct Scope<'a, 'py> {
     pub locals: Option<&'a Bound<'py, PyAny>>,
     pub globals: Option<&'a Bound<'py, PyAny>>,
-    /// How many frames above the calling one the variables' frame is.
+    /// The number of frames between the calling frame and the one whose variables are used.
     pub above: usize,
 }
 
 impl<'py> Scope<'_, 'py> {
-    /// The values that names have here.
+    /// The values of the variables with these names.
     pub fn values(&self, py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Values<'py>> {
         if let (Some(locals), Some(globals)) = (self.locals, self.globals) {
             return values_of(py, names, locals, globals);
@@ -31,26 +31,26 @@ impl<'py> Scope<'_, 'py> {
         values
     }
 
-    /// The local and the global variables of the calling frame, or of one above it.
+    /// The local and the global variables of the selected frame.
     fn of_frame(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         if self.above > 0 {
             let frame = py.import("sys")?.getattr("_getframe")?.call1((self.above,))?;
             return Ok((frame.getattr("f_locals")?, frame.getattr("f_globals")?));
         }
-        // SAFETY: the GIL is held; the result is null, or borrowed from the frame, which runs as long as this call.
+        // SAFETY: the GIL is held. The result is null, or borrowed from the frame, which stays alive during this call.
         let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
         let none = || PyRuntimeError::new_err("there is no frame to look for variables in");
         let globals = globals.ok_or_else(none)?;
         let locals = match self.locals {
             Some(given) => given.clone(),
-            // SAFETY: as above; null comes with an exception.
+            // SAFETY: the GIL is held. The result is borrowed from the frame, or null with an exception set.
             None => unsafe { Bound::from_borrowed_ptr_or_err(py, ffi::PyEval_GetLocals()) }?,
         };
         Ok((locals, globals))
     }
 }
 
-/// The value of a name in a scope, or None.
+/// The value of a name in a mapping; `None` if it is missing.
 fn look_up<'py>(
     scope: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
@@ -65,9 +65,9 @@ fn look_up<'py>(
     }
 }
 
-/// Empties the dictionary in which Python presents the variables of a function's frame, so that the dictionary does not keep the
-/// values alive. A namespace that is someone else's too (of a class body, of `exec`, or one that `locals()` has given) stays as
-/// it is: it is recognized by having more references than the frame's and this one.
+/// Empties the dictionary of a frame's local variables, so that it does not keep their values alive. A namespace that something
+/// else uses as well (that of a class body or of `exec`, or one returned by `locals()`) is left alone; it is recognised by its
+/// larger reference count.
 fn clear_snapshot(locals: &Bound<'_, PyAny>) {
     // SAFETY: the object is alive and the GIL is held.
     let references = unsafe { ffi::Py_REFCNT(locals.as_ptr()) };
@@ -78,7 +78,7 @@ fn clear_snapshot(locals: &Bound<'_, PyAny>) {
     }
 }
 
-/// The values of names, each from the first of two scopes that has it.
+/// Looks up each name in the first scope, and then in the second.
 fn values_of<'py>(
     py: Python<'py>,
     names: &[Py<PyString>],

@@ -1,8 +1,8 @@
-//! Short calls: a prepared kernel over a few elements, beside a plain loop that is called through a pointer.
+//! Compares short calls: a prepared kernel on a few elements, and a plain loop called through a function pointer.
 //!
-//! For each width of vectors of the target and each number of inputs, the program prints the least nanoseconds of a call
-//! over a number of elements. Kernels of all widths and the loop take turns, so that a slow phase of the machine affects all of
-//! them. Arguments choose widths (`256`) and numbers of elements (`n=1`).
+//! For each vector width of the target and each number of inputs, prints the minimum time of a call in nanoseconds, for several
+//! numbers of elements. The kernels of all widths and the loop alternate, so that a slow phase of the machine affects all of
+//! them. Arguments select vector widths (`256`) and numbers of elements (`n=1`).
 //!
 //! `cargo run --release -p broadloom-bench --bin calls`
 #![forbid(unsafe_code)]
@@ -14,11 +14,11 @@ use std::time::Instant;
 use broadloom::{Array, DType, Executor, In, Kernel, Options, VectorWidth};
 
 const ELEMENTS: [usize; 12] = [1, 2, 3, 7, 8, 10, 16, 31, 33, 64, 100, 1000];
-/// Calls between two looks at the clock.
+/// The number of calls per measurement.
 const BATCH: usize = 200;
 const ROUNDS: usize = 400;
 
-/// A plain loop over the inputs.
+/// A plain loop that reads the inputs and writes the output.
 type Loop = fn(&[Vec<f32>], &mut [f32]);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,7 +71,7 @@ fn row(inputs: usize, n: usize, plain: Loop, widths: &[VectorWidth]) -> Result<(
     Ok(())
 }
 
-/// Nanoseconds of one of a batch of calls.
+/// The mean time of a call in a batch, in nanoseconds.
 fn batch(mut run: impl FnMut()) -> f64 {
     let start = Instant::now();
     (0..BATCH).for_each(|_| run());

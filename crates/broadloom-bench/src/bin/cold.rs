@@ -1,7 +1,7 @@
-//! The cost of the first evaluation in a process.
+//! Measures the cost of the first evaluation in a process.
 //!
-//! For each executor the program prints the median, over many fresh processes, of the time from the first operator to
-//! the result of an expression with eight operations over 1000 elements.
+//! For each executor, prints the time from the first operator to the result, for an expression with eight operations on 1000
+//! elements. It is the median over many new processes.
 //!
 //! `cargo run --release -p broadloom-bench --bin cold`
 #![forbid(unsafe_code)]
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nanoseconds of this process's first evaluation.
+/// The time of this process's first evaluation, in nanoseconds.
 fn first(executor: Executor) -> Result<u128, Box<dyn Error>> {
     let data = |step: f32| (0..ELEMENTS).map(|i| i as f32 * step + 0.5).collect::<Vec<f32>>();
     let (a, b) = (Array::from_vec(data(0.01)), Array::from_vec(data(0.02)));

@@ -1,10 +1,9 @@
-//! From text to the first result: expressions that the engine has not seen, and expressions of a million nodes.
+//! Measures the time to the first result of expressions that the engine has not seen, and of expressions with a million nodes.
 //!
-//! `texts EXECUTOR COUNT` evaluates COUNT distinct expressions of seven operations over 1000 elements, each from its text, and
-//! prints the microseconds of one; executors are `auto`, `interp` and `jit`, the last on vectors of the target or of a
-//! width that follows (`jit 256 1000`). `chain NODES` and `leaves COUNT` build an expression of that many operations one
-//! after the other, or over that many arrays, and print the seconds for building, evaluating and dropping it. Without
-//! arguments all of them run.
+//! `texts EXECUTOR COUNT` evaluates COUNT distinct expressions of seven operations on 1000 elements, each from its text, and
+//! prints the time of one in microseconds. Executors are `auto`, `interp` and `jit`, which may be followed by a vector width
+//! (`jit 256 1000`). `chain NODES` builds an expression that applies NODES operations in sequence, and `leaves COUNT` one over
+//! COUNT arrays; they print the seconds for building, evaluating and dropping it. Without arguments, all of them run.
 //!
 //! `cargo run --release -p broadloom-bench --bin expressions`
 #![forbid(unsafe_code)]
@@ -45,7 +44,7 @@ fn numbers(step: f32) -> Array<'static> {
     Array::from_vec((0..ELEMENTS).map(|i| i as f32 * step + 0.5).collect::<Vec<f32>>())
 }
 
-/// The expression of a number: seven operations, of which those of no two numbers below 16⁴ · 2 are the same.
+/// The expression with this number, of seven operations. Numbers below 2^17 give different expressions.
 fn written(number: usize) -> String {
     let binary = ["+", "-", "*", "/"];
     let names = ["a", "b", "c", "d"];
@@ -69,13 +68,13 @@ fn texts(executor: &str, width: Option<&str>, count: usize) -> Done {
         black_box(&result);
         Ok(())
     };
-    // Pages, caches and the compiler itself are there from the first one on.
+    // Warms up the caches, the allocator and the compiler.
     (0..20).try_for_each(|i| evaluate((1 << 17) - 1 - i))?;
     let mut times = Vec::with_capacity(count);
     let began = Instant::now();
     for number in 0..count {
         let start = Instant::now();
-        // Neighbours differ in many places.
+        // Successive expressions differ in several operations.
         evaluate(number.wrapping_mul(40_503) % (1 << 17))?;
         times.push(start.elapsed().as_nanos() as f64 / 1e3);
     }
@@ -87,7 +86,7 @@ fn texts(executor: &str, width: Option<&str>, count: usize) -> Done {
     Ok(())
 }
 
-/// Builds, evaluates and drops an expression.
+/// Builds, evaluates and drops an expression, and prints the time of each step.
 fn in_steps(name: &str, build: impl FnOnce() -> Array<'static>) -> Done {
     let start = Instant::now();
     let root = build();

@@ -1,7 +1,7 @@
-//! The engine against hand-fused loops over the same definitions of functions, at the target's widest vectors.
+//! Compares the engine with hand-fused loops over the same function definitions, both at the target's maximum vector width.
 //!
-//! The program prints nanoseconds per element of both, and their ratio. Both must give the same bits, which is checked
-//! first; they alternate.
+//! Prints the nanoseconds per element of both, and their ratio. Both must give the same bits, which is checked first.
+//! Measurements of the two alternate.
 //!
 //! `cargo run --release -p broadloom-bench --bin fused`
 #![forbid(unsafe_code)]
@@ -62,7 +62,7 @@ macro_rules! measure {
     }};
 }
 
-/// A body as a value of its own type.
+/// A body as a closure, whose type is unique to the body, so that its calls are inlined.
 macro_rules! body_of {
     ($t:ty, $body:ident) => {
         #[inline(always)]

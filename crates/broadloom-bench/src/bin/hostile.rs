@@ -1,7 +1,7 @@
-//! Time and memory that the texts of [`broadloom_bench::hostile`] take.
+//! Measures the time and memory taken by the texts of [`broadloom_bench::hostile`].
 //!
-//! For each text the program prints the minimum time, over several processes, until it is evaluated or refused and all
-//! of its memory is freed, and the peak memory of such a process beyond the text. Each run has a process of its own.
+//! For each text, prints the time until it is evaluated or rejected and all its memory is freed, and the peak memory of the
+//! process beyond the text. Each run has its own process, and the time is the minimum of several runs.
 //!
 //! `cargo run --release -p broadloom-bench --bin hostile`
 #![forbid(unsafe_code)]
@@ -15,7 +15,7 @@ use broadloom::Array;
 use broadloom::text::{Program, TextError, expression};
 use broadloom_bench::hostile::{Hostile, texts};
 
-/// The number of processes that answer each text.
+/// The number of processes that are run for each text.
 const PROCESSES: usize = 7;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Microseconds from the text of ten operators to a typed array, the median of many.
+/// The median time from the text of an expression of ten operators to a typed array, in microseconds.
 fn formula() -> Result<f64, Box<dyn Error>> {
     let array = || Array::from_vec(vec![1.0_f32, 2.0, 3.0]);
     let names = [("a", array()), ("b", array()), ("c", array()), ("d", array())];
@@ -62,7 +62,7 @@ fn formula() -> Result<f64, Box<dyn Error>> {
     Ok(times[times.len() / 2] as f64 / 1e3)
 }
 
-/// Evaluates one text: milliseconds, additional MiB, and the outcome.
+/// Evaluates one text. Prints the milliseconds taken, the additional memory in MiB, and the outcome.
 fn answer(text: &str) -> Result<(), Box<dyn Error>> {
     let (x, i) = (Array::from_vec(vec![1.5_f32, 2.0]), Array::from_vec(vec![1_i32, 2]));
     let before = peak()?;
@@ -86,7 +86,7 @@ fn answer(text: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory that the process has had, in KiB.
+/// The peak memory of this process, in KiB.
 fn peak() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

@@ -1,8 +1,8 @@
-//! Loops of machine code against those that gcc makes of the same expression at the same vector width, where memory does
-//! not decide: at sizes for a first-level, a second-level and a last-level cache.
+//! Compares the loops of generated machine code with those that gcc compiles from the same expression at the same vector width.
+//! The sizes fit the first-level, second-level and last-level cache, so that memory bandwidth doesn't dominate.
 //!
-//! Both are strict IEEE arithmetic and must give the same bits; they take turns over the same memory, and the least time of
-//! each counts. An argument of a loop's name restricts the table; `assembly` prints the machine code.
+//! Both use strict IEEE arithmetic and must give the same bits. Measurements of the two alternate on the same memory, and the
+//! minimum time of each is reported. A loop's name as argument selects one row; `assembly` prints the machine code.
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin inner_loops`
 
@@ -16,16 +16,16 @@ use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel, Op};
 use broadloom_mem::{Access, Stores};
 
-/// Elements of each operand.
+/// The numbers of elements of each operand.
 const SIZES: [usize; 3] = [1_000, 20_000, 500_000];
-/// Rounds, in each of which every contender runs for about so long.
+/// The number of rounds. In each round, every contender runs for about [`ROUND_NANOSECONDS`].
 const ROUNDS: usize = 60;
 const ROUND_NANOSECONDS: f64 = 150_000.0;
 
-/// A loop over some inputs and one output.
+/// A compiled C loop with three inputs and one output.
 type InC = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
-/// An expression: its operations over three inputs, and C's.
+/// An expression: its operations on three inputs, and the same in C.
 struct Expression {
     name: &'static str,
     inputs: usize,
@@ -72,7 +72,7 @@ impl Expression {
         }
     }
 
-    /// The loop's text, and its function's name.
+    /// The loop's C source, and the name of its function.
     fn text(&self, ty: &str) -> (String, String) {
         let name = format!("{}_{ty}", self.name);
         let parameters = format!(
@@ -82,7 +82,7 @@ impl Expression {
     }
 }
 
-/// All loops, compiled by gcc for vectors of this width.
+/// All loops, compiled by gcc for this vector width.
 fn by_gcc(width: Width) -> Result<libloading::Library, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
@@ -100,11 +100,11 @@ fn by_gcc(width: Width) -> Result<libloading::Library, Box<dyn Error>> {
     if !built.success() {
         return Err("gcc failed".into());
     }
-    // SAFETY: the library was compiled from `text` just now, which has no initialisers.
+    // SAFETY: the library was just compiled from `text`, which has no initialisers.
     Ok(unsafe { libloading::Library::new(&library)? })
 }
 
-/// Nanoseconds of a call: of each contender the least, over rounds in which they take turns.
+/// The minimum time of a call for each contender, in nanoseconds, over rounds in which the contenders alternate.
 fn least(contenders: &mut [&mut dyn FnMut()]) -> Vec<f64> {
     let mut calls = Vec::new();
     for run in contenders.iter_mut() {
@@ -140,7 +140,7 @@ fn measure<T: broadloom_math::Float + Default>(
             column
         })
         .collect();
-    // Both contenders write to one memory.
+    // Both contenders write to the same memory.
     let mut out = Placed::<T>::new(n, 3);
     let run_code = |out: &mut [T]| {
         let from = columns.iter().take(inputs).map(|column| floats(black_box(column.get())));
@@ -150,7 +150,7 @@ fn measure<T: broadloom_math::Float + Default>(
     };
     let run_c = |out: &mut [T]| {
         let [a, b, c] = [0, 1, 2].map(|i| black_box(columns[i].get()).as_ptr().cast::<u8>());
-        // SAFETY: the loop reads and writes `n` elements of the type, as long as all four slices are.
+        // SAFETY: the loop reads and writes `n` elements of the type, and all four slices have that length.
         unsafe { in_c(a, b, c, out.as_mut_ptr().cast(), n) };
     };
     run_code(out.get_mut());
@@ -167,12 +167,12 @@ fn measure<T: broadloom_math::Float + Default>(
 }
 
 fn floats<T: broadloom_math::Float>(x: &[T]) -> &[u8] {
-    // SAFETY: the bytes of `x`, for as long as it is borrowed; a float has no padding.
+    // SAFETY: these are the bytes of `x`, which stays borrowed; a float has no padding.
     unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), size_of_val(x)) }
 }
 
 fn floats_mut<T: broadloom_math::Float>(x: &mut [T]) -> &mut [u8] {
-    // SAFETY: the bytes of `x`, which is borrowed mutably; any bytes are a float.
+    // SAFETY: these are the bytes of `x`, which is borrowed mutably; any bytes are a valid float.
     unsafe { std::slice::from_raw_parts_mut(x.as_mut_ptr().cast(), size_of_val(x)) }
 }
 
@@ -198,7 +198,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     println!("{}", compiler.listing(&kernel, &access, width, Purpose::Store)?.assembly);
                 }
                 let name = expression.text(ty).1;
-                // SAFETY: `by_gcc` compiled a function of this name from `text`, with these parameters.
+                // SAFETY: `by_gcc` compiled a function with this name and these parameters from `text`.
                 let in_c = unsafe { *library.get::<InC>(name.as_bytes())? };
                 for n in SIZES {
                     let [ours, gcc] = match dtype {

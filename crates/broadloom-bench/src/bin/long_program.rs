@@ -1,11 +1,14 @@
-//! Long straight-line programs over two coordinates, from their text: the time to read, plan and compile them, and of runs.
+//! Measures long straight-line programs on two coordinates: the time to parse, plan and compile them from their text, and the
+//! time of runs.
 //!
-//! A program has the given number of additions, products, square roots, minima, maxima and negations. Each operation reads the
-//! oldest value that no other has read yet, as soon as half of `WINDOW` of them wait, and else, as for its second operand, one of
-//! the last `WINDOW` values; so every value reaches the result, and `WINDOW` values are live at a time at most, and half as many
-//! at least. Bounds of each value are tracked: a root is taken of what is not negative, else a square, and where a sum or product
-//! would be large, the minimum or maximum with a coordinate is in its place, so that there is no NaN and no infinity. The
-//! coordinates are a row and a column of `SIDE` float32 numbers from −1 to 1.
+//! A random program has the given number of operations: additions, multiplications, square roots, minima, maxima and negations.
+//! When more than half of `WINDOW` values have not been read yet, the next operation reads the oldest of these; otherwise its
+//! first operand, and always its second, is one of the last `WINDOW` values. So every value contributes to the result, and
+//! between half of `WINDOW` and `WINDOW` values are live at a time.
+//!
+//! Bounds of each value are tracked to avoid NaNs and infinities: a value that may be negative is squared instead of taking its
+//! square root, and a sum or product that might be too large is replaced by the minimum or maximum of an operand and a
+//! coordinate. The coordinates are a row and a column of `SIDE` float32 numbers from −1 to 1.
 //!
 //! `cargo run --release -p broadloom-bench --bin long_program [-- OPERATIONS [WINDOW [SEED [SIDE]]]]`
 #![forbid(unsafe_code)]
@@ -21,9 +24,9 @@ use broadloom::{Array, Engine, Executor, Options, VectorWidth};
 
 type Done<T = ()> = Result<T, Box<dyn Error>>;
 
-/// Values are kept between −`BOUND` and `BOUND`.
+/// Values stay between −`BOUND` and `BOUND`.
 const BOUND: f64 = 1024.0;
-/// Runs of a row after the first one.
+/// The number of runs of a row after the first.
 const RUNS: usize = 4;
 
 fn main() -> Done {
@@ -57,8 +60,8 @@ fn main() -> Done {
     Ok(())
 }
 
-/// Prints the times of a row: of the first evaluation over 2 × 2 elements, which is little but planning and compiling, and of
-/// evaluations over all elements; each begins with the text. Gives the bits of the result.
+/// Prints the times of a row: the first evaluation on 2 × 2 elements, which is mostly planning and compiling, and evaluations on
+/// all elements. Each starts from the text. Returns the bits of the result.
 fn row(text: &str, few: &Coordinates, coordinates: &Coordinates, options: &Options) -> Done<Vec<u32>> {
     let timed = |coordinates: &Coordinates| -> Done<(f64, Array<'static>)> {
         let start = Instant::now();
@@ -86,7 +89,7 @@ fn coordinates(side: usize) -> Done<Coordinates> {
     Ok([("x", Array::from_vec(along())), ("y", Array::from_vec(along()).reshape(&[-1, 1])?)])
 }
 
-/// The result of a text.
+/// Parses and evaluates a program.
 fn run(text: &str, coordinates: &Coordinates, options: &Options) -> Done<Array<'static>> {
     let program = Program::parse(text)?;
     let mut results = program.build(coordinates)?;
@@ -94,7 +97,7 @@ fn run(text: &str, coordinates: &Coordinates, options: &Options) -> Done<Array<'
     Ok(root.eval_with(options)?)
 }
 
-/// A value: its name, and what it lies between.
+/// A value of the program: its name, and its lower and upper bound.
 #[derive(Clone)]
 struct Value {
     name: String,
@@ -102,13 +105,13 @@ struct Value {
     high: f64,
 }
 
-/// A program that is being written.
+/// A program that is being generated.
 struct Draft {
     state: u64,
     window: usize,
     text: String,
     written: usize,
-    /// The last values, and those that nothing has read yet.
+    /// The last `window` values, and those that no operation has read yet.
     recent: VecDeque<Value>,
     unread: VecDeque<Value>,
 }
@@ -126,7 +129,7 @@ impl Draft {
         }
     }
 
-    /// A number below `n` (splitmix64).
+    /// A pseudo-random number below `n` (splitmix64).
     fn below(&mut self, n: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -134,7 +137,7 @@ impl Draft {
         ((mixed ^ mixed >> 31) % n as u64) as usize
     }
 
-    /// A program of so many operations.
+    /// Generates a program of this many operations.
     fn text(mut self, operations: usize) -> String {
         while self.written + self.unread.len() <= operations {
             let at = self.below(self.recent.len());
@@ -158,7 +161,8 @@ impl Draft {
         self.text
     }
 
-    /// An operation of these values, or of the first and a coordinate, where the result would be too large.
+    /// Appends a random operation on `a` and `b`. If its result might be too large, appends the minimum or maximum of `a` and a
+    /// coordinate instead.
     fn step(&mut self, a: &Value, b: &Value) {
         let products = [a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high];
         let of_all = |f: fn(f64, f64) -> f64| products.into_iter().reduce(f).unwrap_or(0.0);
@@ -182,7 +186,7 @@ impl Draft {
         self.extremum(a, &coordinate, a.high > 1.0);
     }
 
-    /// The minimum or maximum of two values.
+    /// Appends the minimum or maximum of two values.
     fn extremum(&mut self, a: &Value, b: &Value, least: bool) {
         let (call, of): (_, fn(f64, f64) -> f64) =
             if least { ("minimum", f64::min) } else { ("maximum", f64::max) };

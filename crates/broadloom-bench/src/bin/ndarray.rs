@@ -1,7 +1,8 @@
-//! `ndarray`'s idioms against the same expressions in broadloom: chains of operators, `mapv`, `Zip` into given memory.
+//! Compares `ndarray`'s idioms (chains of operators, `mapv`, and `Zip` into existing memory) with the same expressions in
+//! broadloom.
 //!
-//! The output is a Markdown table of nanoseconds per element. Results are compared first (up to 4 units in the last
-//! place where a function is approximate); the contenders of a row alternate, on one thread.
+//! The output is a Markdown table of nanoseconds per element. Results are compared first; those of approximate functions may
+//! differ by 4 ulp. The contenders of a row alternate, on one thread.
 //!
 //! `cargo run --release -p broadloom-bench --features ndarray --bin ndarray`
 #![forbid(unsafe_code)]
@@ -15,16 +16,16 @@ use broadloom::{Array, AssignLazy, DType, Kernel, Lazy, Options};
 use broadloom_bench::clock::{Contender, in_turns};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice, Zip};
 
-/// The operands of an expression over two square arrays.
+/// Selects the operands of an expression from two square arrays.
 type Operands = for<'a> fn(&'a Array2<f64>, &'a Array2<f64>) -> [ArrayView2<'a, f64>; 2];
 
-/// An expression, in each of the ways to write it.
+/// An expression, written in each of the idioms.
 struct Row {
     name: &'static str,
     operands: Operands,
-    /// Into a new array: operators, `mapv`.
+    /// Computes into a new array, with operators or `mapv`.
     operators: fn(ArrayView2<'_, f64>, ArrayView2<'_, f64>) -> Array2<f64>,
-    /// Into given memory: `Zip`.
+    /// Computes into existing memory, with `Zip`.
     zip: fn(ArrayView2<'_, f64>, ArrayView2<'_, f64>, ArrayViewMut2<'_, f64>),
     lazy: for<'a> fn(&Array<'a>, &Array<'a>) -> Array<'a>,
 }
@@ -82,7 +83,7 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// Numbers from 0.1 to 1.1, no two the same.
+/// A square array of distinct numbers from 0.1 to 1.1.
 fn numbers(side: usize, seed: u64) -> Array2<f64> {
     let mut state = seed;
     Array2::from_shape_simple_fn((side, side), || {
@@ -119,7 +120,7 @@ fn measure(row: &Row, side: usize) -> Result<Vec<f64>, Box<dyn Error>> {
         Box::new(|calls| (0..calls).for_each(|_| drop(black_box((row.operators)(black_box(a), b))))),
         Box::new(|calls| {
             for _ in 0..calls {
-                // Straight into the memory of the new array, as `operators` does.
+                // Computes directly into the memory of the new array, as `operators` does.
                 let made: broadloom::Result<Array2<f64>> =
                     (row.lazy)(&black_box(a).lazy(), &b.lazy()).try_into();
                 black_box(made.is_ok());
@@ -150,7 +151,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for row in ROWS {
-        // Squares of about 1e3, 1e5 and 1e7 elements; twice that where only half are used.
+        // The side lengths for about 1e3, 1e5 and 1e7 elements. Expressions that use only half of the elements get twice as many.
         for (elements, side) in [("1e3", 32), ("1e5", 316), ("1e7", 3162)] {
             let times = measure(row, side)?;
             let cells: Vec<String> = times.iter().map(|t| format!("{t:.2}")).collect();

@@ -1,9 +1,8 @@
-//! The overheads beside the loops: compiling, planning, reading text, and short calls.
+//! Measures overheads outside of the loops: compiling, planning, parsing text, and short calls.
 //!
-//! Each figure is a line of JSON with the least and the median nanoseconds of its samples. `scripts/compare_speed.py` runs
-//! this command of two commits in turns, so a figure keeps its name and its meaning; the internals that it calls
-//! are used in one function. `first EXECUTOR` prints the nanoseconds of the first evaluation of the process instead, which
-//! has evaluated nothing before.
+//! Each figure is a line of JSON with the minimum and the median of its samples, in nanoseconds. `scripts/compare_speed.py`
+//! alternates runs of this command from two commits, so figures must keep their names and meanings. Only one function here calls
+//! internals of the engine. With `first EXECUTOR`, prints instead the nanoseconds of the first evaluation in the process.
 //!
 //! `cargo run --release -p broadloom-bench --features overheads --bin overheads`
 #![forbid(unsafe_code)]
@@ -16,11 +15,11 @@ use broadloom::{Array, Engine, Executor, Kernel, Options, VectorWidth, text};
 use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel as KernelIr, Op};
 
-/// The approximate time of all samples of a figure.
+/// The approximate total time of the samples of a figure.
 const BUDGET: Duration = Duration::from_millis(120);
-/// The shortest batch of short calls that the clock resolves well.
+/// The minimum duration of a batch of short calls, which the clock resolves well.
 const BATCH: Duration = Duration::from_micros(100);
-/// The operations of kernels and expressions that are compiled.
+/// The numbers of operations in the kernels and expressions that are compiled.
 const LENGTHS: [usize; 3] = [10, 100, 500];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -41,7 +40,7 @@ fn options(executor: Executor, vector_width: Option<VectorWidth>) -> Options {
     Options { executor, vector_width, threads: Some(1), ..Options::default() }
 }
 
-/// Prints a figure.
+/// Prints a figure as a line of JSON.
 fn tell(name: &str, mut nanoseconds: Vec<f64>) {
     nanoseconds.sort_by(f64::total_cmp);
     let (least, median) = (nanoseconds[0], nanoseconds[nanoseconds.len() / 2]);
@@ -51,7 +50,7 @@ fn tell(name: &str, mut nanoseconds: Vec<f64>) {
     );
 }
 
-/// Times single calls, before each of which something is done that is not timed.
+/// Times single calls. `prepare` runs before each and is not timed.
 fn once_each<T>(name: &str, mut prepare: impl FnMut(), mut run: impl FnMut() -> T) {
     let mut samples = Vec::new();
     let began = Instant::now();
@@ -62,19 +61,19 @@ fn once_each<T>(name: &str, mut prepare: impl FnMut(), mut run: impl FnMut() -> 
         samples.push(start.elapsed().as_nanos() as f64);
         drop(result);
     }
-    // The first ones warm caches up.
+    // The first samples include cache misses and are dropped.
     samples.drain(..2);
     tell(name, samples);
 }
 
-/// Times batches of calls that are too short for the clock.
+/// Times batches of calls, each of which is too short for the clock.
 fn in_batches<T>(name: &str, mut run: impl FnMut() -> T) {
     let mut batch = |calls: usize| {
         let start = Instant::now();
         (0..calls).for_each(|_| drop(black_box(run())));
         start.elapsed()
     };
-    // Enough of them for an engine that decides from experience.
+    // At least this many calls, so that the engine has chosen an executor before the first sample.
     let mut calls = 32;
     while batch(calls) < BATCH {
         calls *= 2;
@@ -87,7 +86,8 @@ fn in_batches<T>(name: &str, mut run: impl FnMut() -> T) {
     tell(name, samples);
 }
 
-/// From a kernel to machine code, at each width of the host. This is the one place that calls the compiler itself.
+/// Times the compilation of a kernel to machine code at each vector width of the target. This is the only function that calls the
+/// compiler directly.
 fn compiling(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let compiler = broadloom_clif::Compiler::host()?;
     let kernels = LENGTHS.map(|ops| (format!("{ops}_ops"), chain(ops)));
@@ -103,7 +103,7 @@ fn compiling(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A kernel of this many operations, of which some values live on for a while.
+/// A kernel with this many operations, in which some values stay live over several operations.
 fn chain(ops: usize) -> KernelIr {
     let (mut x, mut earlier) = (0, 1);
     let body = (0..ops).map(|i| {
@@ -116,7 +116,7 @@ fn chain(ops: usize) -> KernelIr {
     kernel(body)
 }
 
-/// A kernel of functions whose bodies are long.
+/// A kernel of functions with long bodies.
 fn functions() -> KernelIr {
     let ops = [Op::Exp, Op::Sin, Op::Log, Op::Tanh, Op::Pow, Op::Atan2, Op::Cosh, Op::ExpM1];
     kernel((0u32..).zip(ops).map(|(i, op)| inst(op, [if i == 0 { 0 } else { 1 + i }, 1, 0])).collect())
@@ -126,7 +126,7 @@ fn inst(op: Op, args: [u32; 3]) -> Inst {
     Inst { code: Code::Apply(op, DType::Float32), args: args.map(ValueId) }
 }
 
-/// A kernel of two float32 inputs whose result is its last instruction's.
+/// A kernel with two float32 inputs; its result is the value of the last instruction.
 fn kernel(body: Vec<Inst>) -> KernelIr {
     let outputs = vec![ValueId(1 + body.len() as u32).into()];
     KernelIr { inputs: vec![DType::Float32; 2], body, outputs, ..KernelIr::default() }
@@ -146,7 +146,7 @@ fn long(ops: usize, a: &Array<'static>, b: &Array<'static>) -> Array<'static> {
     (0..ops).fold(a.clone(), |x, i| if i % 2 == 0 { &x * b } else { &x + a })
 }
 
-/// Expressions that the engine has not seen: planned, and interpreted or compiled.
+/// Times expressions that the engine has not seen, including planning and, for `jit`, compiling.
 fn new_expressions(wanted: &dyn Fn(&str) -> bool) {
     let (a, b) = (Array::from_vec(numbers(10, 0.01)), Array::from_vec(numbers(10, 0.02)));
     let forget = || Engine::global().clear();
@@ -176,7 +176,7 @@ fn new_expressions(wanted: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// Expressions and kernels that the engine has seen, over ten elements.
+/// Times expressions and kernels that the engine has seen, on ten elements.
 fn short_calls(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let n = 10;
     let (x, y, mut out) = (numbers(n, 0.01), numbers(n, 0.02), vec![0f32; n]);
@@ -211,7 +211,7 @@ fn short_calls(wanted: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nanoseconds of this process's first evaluation, of 1000 elements.
+/// The time of the first evaluation in this process, on 1000 elements, in nanoseconds.
 fn first_of_process(executor: &str) -> Result<u128, Box<dyn Error>> {
     let executors = [Executor::Auto, Executor::Interp, Executor::Jit];
     let executor = executors.into_iter().find(|e| e.name() == executor).ok_or("no such executor")?;

@@ -1,8 +1,9 @@
-//! Reductions against plain loops that read as much, side by side.
+//! Compares reductions with plain loops that read the same amount of memory.
 //!
-//! The program prints milliseconds of both, and their ratio. A plain loop has eight vectors of accumulators at the target's
-//! widest vectors, so that its bits are other ones; an element-wise pass is the engine's own. Rows are those whose names contain
-//! the first argument; the second is the number of threads (1), the third how many bits vectors have at most.
+//! Prints the milliseconds of both, and their ratio. A plain loop uses eight vector accumulators of the target's maximum width,
+//! so its results differ from the engine's by rounding; if the comparison is an element-wise pass, it is run by the engine. The
+//! first argument selects the rows whose names contain it. The second is the number of threads (default 1), the third the maximum
+//! vector width in bits.
 //!
 //! `cargo run --release -p broadloom-bench --bin reductions`
 #![forbid(unsafe_code)]
@@ -17,7 +18,7 @@ use broadloom_bench::by_hand::numbers;
 use broadloom_bench::clock::{Contender, in_turns};
 use pulp::{Arch, NullaryFnOnce};
 
-/// Accumulators of a plain loop: eight vectors of 512 bits of float32.
+/// The number of accumulators in a plain loop: eight vectors of 512 bits of float32.
 const ACCUMULATORS: usize = 128;
 
 macro_rules! plain {
@@ -63,7 +64,7 @@ plain!(distance_f32, f32, |x, y| (x - y) * (x - y), |a, b| a + b);
 plain!(masked_f32, f32, |x, y| if y > 0.0 { x } else { 0.0 }, |a, b| a + b);
 plain!(largest_f32, f32, |x, _y| x.abs(), |a, b| if b > a { b } else { a });
 
-/// The state that rows share.
+/// The settings that all rows share.
 struct Bench {
     filter: String,
     options: Options,
@@ -71,7 +72,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Times the evaluation of arrays beside something else.
+    /// Times the evaluation of arrays, and another function for comparison.
     fn row(
         &self,
         name: &str,
@@ -98,7 +99,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Times an evaluation beside another.
+    /// Times the evaluation of arrays, and that of another array for comparison.
     fn both(
         &self,
         name: &str,
@@ -129,7 +130,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     short(&bench)
 }
 
-/// One result of contiguous elements.
+/// Times reductions of contiguous elements to one result.
 fn vectors(bench: &Bench) -> Result<(), Box<dyn Error>> {
     for n in [100_000, 10_000_000] {
         let (a, b) = numbers::<f32>(n, -1.0, 1.0);
@@ -178,7 +179,7 @@ fn vectors(bench: &Bench) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Axes of matrices.
+/// Times reductions along each axis of matrices.
 fn matrices(bench: &Bench) -> Result<(), Box<dyn Error>> {
     let (n, thin) = (5000, 3_333_333);
     let (a, _) = numbers::<f32>(n * n, -1.0, 1.0);
@@ -210,7 +211,7 @@ fn matrices(bench: &Bench) -> Result<(), Box<dyn Error>> {
     bench.row("axis 1 of (3, 3333333)", &[&z.sum(1)?], "plain sum", plain)
 }
 
-/// Expressions of rows and what they reduce to.
+/// Times expressions that combine rows with their own reductions.
 fn rows(bench: &Bench) -> Result<(), Box<dyn Error>> {
     for width in [1000, 32_000] {
         let n = 10_000_000 / width * width;
@@ -226,7 +227,7 @@ fn rows(bench: &Bench) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Short calls of kernels.
+/// Times short calls of kernels.
 fn short(bench: &Bench) -> Result<(), Box<dyn Error>> {
     if !"sum of 10, prepared".contains(&bench.filter) {
         return Ok(());

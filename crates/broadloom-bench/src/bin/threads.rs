@@ -1,8 +1,8 @@
-//! Kernels on one thread and on two, in turns: what a second thread gives, from a few thousand elements on.
+//! Measures the speed-up by a second thread: alternates kernels on one and on two threads, from 10 000 elements on.
 //!
-//! For each row and number of elements the program prints the median microseconds of a call on one thread and on two, called one
-//! after the other, and their quotient; and what plain loops reach that read the same memory on one thread and on two. An
-//! argument chooses rows by a part of the name, a number chooses elements, `pause=100` waits so many microseconds before each call.
+//! For each row and number of elements, prints the median time of successive calls on one thread and on two, in microseconds, and
+//! their ratio; and the same ratio for plain loops that read the same memory. A name as argument selects the rows that contain
+//! it, a number selects a number of elements, and `pause=100` waits 100 µs before each call.
 //!
 //! `cargo run --release -p broadloom-bench --bin threads`
 #![forbid(unsafe_code)]
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use broadloom::{Array, DType, Kernel, Options, Over};
 
 const ELEMENTS: [usize; 7] = [10_000, 20_000, 50_000, 100_000, 300_000, 1_000_000, 10_000_000];
-/// How long each of the two runs in one turn, and how many turns there are.
+/// The duration of a turn, in which one of the two runs, and the number of turns.
 const TURN: Duration = Duration::from_millis(10);
 const TURNS: usize = 15;
 
@@ -100,7 +100,7 @@ fn middle(mut samples: Vec<f64>) -> f64 {
     samples[samples.len() / 2]
 }
 
-/// The median nanoseconds of the calls of one turn.
+/// The median time of the calls in one turn, in nanoseconds.
 fn median<T>(mut call: impl FnMut() -> T, pause: Duration) -> f64 {
     let (mut samples, began) = (Vec::new(), Instant::now());
     while began.elapsed() < TURN || samples.len() < 5 {
@@ -115,7 +115,7 @@ fn median<T>(mut call: impl FnMut() -> T, pause: Duration) -> f64 {
     middle(samples)
 }
 
-/// Reads floats as fast as a plain loop does.
+/// Reads floats at the speed of a plain loop.
 fn read(data: &[f32]) -> u32 {
     let mut lanes = [0u32; 64];
     let (chunks, _) = data.as_chunks::<64>();
@@ -127,7 +127,7 @@ fn read(data: &[f32]) -> u32 {
     lanes.iter().fold(0, |all, lane| all ^ lane)
 }
 
-/// The median nanoseconds in which two threads, which begin at the same time, have both read their part.
+/// The median time, in nanoseconds, in which two threads that start at the same time have both read their part.
 fn two_read(left: &[f32], right: &[f32]) -> f64 {
     use std::sync::atomic::{AtomicUsize, Ordering};
     const ROUNDS: usize = 200;

@@ -1,4 +1,4 @@
-//! Sums, products, comparisons and choices of elements.
+//! Workloads of sums, products, comparisons and selections of elements.
 
 use broadloom::prelude::*;
 use half::slice::HalfFloatSliceExt;
@@ -9,7 +9,7 @@ use crate::float::Float;
 use crate::loops::{iterated, map1, map2, map3};
 use crate::problem::{Expressions, Problem};
 
-/// The coefficients of the polynomial, of the highest power first.
+/// The coefficients of the polynomial, highest power first.
 const COEFFICIENTS: [f64; 11] = [0.3, -1.2, 0.7, 2.1, -0.4, 1.9, -2.3, 0.8, 1.1, -0.6, 0.25];
 /// The factor of `f16_axpy`.
 const FACTOR: f64 = 1.7;
@@ -134,7 +134,7 @@ pub(super) fn mixed(n: usize) -> Problem {
     .writes::<f32>()
 }
 
-/// A type whose axpy is timed.
+/// An element type for which axpy is timed.
 pub(super) trait Axpy: Cell {
     /// out = [`FACTOR`]·x + y, rounded after each operation.
     fn axpy(x: &[Self], y: &[Self], out: &mut [Self]);
@@ -148,7 +148,7 @@ impl Axpy for f32 {
 }
 
 impl Axpy for f16 {
-    /// Block by block through float32, as the conversions of slices are what the crate `half` has vector code for.
+    /// Converts blocks to float32 and back, since the crate `half` vectorises only the conversions of slices.
     fn axpy(x: &[f16], y: &[f16], out: &mut [f16]) {
         const BLOCK: usize = 256;
         let factor = f16::from_f64(FACTOR).to_f32();

@@ -1,4 +1,4 @@
-//! Quotients and products of integers.
+//! Workloads of quotients and products of integers.
 
 use broadloom::DType;
 use smallvec::smallvec;
@@ -60,7 +60,7 @@ pub(super) fn u8_blend(n: usize) -> Problem {
         let (a, b, w) = (part::<u8>(&x[0], &at), part::<u8>(&x[1], &at), part::<u8>(&x[2], &at));
         map3(a, b, w, first(out), move |a, b, w| {
             let [a, b, w] = [a, b, w].map(u16::from);
-            // At most 255 times 255, which is below 2^16.
+            // The numerator is at most 255 · 255, which is below 2^16.
             ((a * w + b * (255 - w)) / 255) as u8
         })
     })

@@ -1,5 +1,4 @@
-//! Transcendental functions. Their plain loops call the standard library, so results may differ by some units in the last
-//! place.
+//! Workloads of transcendental functions. Their plain loops call the standard library, so results may differ by some ulp.
 
 use smallvec::smallvec;
 
@@ -10,7 +9,7 @@ use crate::problem::{Expressions, Problem};
 
 /// The exponent of `gamma`.
 const GAMMA: f64 = 2.2;
-/// The factors of `gelu` (Hendrycks and Gimpel, 2016): √(2/π), and that of the cube.
+/// The constants of `gelu` (Hendrycks and Gimpel, 2016): √(2/π), and the coefficient of the cube.
 const GELU: [f64; 2] = [0.797_884_560_802_865_4, 0.044_715];
 
 pub(super) fn sincos<T: Float>(n: usize) -> Problem {
@@ -81,7 +80,7 @@ pub(super) fn gelu<T: Float>(n: usize) -> Problem {
             half * a * (one + (scale * (a + cubic * (a * a * a))).tanh())
         })
     })
-    // Further below 0 the sum with 1 cancels, and makes much of the last bit of a tanh.
+    // For values further below 0, the sum of 1 and a tanh cancels, which amplifies the last bit of the tanh.
     .reads::<T>(&[n], between(-1.0, 3.0))
     .writes::<T>()
     .within(16)
@@ -95,7 +94,7 @@ pub(super) fn logaddexp<T: Float>(n: usize) -> Problem {
             more + (less - more).exp().ln_1p()
         })
     })
-    // Positive, so that nothing cancels in the plain formula.
+    // Positive values, so that nothing cancels in the plain formula.
     .reads::<T>(&[n], between(0.0, 10.0))
     .reads::<T>(&[n], between(0.0, 10.0))
     .writes::<T>()

@@ -1,4 +1,4 @@
-//! Operands that are broadcast, transposed, reversed, or read with gaps.
+//! Workloads with operands that are broadcast, transposed, reversed or strided.
 
 use broadloom::prelude::*;
 use smallvec::smallvec;
@@ -9,15 +9,15 @@ use crate::layouts;
 use crate::loops::rows;
 use crate::problem::{Expressions, Problem};
 
-/// Elements of a row of the workloads that have long rows.
+/// The number of elements in a row, for workloads with long rows.
 const ROW: usize = 1000;
 
-/// The number of rows of [`ROW`] elements in `n`, or one of `n`.
+/// The shape of `n` elements in rows of [`ROW`]; a single row of `n` elements if there are fewer.
 pub(super) fn of_rows(n: usize) -> [usize; 2] {
     [(n / ROW).max(1), n.min(ROW)]
 }
 
-/// The rows' elements.
+/// The flat indices of the elements in a range of rows.
 pub(super) fn rows_at(at: &std::ops::Range<usize>, columns: usize) -> std::ops::Range<usize> {
     at.start * columns..at.end * columns
 }

@@ -1,5 +1,4 @@
-//! Tests of `.npy` files: round trips, headers as NumPy and npyz write them, damaged files, and what is left of files after an
-//! error.
+//! Round trips, headers as written by NumPy and npyz, damaged files, and leftovers of failed writes.
 
 use std::fs;
 
@@ -12,7 +11,7 @@ use super::writer::header;
 use super::*;
 use crate::target::Target;
 
-/// Begins to write a file.
+/// Creates a file for an array.
 fn create(
     path: &Path,
     dtype: DType,
@@ -29,7 +28,7 @@ fn read(bytes: &[u8]) -> Result<NpyHeader, NpyError> {
     read_header(&mut file)
 }
 
-/// A file of version 1.0 with this header text, without padding, and this data.
+/// A file of version 1.0 with this header text and data, without padding.
 fn file(text: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes(), data].concat()
 }
@@ -67,7 +66,7 @@ fn round_trips() -> Result<(), NpyError> {
             let bytes = fs::read(&path)?;
             assert_eq!(&bytes[header.data_offset as usize..], data);
 
-            // Another reader agrees, and the file of another writer is read the same.
+            // npyz reads the file equally, and a file that npyz writes is read equally.
             let npyz = npyz::NpyHeader::from_reader(bytes.as_slice())?;
             assert_eq!(npyz.shape(), shape.iter().map(|&n| n as u64).collect::<Vec<_>>());
             assert_eq!(npyz.order() == npyz::Order::Fortran, fortran);
@@ -100,7 +99,8 @@ fn another_reader_sees_the_same_elements() -> Result<(), NpyError> {
 
 #[test]
 fn headers_are_numpys() -> Result<(), NpyError> {
-    // Rows of headers as NumPy 2.4.6 writes them: the length of everything before the data, and the text without its padding.
+    // A dtype, shape and order, with the header that NumPy 2.4.6 writes for them: its length with all that precedes the data, and
+    // its text without padding.
     type Row<'a> = (DType, &'a [usize], bool, usize, &'a str);
     let rows: &[Row<'_>] = &[
         (DType::Int64, &[3], false, 128, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"),
@@ -287,7 +287,7 @@ fn corruption_never_panics() {
     for _ in 0..20_000 {
         let mut bytes = whole.clone();
         for _ in 0..1 + below(4) {
-            // Damage most bytes in the header, and mostly with bytes that have a meaning there.
+            // Damages mostly the header, and mostly with bytes that have a meaning there.
             let range = if below(4) == 0 { bytes.len() } else { 75 };
             let at = below(range);
             bytes[at] = match below(3) {
@@ -312,7 +312,7 @@ fn unfinished_files() -> Result<(), NpyError> {
     let path = dir.path().join("x.npy");
     let begin = |force| create(&path, DType::UInt8, &[2], false, force);
 
-    // Nothing is left of a file that was not finished, or that has too many or too few bytes.
+    // Nothing remains of a file that was not finished, or that has too many or too few bytes.
     begin(false)?.write(b"a")?;
     assert!(matches!(begin(false)?.write(b"abc"), Err(NpyError::WrongLength { expected: 2, written: 3 })));
     let mut writer = begin(false)?;

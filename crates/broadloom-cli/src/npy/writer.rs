@@ -1,4 +1,4 @@
-//! Writes `.npy` files exactly as `numpy.save` would, to any destination of bytes.
+//! Writes `.npy` files, byte for byte as `numpy.save` does, to any `Write`.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use broadloom::DType;
 
 use super::{MAGIC, NpyError, data_len, descr_of};
 
-/// Writes a header, and then exactly as many bytes as the shape requires.
+/// Writes a header, and then exactly the number of bytes that the shape requires.
 #[derive(Debug)]
 pub struct NpyWriter<W> {
     to: W,
@@ -15,12 +15,12 @@ pub struct NpyWriter<W> {
 }
 
 impl<W: Write> NpyWriter<W> {
-    /// Begins with a header of version 1.0. Little-endian elements follow, in C order, or in Fortran order if
-    /// `fortran` is set.
+    /// Writes a header of version 1.0. The elements that follow must be little-endian, in C order or, if `fortran` is set, in
+    /// Fortran order.
     ///
     /// # Errors
     ///
-    /// [`NpyError::TooLarge`], or that of the system.
+    /// [`NpyError::TooLarge`], or the system's error.
     pub fn new(mut to: W, dtype: DType, shape: &[usize], fortran: bool) -> Result<NpyWriter<W>, NpyError> {
         let header = header(dtype, shape, fortran)?;
         let expected =
@@ -29,17 +29,17 @@ impl<W: Write> NpyWriter<W> {
         Ok(NpyWriter { to, expected, written: 0 })
     }
 
-    /// Writes the bytes of the next elements. They may begin and end within an element.
+    /// Writes further bytes of the elements. They may begin and end within an element.
     ///
     /// # Errors
     ///
-    /// [`NpyError::WrongLength`] if the bytes are more than the shape requires, or that of the system.
+    /// [`NpyError::WrongLength`] if there would be more bytes than the shape requires, or the system's error.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), NpyError> {
         let written = self.written.saturating_add(bytes.len() as u64);
         if written > self.expected {
             return Err(NpyError::WrongLength { expected: self.expected, written });
         }
-        // A part of the bytes may have been written, so no more can be, and the file can't be finished.
+        // The write may have been partial, so nothing more can be written and the file can't be finished.
         self.written = u64::MAX;
         self.to.write_all(bytes)?;
         self.written = written;
@@ -51,11 +51,11 @@ impl<W: Write> NpyWriter<W> {
         &self.to
     }
 
-    /// Finishes the file, and returns the flushed destination.
+    /// Flushes the destination and returns it.
     ///
     /// # Errors
     ///
-    /// [`NpyError::WrongLength`] if bytes are missing, or that of the system.
+    /// [`NpyError::WrongLength`] if bytes are missing, or the system's error.
     pub fn finish(self) -> Result<W, NpyError> {
         let NpyWriter { mut to, expected, written } = self;
         if written != expected {
@@ -66,10 +66,10 @@ impl<W: Write> NpyWriter<W> {
     }
 }
 
-/// Everything before the data, exactly as `numpy.save` of NumPy 2 writes it.
+/// The header, byte for byte as `numpy.save` of NumPy 2 writes it.
 pub(super) fn header(dtype: DType, shape: &[usize], fortran: bool) -> Result<Vec<u8>, NpyError> {
     const ALIGNMENT: usize = 64;
-    // NumPy reserves space so that the extent of the axis along which a file can be extended may grow to this many digits.
+    // NumPy pads the text so that the extent of the axis along which a file would be appended to can grow to this many digits.
     const GROWTH: usize = 21;
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

@@ -1,6 +1,6 @@
-//! The heat map: one rectangle per element, and a colour bar.
+//! Draws heat maps: one rectangle per element, and a colour bar.
 //!
-//! If there are more rows or columns than pixels, each pixel shows the mean of the numbers in its block.
+//! If there are more rows or columns than pixels, each pixel shows the mean of a block of elements, NaNs excluded.
 
 use plotters::style::RGBColor;
 
@@ -9,18 +9,18 @@ use super::sheet::{Anchor, CAPTION, FAINT, INK, LABEL, NOTE, Sheet, TITLE, fitte
 use super::ticks::{self, Tick, fraction};
 
 const GREY: RGBColor = RGBColor(196, 196, 196);
-/// The maximum length of the longer side of a map whose elements are larger than a pixel.
+/// The maximum of the longer side of a map whose elements are larger than a pixel, in pixels.
 const LONG: usize = 680;
-/// The maximum length of the longer side of any map.
+/// The maximum of the longer side of any map, in pixels.
 const LONGEST: usize = 1000;
-/// The minimum length of the shorter side of a map. If it takes effect, elements are not square.
+/// The minimum of the shorter side of a map, in pixels. If it takes effect, elements are not square.
 const SHORTEST: usize = 24;
-/// The maximum length of the side of a square element.
+/// The maximum side of a square element, in pixels.
 const LARGEST: usize = 72;
-/// The minimum height of the colour bar.
+/// The minimum height of the colour bar, in pixels.
 const BAR: f64 = 120.0;
 
-/// Draws a table that is not empty.
+/// Draws a heat map of a non-empty table.
 pub(super) fn draw(
     title: &str,
     [rows, columns]: [usize; 2],
@@ -57,7 +57,7 @@ pub(super) fn draw(
     Ok(sheet.finish())
 }
 
-/// The positions of the parts of the picture.
+/// The positions and sizes of the elements of the picture, in pixels.
 struct Layout {
     /// The size of the picture.
     sheet: (f64, f64),
@@ -127,7 +127,7 @@ impl Layout {
         sheet.frame((left, top), (left + width, top + height));
     }
 
-    /// Draws the marks and labels of both axes.
+    /// Draws the ticks and labels of both axes.
     fn draw_axes(&self, sheet: &mut Sheet, [rows, columns]: [usize; 2]) -> Result<(), PlotError> {
         let ((left, top), (map_width, map_height)) = (self.map, self.size);
         let bottom = top + map_height;
@@ -150,7 +150,7 @@ impl Layout {
     }
 }
 
-/// Draws the colour bar, its top left corner at `(x, top)`.
+/// Draws the colour bar with its top left corner at `(x, top)`.
 fn draw_scale(
     sheet: &mut Sheet,
     (x, top): (f64, f64),
@@ -183,7 +183,7 @@ fn draw_scale(
     Ok(())
 }
 
-/// The number of pixels along an axis of `n` elements, if the other axis has `other`.
+/// The size of a map along an axis of `n` elements, in pixels; the other axis has `other` elements.
 fn side(n: usize, other: usize) -> usize {
     let longest = n.max(other);
     let pixels = match longest <= LONGEST {
@@ -193,7 +193,8 @@ fn side(n: usize, other: usize) -> usize {
     pixels.max(SHORTEST)
 }
 
-/// The means of `down × across` blocks of nearly equal size, row by row. NaNs are left out, and a block of NaNs only is NaN.
+/// The means of `down × across` blocks of nearly equal size, in row-major order. NaNs are excluded; the mean of a block of only
+/// NaNs is NaN.
 fn means(
     [rows, columns]: [usize; 2],
     [down, across]: [usize; 2],
@@ -209,7 +210,7 @@ fn means(
                 let (mean, count) = &mut blocks[row + block(j, columns, across)];
                 *count += 1;
                 *mean += match value.is_finite() && mean.is_finite() {
-                    // The mean is updated for each value, since the sum of all values could overflow.
+                    // A running mean, since the sum of all values could overflow.
                     true => value / *count as f64 - *mean / *count as f64,
                     false => value,
                 };
@@ -219,7 +220,7 @@ fn means(
     blocks.into_iter().map(|(mean, count)| if count == 0 { f64::NAN } else { mean }).collect()
 }
 
-/// The marks of the colour bar.
+/// The ticks of the colour bar.
 fn scale(range: Option<(f64, f64)>, most: usize) -> Vec<Tick> {
     match range {
         None => Vec::new(),
@@ -228,7 +229,7 @@ fn scale(range: Option<(f64, f64)>, most: usize) -> Vec<Tick> {
     }
 }
 
-/// The colour of a value: grey for NaN, the ends of the scale for infinities.
+/// The colour of a value. NaN is grey, and infinities have the colours at the ends of the scale.
 fn color(value: f64, range: Option<(f64, f64)>) -> RGBColor {
     match range {
         _ if value.is_nan() => GREY,

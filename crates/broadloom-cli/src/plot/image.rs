@@ -1,6 +1,6 @@
-//! Encodes pixels as a PNG file, and has the errors of drawing and the count of elements that can't be drawn.
+//! PNG encoding, drawing errors, and the count of elements that can't be drawn because they are not finite.
 
-/// The reason why a picture can't be drawn.
+/// The reason why an array can't be drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
@@ -19,7 +19,7 @@ pub enum PlotError {
         /// Its shape.
         shape: Vec<usize>,
     },
-    /// A drawing library failed.
+    /// The drawing library failed.
     #[error("drawing failed: {0}")]
     Drawing(String),
 }
@@ -28,7 +28,7 @@ pub enum PlotError {
 pub(super) struct Image {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// The rows of pixels, each a byte of red, green and blue.
+    /// RGB bytes, row by row.
     pub(super) rgb: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl From<png::EncodingError> for PlotError {
     }
 }
 
-/// The number of elements that are not finite, for the line below the title.
+/// The numbers of NaNs and infinities, which are shown below the title.
 #[derive(Default)]
 pub(super) struct NonFinite {
     nan: u64,
@@ -65,7 +65,7 @@ impl NonFinite {
         self.infinite += value.is_infinite() as u64;
     }
 
-    /// Notes such as `3 NaN (grey)`, for each kind that occurs.
+    /// Notes for the kinds that occur, such as `3 NaN (grey)`.
     pub(super) fn notes(&self, nan: &str, infinite: &str) -> Vec<String> {
         let rows = [(self.nan, "NaN", nan), (self.infinite, "infinite", infinite)];
         rows.iter().filter(|row| row.0 > 0).map(|(n, what, how)| format!("{n} {what} ({how})")).collect()

@@ -1,6 +1,6 @@
-//! The line chart: values over their index.
+//! Draws line charts: values over their index.
 //!
-//! Where there are more values than pixel columns, each column shows its minimum and maximum.
+//! If there are more values than pixel columns, each column shows its minimum and maximum.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ use super::ticks::{self, Tick, fraction};
 const BLUE: RGBColor = RGBColor(38, 102, 166);
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 560.0;
-/// The number of columns whose minimum and maximum are drawn: about two for each pixel of the width, as the sheet is drawn at
+/// The number of columns for which a minimum and maximum are drawn: about two per pixel of the width, since the sheet is drawn at
 /// twice the size.
 const COLUMNS: usize = 1800;
 
-/// The points of the line, with an index as the first coordinate; `None` for a gap.
+/// The points of the line; `None` is a gap, and the first coordinate is an index.
 type Points = Vec<Option<(f64, f64)>>;
 
-/// Draws `n` values, at least one.
+/// Draws a line chart of `n` values; `n` is at least 1.
 pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Result<Image, PlotError> {
     let mut non_finite = NonFinite::default();
     let points = points(n, &mut |i| {
@@ -42,7 +42,7 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
         labels = labels.max(width(&tick.label, LABEL)?);
     }
     let left = 48.0 + labels;
-    // The line keeps a distance from the frame.
+    // Leaves a margin between the line and the frame.
     let (first, last) = (left + 10.0, right - 10.0);
     let x_of =
         |x: f64| if n == 1 { (first + last) / 2.0 } else { first + (last - first) * x / (n - 1) as f64 };
@@ -80,7 +80,7 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
                 .map(|run| run.iter().flatten().map(|&(x, y)| (x_of(x), y_of(y))).collect())
                 .collect();
             sheet.strokes(&paths, 1.6, BLUE);
-            // Isolated values are drawn as dots, and so are all values if there are only a few.
+            // Isolated values are drawn as dots, and all values are if there are few.
             let few = n <= 60;
             let is_dot = |path: &&Vec<(f64, f64)>| few || (path.len() == 1 && n <= COLUMNS);
             let dots = paths.iter().filter(is_dot).flatten().map(|&point| vec![point]);
@@ -91,7 +91,8 @@ pub(super) fn draw(title: &str, n: usize, value: &dyn Fn(usize) -> f64) -> Resul
     Ok(sheet.finish())
 }
 
-/// The values themselves or, for columns of equal width, the first, minimum, maximum and last finite value of each.
+/// The values as points. If there are many, each of the equally wide columns has its first, minimum, maximum and last finite
+/// value instead.
 fn points(n: usize, value: &mut dyn FnMut(usize) -> f64) -> Points {
     if n <= COLUMNS {
         let finite = (0..n).map(|i| (i as f64, value(i)));
@@ -115,7 +116,7 @@ fn points(n: usize, value: &mut dyn FnMut(usize) -> f64) -> Points {
     points
 }
 
-/// The range of the chart, which is slightly wider than that of the values; `None` if there are no values.
+/// The range of the vertical axis, slightly larger than that of the values; none if there are no finite values.
 fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let (low, high) = values.map(|v| (v, v)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     let margin = match low < high {
@@ -123,7 +124,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
         false if low == 0.0 => 1.0,
         false => low.abs() * 0.1,
     };
-    // The margin of a subnormal range could become zero.
+    // The margin of a subnormal range could round to zero.
     let margin = margin.max(f64::from_bits(4));
     Some((low - margin).max(f64::MIN)..(high + margin).min(f64::MAX))
 }

@@ -1,7 +1,7 @@
-//! A white canvas for text, rectangles and lines, in units of a pixel of the finished picture.
+//! A white canvas for text, rectangles and lines, in units of pixels of the finished picture.
 //!
-//! The font is part of the binary, so that nothing depends on the machine. Everything is drawn at twice the size and
-//! averaged at the end, because plotters places glyphs and edges on whole pixels only.
+//! The font is compiled into the binary, so that pictures don't depend on the machine. Everything is drawn at twice the size and
+//! averaged at the end, because plotters positions glyphs and edges at whole pixels only.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::image::{Image, PlotError};
 
-/// The factor by which everything is drawn larger.
+/// The scale at which everything is drawn.
 const SCALE: usize = 2;
 
 pub(super) const INK: RGBColor = RGBColor(38, 38, 38);
@@ -23,17 +23,17 @@ pub(super) const CAPTION: f64 = 15.0;
 pub(super) const LABEL: f64 = 14.0;
 pub(super) const NOTE: f64 = 12.5;
 
-/// The point of a text that is placed at a given position.
+/// The point of a text that the given position refers to.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Left,
     Center,
     Right,
-    /// The middle, with the text rotated to run upwards.
+    /// The centre of a text rotated to read upwards.
     Upwards,
 }
 
-/// Registers the font, once.
+/// Registers the font on first use, and returns its name.
 fn font() -> Result<&'static str, PlotError> {
     const NAME: &str = "DejaVu Sans";
     static REGISTERED: OnceLock<bool> = OnceLock::new();
@@ -42,14 +42,14 @@ fn font() -> Result<&'static str, PlotError> {
     if *registered { Ok(NAME) } else { Err(PlotError::Drawing("the built-in font is not readable".into())) }
 }
 
-/// The width of a text in pixels.
+/// The width of a text, in pixels.
 pub(super) fn width(text: &str, size: f64) -> Result<f64, PlotError> {
     let font = FontDesc::new(FontFamily::Name(font()?), size * SCALE as f64, FontStyle::Normal);
     let (width, _) = font.box_size(text).map_err(failed)?;
     Ok(width as f64 / SCALE as f64)
 }
 
-/// The text without control characters, and shortened with an ellipsis if it is wider than `available`.
+/// Removes control characters from a text, and truncates it with an ellipsis to the width `available`.
 pub(super) fn fitted(text: &str, size: f64, available: f64) -> Result<String, PlotError> {
     const LONGEST: usize = 1000;
     let letters: Vec<char> =
@@ -74,11 +74,11 @@ fn failed(error: impl std::fmt::Display) -> PlotError {
     PlotError::Drawing(error.to_string())
 }
 
-/// A sheet to draw on.
+/// A canvas.
 pub(super) struct Sheet {
     width: usize,
     height: usize,
-    /// The rows of pixels at `SCALE` times the size, each a byte of red, green and blue.
+    /// RGB bytes, row by row, at `SCALE` times the size.
     rgb: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ impl Sheet {
         BitMapBackend::with_buffer(&mut self.rgb, (width as u32, height as u32))
     }
 
-    /// Writes one line of text, with its middle at the height `y`.
+    /// Draws one line of text, vertically centred at `y`.
     pub(super) fn text(
         &mut self,
         text: &str,
@@ -116,13 +116,13 @@ impl Sheet {
             .transform(turn)
             .color(&color)
             .pos(Pos::new(horizontal, VPos::Center));
-        // plotters centres the box of a line, in which capitals and digits are slightly too high.
+        // plotters centres the line box, within which capitals and digits are slightly above the middle.
         let lower = 0.07 * size;
         let place = if matches!(anchor, Anchor::Upwards) { (x + lower, y) } else { (x, y + lower) };
         self.backend().draw_text(text, &style, pixel(place)).map_err(failed)
     }
 
-    /// Fills the rectangle between two corners, of which the first is included and the second is not.
+    /// Fills the rectangle between two corners, the first inclusive and the second exclusive.
     pub(super) fn fill(&mut self, from: (f64, f64), to: (f64, f64), color: RGBColor) {
         let (width, height) = self.size();
         let ((x0, y0), (x1, y1)) = (pixel(from), pixel(to));
@@ -135,7 +135,7 @@ impl Sheet {
         }
     }
 
-    /// Draws a frame one pixel wide around the rectangle between two corners.
+    /// Draws a frame of one pixel's width around the rectangle between two corners.
     pub(super) fn frame(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64)) {
         self.fill((x0 - 1.0, y0 - 1.0), (x1 + 1.0, y0), INK);
         self.fill((x0 - 1.0, y1), (x1 + 1.0, y1 + 1.0), INK);
@@ -143,9 +143,9 @@ impl Sheet {
         self.fill((x1, y0), (x1 + 1.0, y1), INK);
     }
 
-    /// Draws smooth lines through the points of each path, with round ends; a path of one point is a dot.
+    /// Draws antialiased lines through the points of each path, with round ends. A path of one point is a dot.
     ///
-    /// plotters has no smooth lines wider than a pixel, so this computes how much of each pixel is covered.
+    /// plotters can't antialias lines wider than a pixel, so the coverage of each pixel is computed here.
     pub(super) fn strokes(&mut self, paths: &[Vec<(f64, f64)>], thickness: f64, color: RGBColor) {
         let (width, height) = self.size();
         let radius = thickness * SCALE as f64 / 2.0;
@@ -175,7 +175,7 @@ impl Sheet {
         }
     }
 
-    /// The picture.
+    /// Averages the pixels to the final size.
     pub(super) fn finish(self) -> Image {
         let mut rgb = Vec::with_capacity(3 * self.width * self.height);
         let mut sums = vec![0u16; 3 * self.width];
@@ -200,13 +200,13 @@ fn pixel((x, y): (f64, f64)) -> (i32, i32) {
     ((x * SCALE as f64).round() as i32, (y * SCALE as f64).round() as i32)
 }
 
-/// The pixels between two coordinates, or within `radius` of them.
+/// The range of pixels between two coordinates, extended by `radius` and one pixel on both sides.
 fn range(a: f64, b: f64, radius: f64, end: usize) -> std::ops::Range<usize> {
     let (low, high) = (a.min(b) - radius - 1.0, a.max(b) + radius + 1.0);
     low.max(0.0) as usize..(high.max(0.0).ceil() as usize).min(end)
 }
 
-/// The distance of a point from the line segment between two others.
+/// The distance of a point from the segment between two others.
 fn distance(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let length = dx * dx + dy * dy;

@@ -1,4 +1,4 @@
-//! Tests of marks at round numbers, of pixels that show many elements, and of pictures of unusual arrays.
+//! Tests of ticks at round numbers, of pixels that represent many elements, and of pictures of unusual arrays.
 
 use std::cell::Cell;
 
@@ -34,7 +34,7 @@ fn marks_of_values() {
     for (low, high, most, expected) in rows {
         assert_eq!(labels(*low, *high, *most).join(" "), *expected, "{low:e} {high:e}");
     }
-    // For every range, a label is exactly the number at its mark.
+    // For every range, a label is the exact value of its tick.
     for i in 0..4000u64 {
         let random = |i: u64| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ i << 57);
         let (a, b) = (random(i), random(i + 77_777));
@@ -72,7 +72,7 @@ fn pixel(image: &Image, x: usize, y: usize) -> [u8; 3] {
     [image.rgb[at], image.rgb[at + 1], image.rgb[at + 2]]
 }
 
-/// The number of pixels of the picture with this colour.
+/// The number of pixels of the picture that have a colour.
 fn count(image: &Image, color: [u8; 3]) -> usize {
     image.rgb.chunks_exact(3).filter(|pixel| *pixel == color).count()
 }
@@ -86,7 +86,7 @@ const GREY: [u8; 3] = [196; 3];
 fn a_map_has_its_elements_in_place() -> Result<(), PlotError> {
     let table = [[0.0, 1.0, f64::NAN], [f64::INFINITY, f64::NEG_INFINITY, 0.5]];
     let image = heat::draw("", [2, 3], &|i, j| table[i][j])?;
-    // Six squares of 72 pixels. A corner of one is found where two adjacent pixels differ in colour.
+    // Six squares of 72 pixels. Their position is found from the first pair of adjacent pixels that differ in colour.
     let corner = (0..image.height)
         .flat_map(|y| (0..image.width - 1).map(move |x| (x, y)))
         .find(|&(x, y)| pixel(&image, x, y) == PURPLE && pixel(&image, x + 1, y) == YELLOW)
@@ -100,7 +100,7 @@ fn a_map_has_its_elements_in_place() -> Result<(), PlotError> {
 
 #[test]
 fn a_large_map_shows_means() -> Result<(), PlotError> {
-    // Blocks of 2 × 2: some have 0, 4 and two NaNs, others only NaNs.
+    // Blocks of 2 × 2 elements: some have 0, 4 and two NaNs, the others only NaNs.
     let value = |i: usize, j: usize| match (i % 2, j % 2) {
         _ if i < 1000 => f64::NAN,
         (0, 0) => 0.0,
@@ -109,14 +109,14 @@ fn a_large_map_shows_means() -> Result<(), PlotError> {
     };
     let image = heat::draw("", [2000, 2000], &value)?;
     assert!(count(&image, GREY) >= 500_000);
-    // Each mean is 2, so the map is constant, in the middle colour of the scale.
+    // The mean of each block is 2, so the map is constant, in the middle colour of the scale.
     assert!(count(&image, MIDDLE) >= 500_000);
     Ok(())
 }
 
 #[test]
 fn a_long_line_shows_extremes() -> Result<(), PlotError> {
-    // One value of a million is visible, above and below the others.
+    // A single spike among a million values is visible, upwards and downwards.
     for spike in [9.0, -9.0] {
         let flat = line::draw("", 1_000_000, &|i| (i % 2) as f64)?;
         let image = line::draw("", 1_000_000, &|i| if i == 654_321 { spike } else { (i % 2) as f64 })?;
@@ -131,7 +131,7 @@ fn a_long_line_shows_extremes() -> Result<(), PlotError> {
     Ok(())
 }
 
-/// Unusual values of which the arrays of the tests consist.
+/// The values of the arrays that are drawn.
 const ODD: [f64; 12] = [
     0.0,
     -0.0,
@@ -184,10 +184,10 @@ fn titles() -> Result<(), PlotError> {
     let image = |title: &str| line::draw(title, 3, &|i| i as f64);
     let dark =
         |image: &Image| image.rgb[..3 * image.width * 45].iter().filter(|&&channel| channel < 128).count();
-    // A font is available, and the title is drawn with it.
+    // The font is found, and the title is drawn.
     assert_eq!(dark(&image("")?), 0);
     assert!(dark(&image("sqrt(x)")?) > 300);
-    // A title that is too long ends in an ellipsis, and does not reach the borders.
+    // A title that is too long is truncated with an ellipsis, and does not reach the borders.
     let long = image(&"where(x > 0, x, -x) + ".repeat(1000))?;
     let border = |x: usize| (0..45).any(|y| pixel(&long, x, y) != [255; 3]);
     assert!(dark(&long) > 3000 && !(0..10).any(border) && !(990..1000).any(border));

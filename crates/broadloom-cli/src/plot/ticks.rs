@@ -1,9 +1,9 @@
-//! Tick marks at round numbers.
+//! Computes ticks at round numbers.
 //!
-//! A label is exactly the number of its mark. There are at most as many marks as requested, and two if no round number is between
-//! the values.
+//! A label is exactly the value of its tick. There are at most as many ticks as requested; if the range has no round number, its
+//! two ends are the ticks.
 
-/// A mark on an axis.
+/// A tick on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     /// The position of the mark: 0 at the low end of the axis, 1 at the high end.
@@ -11,7 +11,7 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// The position of a value between two others: 0 at `low`, 1 at `high`.
+/// The relative position of a value in a range: 0 at `low`, 1 at `high`.
 pub(super) fn fraction(value: f64, low: f64, high: f64) -> f64 {
     if (high - low).is_finite() {
         return (value - low) / (high - low);
@@ -19,7 +19,7 @@ pub(super) fn fraction(value: f64, low: f64, high: f64) -> f64 {
     (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
 }
 
-/// At most `most` marks between finite values, `low < high`; `most` is at least 2.
+/// At most `most` ticks in the range from `low` to `high`, both finite, `low < high`; `most` is at least 2.
 pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let ends = || vec![Tick { at: 0.0, label: exact(low) }, Tick { at: 1.0, label: exact(high) }];
     let rough = high / most as f64 - low / most as f64;
@@ -27,14 +27,14 @@ pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     if !least.is_finite() {
         return ends();
     }
-    // Candidates are the multiples of 1, 2 and 5 times a power of ten; the closest ones that are few enough are taken.
+    // Tries multiples of 1, 2 and 5 times a power of ten, and uses the smallest step that gives few enough ticks.
     for (factor, power) in (least as i32..).flat_map(|power| [(1, power), (2, power), (5, power)]).take(9) {
         let step = decimal(factor, power);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         if step < f64::MIN_POSITIVE || first.abs().max(last.abs()) > 1e12 {
             return ends();
         }
-        // The quotients are rounded, so each mark is tested by its own value.
+        // The quotients are rounded, so each tick is tested for being in the range by its own value.
         let multiples: Vec<i64> = (first as i64..=last as i64)
             .map(|n| n * factor)
             .filter(|&n| (low..=high).contains(&decimal(n, power)))
@@ -49,7 +49,7 @@ pub(super) fn of_values(low: f64, high: f64, most: usize) -> Vec<Tick> {
     ends()
 }
 
-/// The shortest text that represents a value exactly.
+/// The shortest decimal text of a value.
 pub(super) fn exact(value: f64) -> String {
     let (plain, scientific) = (value.to_string(), format!("{value:e}"));
     if plain.len() <= scientific.len().max(8) { plain } else { scientific }.replace('-', "−")
@@ -60,10 +60,10 @@ fn decimal(n: i64, power: i32) -> f64 {
     format!("{n}e{power}").parse().unwrap_or(f64::NAN)
 }
 
-/// The numbers `n * 10^power` as text, all in the same style.
+/// The numbers `n * 10^power` as text, all in the same notation.
 fn labels(multiples: &[i64], power: i32) -> Vec<String> {
     let largest = multiples.iter().map(|n| n.unsigned_abs()).max().unwrap_or(0);
-    // The exponent of the first digit of the largest number.
+    // The decimal exponent of the largest number's first digit.
     let exponent = power + largest.max(1).ilog10() as i32;
     let plain = exponent < 6 && power > -7;
     let (exponent, power) = if plain { (0, power) } else { (exponent, power - exponent) };
@@ -86,7 +86,7 @@ fn labels(multiples: &[i64], power: i32) -> Vec<String> {
         .collect()
 }
 
-/// About `most` or fewer of the indices below `n`, from 0 on in equal steps.
+/// About `most` of the indices below `n` or fewer, from 0 on in equal steps.
 pub(super) fn of_indices(n: usize, most: usize) -> Vec<usize> {
     let steps = (0..19).flat_map(|power| [1, 2, 5].map(|factor| factor * 10usize.pow(power)));
     let step = steps.into_iter().find(|step| (n - 1) / step < most.max(1)).unwrap_or(n);

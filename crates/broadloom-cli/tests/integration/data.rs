@@ -1,4 +1,4 @@
-//! The data sets under `examples/data`, and the vegetation index that the README makes of them.
+//! Tests of the data sets under `examples/data`, and of the vegetation index that the README computes from them.
 
 #[path = "../../examples/make_data.rs"]
 #[allow(dead_code, missing_docs, reason = "its main function is not called here")]
@@ -42,7 +42,7 @@ fn the_vegetation_index() {
     assert_eq!((&*result.descr, &result.shape[..]), ("<f4", &[240, 320][..]));
     assert!(result.data == f32::bytes(&index));
     assert_eq!(dir.names(), ["ndvi.npy", "ndvi.png"]);
-    // Water is below zero, fields and forest are well above.
+    // The index is negative for water, and well above zero for fields and forest.
     let share = |is: fn(f32) -> bool| index.iter().filter(|&&x| is(x)).count() as f64 / index.len() as f64;
     assert!((0.02..0.2).contains(&share(|x| x < -0.1)) && share(|x| x > 0.4) > 0.5);
 }

@@ -1,8 +1,8 @@
-//! Tests of the pages: their commands run or are listed with their last run, their links, files and names of the code exist, and
-//! the examples of docs/command.md print what the page shows.
+//! Tests of the documentation: commands run or are listed with the date of their last run; links, files and names of the code
+//! exist; and the examples of docs/command.md print what the page shows.
 //!
-//! A command of a page is run here, is part of `.ci/run`, or is a row of docs/not-in-ci.md. In each case the
-//! packages, targets, features, scripts, flags and tests that it names exist.
+//! A command on a page is run here, is part of `.ci/run`, or is a row of docs/not-in-ci.md. In each case the packages, targets,
+//! features, scripts, flags and tests that it names must exist.
 
 #![cfg(unix)]
 
@@ -15,17 +15,17 @@ use crate::support::Dir;
 use commands::{Command, fault, parse};
 use pages::{Page, repository};
 
-/// The page with the commands that nothing here or in `.ci/run` runs.
+/// The page that lists the commands run neither here nor in `.ci/run`.
 const BY_HAND: &str = "docs/not-in-ci.md";
 
-/// Its commands are for a tree that a reader has changed as it says.
+/// A page whose commands apply to sources that the reader has changed as the page describes.
 const OF_ANOTHER_TREE: &str = "docs/add-an-op.md";
 
 /// Programs that others run, with the file that does.
 /// The pages that name modules and items of the code, by paths such as `clif::legalise` or `engine::choice`.
 const OF_THE_CODE: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md"];
 
-/// The most words of the pages that are written by hand.
+/// The maximum number of words of the hand-written pages.
 const MOST_WORDS: usize = 45_000;
 
 const ELSEWHERE: [(&str, &str); 1] = [("crates/broadloom-capi/install.sh", "examples/c/Makefile")];
@@ -34,7 +34,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// A directory with the repository's examples, in which a page's commands run.
+/// A directory with the repository's examples, in which the commands of a page are run.
 fn directory() -> Dir {
     let dir = Dir::new();
     std::os::unix::fs::symlink(repository().join("examples"), dir.path("examples")).expect("a link");
@@ -102,7 +102,7 @@ fn found(pages: &[Page]) -> Vec<Found> {
     all
 }
 
-/// The words of a command without the profile, and without the package of a program that is run, whose name says as much.
+/// The words of a command without the profile, and without the package if the command runs a program, whose name implies it.
 fn plain(command: &Command) -> Vec<&str> {
     let is_run = command.words.get(1).is_some_and(|word| word == "run");
     let mut words: Vec<&str> =
@@ -113,10 +113,10 @@ fn plain(command: &Command) -> Vec<&str> {
     words
 }
 
-/// Whether it is, or is part of, a command of `.ci/run`.
+/// Whether the command is a command of `.ci/run`, or part of one.
 fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
     let words = plain(command);
-    // Their tests run them, and `fault` has compared the flags.
+    // These programs are run by their own tests, and `fault` has checked the flags.
     let is_tested = |word: &&str| ["broadloom-fuzz", "broadloom-bench"].contains(word);
     if words.first().is_some_and(is_tested) || words.get(3).is_some_and(is_tested) && words[1] == "run" {
         return true;
@@ -125,7 +125,7 @@ fn is_in_ci(command: &Command, ci: &[Command]) -> bool {
     {
         return true;
     }
-    // `cargo test --workspace` has every test in every package's default features; clippy checks all of them.
+    // `cargo test --workspace` runs every test with each package's default features; clippy checks all of them.
     let is_test =
         |words: &[&str]| words.starts_with(&["cargo", "test"]) && !words.contains(&"--no-default-features");
     let is_tested_with = |line: &&Command| {
@@ -155,7 +155,7 @@ fn ci() -> Vec<Command> {
     commands
 }
 
-/// The arguments of `broadloom`, if that is the program.
+/// The arguments of `broadloom`, if the command runs it.
 fn arguments(command: &Command) -> Option<&str> {
     let of_cargo = ["cargo run -p broadloom-cli -- ", "cargo run --bin broadloom -- "];
     let text = &command.text;
@@ -164,7 +164,7 @@ fn arguments(command: &Command) -> Option<&str> {
     of_cargo.iter().find_map(|prefix| text.strip_prefix(prefix)).or_else(own)
 }
 
-/// The examples' own tests run the commands of their READMEs.
+/// Whether the command is on the README of an example, whose own tests run it.
 fn is_of_an_example(command: &Command) -> bool {
     ["formula", "rhai"].iter().any(|example| {
         command.text.contains(&format!("-p broadloom-{example} ")) && {
@@ -174,7 +174,7 @@ fn is_of_an_example(command: &Command) -> bool {
     })
 }
 
-/// Whether it is a name in a sentence rather than a command.
+/// Whether the text only mentions a program's name instead of giving a command.
 fn is_mention(command: &Command) -> bool {
     match &*command.words[0] {
         "broadloom" | "fingerprint" => true,
@@ -183,14 +183,14 @@ fn is_mention(command: &Command) -> bool {
     }
 }
 
-/// The script that it runs.
+/// The script that the command runs.
 fn script(command: &Command) -> Option<&str> {
     let folders = ["scripts/", "python/"];
     let mut words = command.words.iter().take(2).map(|word| &**word);
     words.find(|word| folders.iter().any(|folder| word.starts_with(folder)))
 }
 
-/// The commands of the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are run by hand alone.
+/// The commands in the two tables of [`BY_HAND`]: those that `.ci/full` runs, and those that are only run by hand.
 fn by_hand() -> (Vec<Command>, Vec<Command>) {
     let page = read(BY_HAND);
     let (full, alone) = page.split_once("\n## By hand alone").expect("two tables");
@@ -243,7 +243,7 @@ fn every_command_runs_or_is_listed() {
         }
         let mention = !is_block && is_mention(&command);
         match arguments(&command) {
-            // The test above compares what they print.
+            // The preceding test compares their output.
             Some(_) if mention || place.starts_with("docs/command.md") => {}
             Some(arguments) => {
                 ran.insert(command.text.clone());
@@ -295,7 +295,7 @@ fn every_link_leads_somewhere() {
     assert!(checked > 50, "{checked}");
 }
 
-/// A path in the text of a page, from the root, from the page, or from a crate, is one of a file.
+/// A path in the text of a page is that of an existing file, relative to the root, the page, or a crate.
 #[test]
 fn every_file_that_is_named_exists() {
     let files = pages::files();
@@ -330,7 +330,7 @@ fn every_file_that_is_named_exists() {
     assert!(checked > 20, "{checked}");
 }
 
-/// A folder that a page names exists: from the root, from the page, or in a crate.
+/// A folder that a page names exists, relative to the root, the page, or a crate.
 #[test]
 fn every_folder_that_is_named_exists() {
     let files = pages::files();
@@ -341,7 +341,7 @@ fn every_folder_that_is_named_exists() {
         let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for span in page.code() {
             let is_plain = span.text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-            // Builds make the files below these names.
+            // These are names of build outputs.
             let is_built = ["/build", "/artifacts", "/corpus"].iter().any(|part| span.text.contains(part));
             if roots.iter().any(|root| span.text.starts_with(root)) && is_plain && !is_built {
                 checked += 1;
@@ -357,7 +357,7 @@ fn every_folder_that_is_named_exists() {
     assert!(checked > 20, "{checked}");
 }
 
-/// The words of the sources of each crate, and the names of their files.
+/// For each crate, the words of its sources and the names of its files.
 fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in pages::files().iter().filter(|file| file.ends_with(".rs")) {
@@ -373,7 +373,8 @@ fn words_of_crates() -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// A path of modules and items, such as `clif::legalise` or `graph::Semantics`, consists of names of that crate, or of any.
+/// The segments of a path in the code, such as `clif::legalise` or `graph::Semantics`, are names in the crate that it begins
+/// with, or in any crate.
 #[test]
 fn every_item_that_is_named_exists() {
     let crates = words_of_crates();
@@ -402,7 +403,7 @@ fn every_item_that_is_named_exists() {
     assert!(checked > 40, "{checked}");
 }
 
-/// Pages that commands write name their command, so that a reader can repeat it; the others are short enough to be read.
+/// Generated pages name the command that generates them; hand-written pages are within the limit on words.
 #[test]
 fn generated_pages_name_their_command_and_the_others_are_short() {
     let mut words = 0;
@@ -419,7 +420,7 @@ fn generated_pages_name_their_command_and_the_others_are_short() {
     assert!(words <= MOST_WORDS, "{words} words are written by hand, of {MOST_WORDS}");
 }
 
-/// The summary of performance has the means of the generated tables.
+/// The summary on the performance page has the means of the generated tables.
 #[test]
 fn the_summary_of_performance_has_the_means() {
     let (tables, page) = (read("docs/generated/performance.md"), read("docs/performance.md"));
@@ -432,7 +433,7 @@ fn the_summary_of_performance_has_the_means() {
     }
 }
 
-/// The last column of the table of crates in ARCHITECTURE.md is the list of dependencies in their manifests.
+/// The last column of the crate table in ARCHITECTURE.md equals the dependencies in the manifests.
 #[test]
 fn the_table_of_crates_has_their_dependencies() {
     let page = read("ARCHITECTURE.md");
@@ -473,7 +474,7 @@ fn the_page_of_mutations_has_their_numbers() {
     }
 }
 
-/// `scripts/mutations.py --list` says the same, and whether a place is the only one.
+/// Like `scripts/mutations.py --list`: each mutation's text occurs in its file exactly once.
 #[test]
 fn every_mutation_finds_its_place() {
     let list = read("scripts/mutations.toml");

@@ -1,9 +1,9 @@
-//! The command on good input: every dtype, order and shape, chunks of every size, text, pictures and plans.
+//! Tests of valid input: every dtype, order and shape, chunks of every size, text output, pictures and plans.
 
 use crate::support::{Dir, Npy, Number, header};
 use broadloom_core::text::built_ins;
 
-/// Every dtype's descriptor with the bytes of six elements, little-endian, that are telling for it.
+/// The descriptor of every dtype, with the little-endian bytes of six elements, among them its edge cases.
 fn dtypes() -> Vec<(&'static str, Vec<u8>)> {
     fn row<T: Number>(values: [T; 6]) -> (&'static str, Vec<u8>) {
         (T::DESCR, T::bytes(&values))
@@ -24,7 +24,7 @@ fn dtypes() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The elements of a 2 × 3 matrix in the other order.
+/// The elements of a 2 × 3 matrix in the other axis order.
 fn transposed(data: &[u8]) -> Vec<u8> {
     let size = data.len() / 6;
     [0, 3, 1, 4, 2, 5].iter().flat_map(|&i| data[i * size..(i + 1) * size].to_vec()).collect()
@@ -53,7 +53,7 @@ fn every_dtype_order_and_endianness() {
                 let x = format!("x={file}.npy");
                 dir.ok(&["eval", "x", &x, "-o", "out.npy", "--force", "--max-bytes", chunk]);
                 assert_eq!(dir.read("out.npy"), result(file.ends_with('f')), "{descr} {file} {chunk}");
-                // Together with a file in C order the result has that order.
+                // Combined with a file in C order, the result is in C order.
                 let call = "where(x == x, x, y)";
                 let args = ["eval", call, &x, "y=c.npy", "-o", "out.npy", "--force", "--max-bytes", chunk];
                 dir.ok(&args);
@@ -105,7 +105,7 @@ fn chunks_do_not_show() {
     let mut big = f64::bytes(&counted);
     big.chunks_exact_mut(8).for_each(<[u8]>::reverse);
     dir.npy("big.npy", ">f8", &[5, 4, 3], true, &big);
-    // Data that is not aligned to its elements.
+    // The data is not aligned to the element size.
     dir.write("odd.npy", &[header("<f8", &[5, 4, 3], false, 3), f64::bytes(&counted)].concat());
     assert_ne!(header("<f8", &[5, 4, 3], false, 3).len() % 8, 0);
     dir.array("row.npy", &[3], &[10.0f32, 20.0, 30.0]);
@@ -141,7 +141,7 @@ fn chunks_do_not_show() {
     }
 }
 
-/// Views of files in either order, byte order and alignment: every size of chunks gives the file that one chunk gives.
+/// Views of files with any axis order, byte order and alignment: chunks of every size give the same file as a single chunk.
 #[test]
 fn chunks_do_not_show_through_views() {
     let dir = Dir::new();
@@ -187,14 +187,14 @@ fn chunks_do_not_show_through_views() {
         for size in ["128", "200", "500", "1K", "2K"] {
             assert_eq!(run(size, "out.npy"), whole, "{expression} {size}");
         }
-        // In one chunk it is what is computed when it is printed, a corner at a time or at once.
+        // Printing computes only the corners or everything; the text equals that of the file computed in one chunk.
         let args: Vec<&str> =
             ["eval", expression].into_iter().chain(files.iter().map(String::as_str)).collect();
         assert_eq!(dir.ok(&args), dir.ok(&["eval", "whole", "whole=whole.npy"]), "{expression}");
     }
 }
 
-/// Reductions in passes and chunks of every size are those at once, of files in either order.
+/// Reductions in passes and chunks of every size equal those computed at once, for files in either order.
 #[test]
 fn reductions_in_chunks() {
     let dir = Dir::new();
@@ -232,7 +232,7 @@ fn reductions_in_chunks() {
     }
 }
 
-/// A division that no result reads fails the evaluation in chunks as well, before a file is there.
+/// An integer division by zero that no result reads fails the evaluation in chunks as well, and no file is created.
 #[test]
 fn divisions_that_nothing_reads() {
     let dir = Dir::new();
@@ -265,14 +265,14 @@ fn what_no_chunk_holds() {
         "error: the smallest chunk takes 24 bytes of memory, the limit is 20; slice [0:9] needs 8 bytes of float64[10]; \
          --max-bytes 24 is enough\n"
     );
-    // Of a reduction there are chunks of any size, of a scan those that begin at a block.
+    // A reduction can be divided into chunks of any size, a scan only at block boundaries.
     assert_eq!(dir.ok(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "20"]), "10.0\n");
     let outcome = dir.run(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "20"]);
     assert_eq!(outcome.status, Some(1));
     let why = "cumulative_sum along axis 0 needs 80 bytes of float64[10]; --max-bytes 80 is enough\n";
     assert!(outcome.stderr.ends_with(why), "{}", outcome.stderr);
     dir.ok(&["eval", "sum(cumulative_sum(x))", "x=x.npy", "--max-bytes", "80"]);
-    // The reported size works, and is not that of a chunk without passes.
+    // The reported size is sufficient, and is smaller than that of a chunk without passes.
     let outcome = dir.run(&["eval", "sum(x)", "x=x.npy", "--max-bytes", "8"]);
     let why = "error: the limit of 8 bytes of memory is too small; sum along (0,) needs 80 bytes of float64[10]; \
                --max-bytes 16 is enough\n";
@@ -281,7 +281,7 @@ fn what_no_chunk_holds() {
     assert_eq!(dir.names(), ["x.npy"]);
 }
 
-/// The explanation shows what the first pass over the file does, and then the use of its results.
+/// The explanation shows the first pass over the file, and then how its results are used.
 #[test]
 fn passes_are_explained() {
     let dir = Dir::new();
@@ -365,11 +365,12 @@ fn an_explanation_is_a_page() {
         page.contains(">x</text>") && page.contains("reads x</td>") && !page.contains("reads input 0"),
         "{page}"
     );
-    // It is there now.
+    // The file exists now.
     assert_eq!(dir.run(&args).status, Some(1));
 }
 
-/// The names are those of the command line, also of bools, which are read as bytes, and of files that are read in part.
+/// The explanation uses the names of the command line, also for bools, which are read as bytes, and for files that are read in
+/// parts.
 #[test]
 fn an_explanation_has_the_names_of_the_command_line() {
     let dir = Dir::new();
@@ -385,7 +386,7 @@ fn an_explanation_has_the_names_of_the_command_line() {
     assert!(!plan.contains("# input"), "{plan}");
 }
 
-/// Powers, and functions whose exact results are numbers, by both executors and in chunks.
+/// Powers, and functions whose exact results are representable, by both executors and in chunks.
 #[test]
 fn powers_and_transcendental_functions() {
     let dir = Dir::new();
@@ -442,7 +443,8 @@ fn an_input_that_is_not_used_is_a_warning() {
     assert_eq!(outcome.stderr, "warning: the expression does not use `y`\n");
 }
 
-/// A number takes the dtype of what it meets, or the one that the program declares; a file of that name is written with its folder.
+/// A number takes the dtype of the arrays it is combined with, or the declared one. A file whose name is a number is given with
+/// its folder.
 #[test]
 fn an_input_may_be_a_number() {
     let dir = Dir::new();
@@ -493,7 +495,7 @@ fn pictures_are_png() {
     };
     assert_eq!(dir.ok(&["eval", "x / 2", "x=x.npy", "--plot", "line.png"]), "");
     png("line.png");
-    // However it is cut, and whether it is drawn from what was written.
+    // The picture is the same for every size of chunks, and if it is drawn from the written file.
     dir.ok(&["eval", "f * 2", "f=f.npy", "--plot", "map.png"]);
     let map = png("map.png");
     for chunk in ["16", "100", "1000"] {
@@ -512,7 +514,7 @@ fn pictures_are_png() {
 fn the_functions_are_listed() {
     let dir = Dir::new();
     let list = dir.ok(&["ops"]);
-    // The conversion is among the ops; empty lines precede the reductions, the generated arrays and the views.
+    // The list contains the conversion, and empty lines before the reductions, the generated arrays and the views.
     assert_eq!(list.lines().count(), broadloom::Op::public().count() + built_ins().count() + 3);
     assert!(
         list.lines().any(|line| line.starts_with("vector_norm(x, axis=…, keepdims=false, ord=2) ")),
@@ -527,7 +529,7 @@ fn the_functions_are_listed() {
     assert_eq!(version, format!("broadloom {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// To write the page again: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
+/// To regenerate the page: `cargo run -p broadloom-cli -- ops --markdown > docs/generated/ops.md`
 #[test]
 fn the_page_of_functions_is_current() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/ops.md");
@@ -546,10 +548,10 @@ fn programs_views_and_types() {
         ("def half(x) = x // 2; half(half(x[2]))", "[2 2 2 2]\n"),
         ("x: int32[n, 4]; return y = permute_dims(x, [1, 0])[3]", "[ 3  7 11]\n"),
         ("s = x + x # twice\nreturn s[0]", "[0 2 4 6]\n"),
-        // The other order in the file: the same array, transposed.
+        // The file has the same array in Fortran order.
         ("permute_dims(f, [1, 0])[1:, 2]", "[ 6 10]\n"),
     ] {
-        // Small chunks make no difference.
+        // Small chunks give the same results.
         let files: &[&str] =
             if text.contains("f[") || text.contains("(f,") { &["f=f.npy"] } else { &["x=x.npy"] };
         let told = dir.ok(&[&["eval", text, "--max-bytes", "64"], files].concat());

@@ -1,4 +1,4 @@
-//! The command on bad input: the words, the place, the exit status, and that nothing is left behind.
+//! Tests of invalid input: the message, its position, the exit status, and that no files remain.
 
 use crate::support::{Dir, Outcome, deflated, header};
 
@@ -31,7 +31,7 @@ const INPUTS: [&str; 4] = ["i=i.npy", "u=u.npy", "x=x.npy", "y=y.npy"];
 fn expressions() {
     let dir = files();
     for (expression, status, words) in [
-        // Wrong whatever the files hold.
+        // Errors that don't depend on the files.
         ("", 2, "found the end of the text, expected an expression"),
         ("x +", 2, "expected an operand after `+`"),
         ("(x", 2, "this parenthesis is never closed"),
@@ -51,7 +51,7 @@ fn expressions() {
         ("astype(x, float31)", 2, "did you mean `float32`?"),
         ("true + 1", 2, "add: true and 1 mix bool and numbers"),
         ("x * (true + 1)", 2, "add: true and 1 mix bool and numbers"),
-        // Wrong with these files.
+        // Errors that depend on the files.
         ("i + x", 1, "add: cannot promote int32 and float32"),
         ("x * y", 1, "multiply: cannot broadcast float32[3] with float32[2,2] (axis -1: 3 and 2)"),
         ("u + 300", 1, "add: 300 cannot be represented as uint8"),
@@ -71,7 +71,7 @@ fn expressions() {
     }
 }
 
-/// The message for an expression, without trailing spaces.
+/// The message for an expression, without trailing blanks.
 fn told(dir: &Dir, expression: &str, inputs: &[&str]) -> String {
     let outcome = fails(dir, &[&["eval", expression], inputs].concat());
     outcome.stderr.lines().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -147,7 +147,7 @@ fn of_a_long_expression_the_surroundings_are_shown() {
     assert!(told.contains("│ …") && told.contains("…\n") && told.contains("`ä`"), "{told}");
 }
 
-/// Line and column are those of the file, however long it is.
+/// Line and column refer to the whole file, however long it is.
 #[test]
 fn a_place_in_a_long_file_is_its_line() {
     let dir = files();
@@ -164,7 +164,7 @@ fn a_place_in_a_long_file_is_its_line() {
     assert_eq!(told[1].trim_start(), "╭─[ long.txt:201:11 ]");
     assert_eq!(told[3], " 201 │ return x +* 2");
     assert_eq!(told[4], "     │           ┬");
-    // In a long line, which is cut; behind text that takes more bytes than characters.
+    // An error in a long line, which is truncated, after text with multi-byte characters.
     let long = format!("{}y = \"äö\r\t\" +* 2{}\nreturn y", lines(300), " + x".repeat(5000));
     let told = place(&long);
     assert_eq!(told[1].trim_start(), "╭─[ long.txt:301:5 ]");
@@ -176,12 +176,12 @@ fn a_place_in_a_long_file_is_its_line() {
     );
     let caret = |line: &str, c: char| line.chars().position(|other| other == c);
     assert_eq!(caret(&told[4], '┬'), told[3].find("* 2").map(|at| told[3][..at].chars().count()));
-    // At the end of the file.
+    // An error at the end of the file.
     let told = place(&format!("{}return x +\n", lines(200)));
     assert_eq!(told[1].trim_start(), "╭─[ long.txt:201:11 ]");
 }
 
-/// Names, files and texts may hold any character; a terminal gets none that it would obey.
+/// Names, files and texts may contain any character; those that a terminal would interpret are escaped.
 #[cfg(unix)]
 #[test]
 fn control_characters_are_escaped() {
@@ -314,7 +314,7 @@ fn output_files() {
         assert_eq!(outcome.status, Some(1), "{args:?}: {}", outcome.stderr);
         assert!(outcome.stderr.starts_with(words), "{args:?}: {}", outcome.stderr);
     }
-    // Refused before any work: what fails in the work is not reached.
+    // The error is found before the evaluation, which would fail.
     let outcome = fails(&dir, &["eval", "i // 0", "i=i.npy", "--int-div-zero", "error", "-o", "there.npy"]);
     assert!(outcome.stderr.contains("exists already"), "{}", outcome.stderr);
     assert_eq!(dir.ok(&["eval", "x", "x=x.npy", "-o", "there.npy", "--force"]), "");
@@ -353,7 +353,7 @@ fn a_zero_divisor() {
     }
 }
 
-/// A limit on the size of files replaces a full disk.
+/// A limit on the file size simulates a full disk.
 #[cfg(unix)]
 #[test]
 fn no_room_for_the_output() {

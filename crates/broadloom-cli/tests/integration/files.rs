@@ -1,4 +1,4 @@
-//! Inputs and outputs besides one `.npy` file: streams, archives, tables, several results, texts in files.
+//! Inputs and outputs other than one `.npy` file: streams, archives, tables, several results, expressions in files.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn npy<T: Number>(shape: &[u64], values: &[T]) -> Npy {
     Npy { descr: T::DESCR.into(), shape: shape.to_vec(), fortran: false, data: T::bytes(values) }
 }
 
-/// Runs the command with these bytes on standard input, and gives what it wrote to standard output.
+/// Runs the command with these bytes on standard input. Returns the exit status, standard output and standard error.
 fn piped(dir: &Dir, args: &[&str], input: &[u8]) -> (Option<i32>, Vec<u8>, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
         .args(args)
@@ -21,7 +21,7 @@ fn piped(dir: &Dir, args: &[&str], input: &[u8]) -> (Option<i32>, Vec<u8>, Strin
         .spawn()
         .expect("the command starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // The command may end before it has read everything.
+    // The command may exit before it has read everything.
     let _ = stdin.write_all(input);
     drop(stdin);
     let output = child.wait_with_output().expect("the command ends");
@@ -42,7 +42,7 @@ fn several_results() {
         assert_eq!(dir.read("l.npy"), npy(&[3], &[false, true, true]));
     }
     assert_eq!(dir.names(), ["l.npy", "m.npy", "t.npy", "x.npy"]);
-    // Of several shapes, and with views.
+    // Results of several shapes, some of them views.
     let shapes = "return a = m[0], b = m * 2, c = x[::-1]";
     dir.ok(&[
         "eval", shapes, "x=x.npy", "m=m.npy", "-o", "a=a.npy", "-o", "b=b.npy", "-o", "c=c.npy", "--plot",
@@ -52,15 +52,15 @@ fn several_results() {
     assert_eq!(dir.read("b.npy"), npy(&[2, 2], &[2i32, 4, 6, 8]));
     assert_eq!(dir.read("c.npy"), npy(&[3], &[3.0f32, 2.0, 1.0]));
     assert!(std::fs::read(dir.path("b.png")).expect("a picture").starts_with(b"\x89PNG"));
-    // The picture of a result that goes nowhere else.
+    // A picture of a result that is not written to any file.
     dir.ok(&["eval", shapes, "x=x.npy", "m=m.npy", "--plot", "b=c.png"]);
     assert_eq!(std::fs::read(dir.path("b.png")).ok(), std::fs::read(dir.path("c.png")).ok());
-    // Without files they are printed.
+    // Without output files the results are printed.
     assert_eq!(
         dir.ok(&["eval", sums, "x=x.npy"]),
         "twice =\n[4. 6. 8.]\nis_large =\n[False  True  True]\nhalf =\n[1.  1.5 2. ]\n"
     );
-    // One result has a name too.
+    // A single result may be named too.
     dir.ok(&["eval", "y = x + 1; return y", "x=x.npy", "-o", "y=y.npy"]);
     dir.ok(&["eval", "x + 1", "x=x.npy", "-o", "result=r.npy"]);
     assert_eq!(dir.read("y.npy"), dir.read("r.npy"));
@@ -93,7 +93,7 @@ fn several_results_appear_together() {
     ];
     assert_eq!(dir.run(&args).status, Some(1));
     assert_eq!(dir.names(), before);
-    // Standard output gets nothing of what is refused.
+    // Nothing is written to standard output if another output is rejected.
     let outcome = dir.run(&["eval", "i", "i=i.npy", "-o", "-", "-o", "there.npy"]);
     assert_eq!((outcome.status, &*outcome.stdout), (Some(1), ""));
     for (output, words) in [
@@ -139,7 +139,7 @@ fn standard_input_and_output() {
     assert_eq!((status, &*told), (Some(0), ""));
     dir.write("out.npy", &out);
     assert_eq!(dir.read("out.npy"), npy(&[3], &[2.0f32, 4.0, 6.0]));
-    // Whatever follows the array is left alone, and what is missing is named.
+    // Data after the array is not read; missing data is reported.
     let (status, out, _) = piped(&dir, &["eval", "x", "x=-"], &[&x[..], b"more"].concat());
     assert_eq!((status, &*out), (Some(0), &b"[1. 2. 3.]\n"[..]));
     for (input, words) in [
@@ -154,7 +154,7 @@ fn standard_input_and_output() {
         let (status, _, told) = piped(&dir, &["eval", "x", "x=-"], input);
         assert!(status == Some(1) && told.contains(words), "{told}");
     }
-    // Pipes of commands, and files in place of pipes.
+    // Pipes of commands, and redirected files.
     #[cfg(unix)]
     {
         dir.write("x.npy", &x);
@@ -165,7 +165,7 @@ fn standard_input_and_output() {
     }
 }
 
-/// A named pipe is read as a stream, and a link to a file is followed on both sides.
+/// A named pipe is read as a stream, and symbolic links are followed for inputs and outputs.
 #[cfg(unix)]
 #[test]
 fn pipes_and_links() {
@@ -182,7 +182,8 @@ fn pipes_and_links() {
     assert_eq!(dir.read("later.npy"), npy(&[3], &[2.0f32, 4.0, 6.0]));
 }
 
-/// A file that Python's `zipfile` wrote the way `numpy.savez` and `numpy.savez_compressed` do: x is float32, n is int16.
+/// The path of an archive in tests/data, written by Python's `zipfile` as `numpy.savez` and `numpy.savez_compressed` would: x is
+/// float32, n is int16.
 fn archive(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name).display().to_string()
 }
@@ -204,7 +205,7 @@ fn archives() {
             assert!(outcome.status == Some(1) && outcome.stderr.contains(words), "{}", outcome.stderr);
         }
     }
-    // Every truncation of an archive is an error, and a changed byte of packed data is one.
+    // Every truncation of an archive is an error, and so is every changed byte of compressed data.
     for name in ["stored.npz", "deflated.npz"] {
         let whole = std::fs::read(archive(name)).expect("an archive");
         for length in (0..whole.len()).step_by(37) {
@@ -220,7 +221,7 @@ fn archives() {
     assert_eq!(dir.run(&["eval", "x", "x=changed.npz"]).status, Some(1));
 }
 
-/// A few kilobytes may inflate to gigabytes: no more of a member is unpacked than its header promises.
+/// A few kilobytes may decompress to gigabytes; no more of a member is decompressed than its header declares.
 #[test]
 fn members_that_inflate_beyond_their_promise() {
     let dir = Dir::new();
@@ -235,7 +236,7 @@ fn members_that_inflate_beyond_their_promise() {
     assert_eq!(outcome.stderr, why);
 }
 
-/// A folder for temporary files that is missing or full is no missing or broken input.
+/// If the directory for temporary files is missing or full, the message does not blame the input.
 #[cfg(unix)]
 #[test]
 fn temporary_files_that_cannot_be_made() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::support::{Dir, header};
 
-/// Writes a file of zeros that is not there on the disk.
+/// Writes a sparse file of zeros, which takes no disk space.
 fn sparse(dir: &Dir, name: &str, descr: &str, shape: &[usize], fortran: bool, bytes: u64) {
     let header = header(descr, shape, fortran, 0);
     let mut file = File::create(dir.path(name)).expect("a file");
@@ -19,8 +19,8 @@ fn sparse(dir: &Dir, name: &str, descr: &str, shape: &[usize], fortran: bool, by
     file.set_len(header.len() as u64 + bytes).expect("a sparse file");
 }
 
-/// 512 MiB of each input, and 384 MiB of address space for everything; a machine with many cores would use more of it
-/// for the stacks and heaps of its threads, hence the variables.
+/// Two inputs of 512 MiB each, in 384 MiB of address space for the whole process. The variables limit the threads, since on a
+/// machine with many cores their stacks and heaps would take more address space.
 #[test]
 fn inputs_larger_than_memory() {
     let dir = Dir::new();
@@ -45,7 +45,7 @@ fn inputs_larger_than_memory() {
     }
 }
 
-/// The most memory that the command had while it ran, in bytes.
+/// The peak memory use of the command, in bytes.
 fn peak(dir: &Dir, args: &[&str]) -> u64 {
     let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
         .args(args)
@@ -55,7 +55,7 @@ fn peak(dir: &Dir, args: &[&str]) -> u64 {
         .spawn()
         .expect("the command starts");
     let mut peak = 0;
-    // The system tells of a process until it ends; what it tells never falls.
+    // The system reports the peak until the process ends; the value never decreases.
     while child.try_wait().expect("a child").is_none() {
         let told = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -69,7 +69,7 @@ fn peak(dir: &Dir, args: &[&str]) -> u64 {
     peak
 }
 
-/// Views of 512 MiB in less than 150 MB: files are read in chunks, and pages that were read are given back.
+/// Views of 512 MiB in less than 150 MB of memory: files are read in chunks, and the pages of each chunk are released.
 #[test]
 fn views_of_files_larger_than_memory() {
     let dir = Dir::new();
@@ -89,8 +89,8 @@ fn views_of_files_larger_than_memory() {
     }
 }
 
-/// To print a summary, no more of a file is read than is shown: 128 MiB of address space suffice for files of 512 MiB.
-/// The command ends too soon to be looked at while it runs.
+/// Printing a summary reads no more of a file than is shown: 128 MiB of address space suffice for files of 512 MiB. The address
+/// space is limited because the command ends too soon for its memory use to be observed.
 #[test]
 fn a_summary_of_files_larger_than_memory() {
     let dir = Dir::new();
@@ -111,7 +111,7 @@ fn a_summary_of_files_larger_than_memory() {
     }
 }
 
-/// A sparse file of zeros with one double among them.
+/// A sparse file of zeros with one double `value` at byte offset `at` of the data.
 fn with_one(dir: &Dir, name: &str, shape: &[usize], fortran: bool, (at, value): (u64, f64)) {
     use std::os::unix::fs::FileExt;
     let bytes = shape.iter().product::<usize>() as u64 * 8;
@@ -121,12 +121,12 @@ fn with_one(dir: &Dir, name: &str, shape: &[usize], fortran: bool, (at, value): 
     file.write_all_at(&value.to_le_bytes(), header + at * 8).expect("an element");
 }
 
-/// Reductions of 512 MiB in 128 MiB of address space, in one pass over the file or two.
+/// Reductions of 512 MiB in 128 MiB of address space, in one or two passes over the file.
 #[test]
 fn reductions_of_files_larger_than_memory() {
     let dir = Dir::new();
     let n = (1u64 << 26) as f64;
-    // One element, so that every result is exact: the mean is 1, and of rows and columns others.
+    // With a single non-zero element every result is exact; the mean of all elements is 1.
     with_one(&dir, "x.npy", &[1 << 26], false, (12_345_678, n));
     with_one(&dir, "c.npy", &[1 << 16, 1 << 10], false, (40_000 << 10 | 6, n));
     with_one(&dir, "f.npy", &[1 << 16, 1 << 10], true, (6 << 16 | 40_000, n));

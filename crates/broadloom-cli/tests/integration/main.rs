@@ -1,4 +1,4 @@
-//! The command, run as a user runs it: results, files, messages, statuses and signals.
+//! Tests that run the command as a user would: results, files, messages, exit statuses and signals.
 
 mod data;
 mod docs;

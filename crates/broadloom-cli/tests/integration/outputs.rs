@@ -1,4 +1,4 @@
-//! Mistakes that would lose results: one file for two outputs or for an output and an input, a closed standard output.
+//! Mistakes that would lose results: the same file for two outputs or for an output and an input, and a closed standard output.
 
 use crate::support::{Dir, Npy, Number, Outcome};
 
@@ -15,7 +15,7 @@ fn files() -> Dir {
 
 const TWO: &str = "return a = x + 1, b = x * 2";
 
-/// Runs the command, which refuses before anything is written.
+/// Runs the command, which must fail before anything is written.
 fn refused(dir: &Dir, args: &[&str], words: &str) -> Outcome {
     let before = dir.names();
     let outcome = dir.run(&[&["eval"], args].concat());
@@ -49,11 +49,11 @@ fn two_outputs_that_are_one_file_are_refused() {
     refused(&dir, &picture, "the result and its picture can't be one file");
     let page = ["x", "x=x.npy", "-o", "w", "--explain-html", "./w"];
     refused(&dir, &page, "the explanation needs a file of its own");
-    // Names that differ are files of their own, also where one of them exists and the other doesn't.
+    // Different names are different files, also if only one of them exists.
     dir.ok(&["eval", TWO, "x=x.npy", "-o", "a=w.npy", "-o", "b=sub/w.npy"]);
     let again = ["-o", "a=w.npy", "-o", "b=W.npy", "-o", "b=ẅ.npy", "-o", "a=Ẅ.npy", "--force"];
     let outcome = dir.run(&[&["eval", TWO, "x=x.npy"], &again[..]].concat());
-    // Unless the file system ignores case.
+    // The status depends on whether the file system is case-sensitive.
     assert!(matches!(outcome.status, Some(0 | 2)), "{}", outcome.stderr);
     assert!(!dir.names().iter().any(|name| name.starts_with('.')), "{:?}", dir.names());
 }
@@ -78,7 +78,8 @@ fn links_to_one_file_are_one_output() {
     }
 }
 
-/// The output replaces the input when all of it is read, so that `--force` is right under any spelling.
+/// The output replaces the input after all of it has been read. It therefore needs `--force`, and is then correct, however the
+/// path is spelled.
 #[cfg(unix)]
 #[test]
 fn an_output_that_is_an_input_needs_force_and_is_right_then() {
@@ -122,14 +123,15 @@ fn standard_output_is_no_file_that_is_read_or_replaced() {
             assert_eq!(std::fs::read(dir.path(name)).expect("a file"), all, "{script}");
         }
     }
-    // Another file, or one that is only read, is none of these.
+    // Other files, and files that are only read, are accepted.
     let outcome =
         dir.shell("\"$broadloom\" eval x x=x.npy >> log.txt; \"$broadloom\" eval x x=- -o - < x.npy > y.npy");
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
     assert_eq!(dir.read("y.npy"), npy(&[1.0, 2.0, 3.0]));
 }
 
-/// As in coreutils: an error if there is something to write, before anything is computed.
+/// As in coreutils, a closed standard output is an error if something has to be written to it. The error comes before anything is
+/// computed.
 #[cfg(unix)]
 #[test]
 fn a_closed_standard_output_is_an_error() {
@@ -154,7 +156,7 @@ fn a_closed_standard_output_is_an_error() {
         );
         assert_eq!(dir.names(), before, "{args}");
     }
-    // Nothing is to be written, or somebody wants it gone.
+    // It is no error if nothing is written to standard output, or if it is redirected to /dev/null.
     let script = "\"$broadloom\" eval x x=x.npy -o y.npy >&- && \"$broadloom\" eval x x=x.npy > /dev/null && \
                   \"$broadloom\" eval x x=x.npy -o - 1<> /dev/null";
     let outcome = dir.shell(script);
@@ -162,7 +164,7 @@ fn a_closed_standard_output_is_an_error() {
     assert_eq!(dir.read("y.npy"), npy(&[1.0, 2.0, 3.0]));
 }
 
-/// A reader that has seen enough takes none of the other results away.
+/// A reader that closes standard output early does not prevent the other results from being written.
 #[cfg(unix)]
 #[test]
 fn a_reader_that_leaves_costs_no_other_result() {
@@ -175,7 +177,7 @@ fn a_reader_that_leaves_costs_no_other_result() {
     assert_eq!(dir.read("b.npy").data, f64::bytes(&vec![1.0; 1 << 17]));
 }
 
-/// Paths at which no file can be created are refused before anything is computed.
+/// Paths at which no file can be created are rejected before anything is computed.
 #[test]
 fn paths_that_are_no_files_are_refused() {
     let dir = files();

@@ -1,4 +1,4 @@
-//! Random programs through `broadloom eval`, in chunks as small as they can be, against the reference.
+//! Runs random programs through `broadloom eval`, in chunks of minimum size, and compares the results with the reference.
 
 use broadloom::{DType, IntDivision, Kind, Promotion};
 use broadloom_core::graph::Semantics;
@@ -6,7 +6,7 @@ use broadloom_testkit::random::{Program, Size, Step, program};
 
 use crate::support::Dir;
 
-/// A random program through the command: its inputs as files, its results in chunks of as little memory as there can be.
+/// Runs a random program through the command, with its inputs as files and its results in chunks of minimum memory.
 fn through_the_command(dir: &Dir, seed: u64, program: &Program) {
     let outcome = program.run().expect("a program that types");
     let mut text = String::new();
@@ -41,7 +41,7 @@ fn through_the_command(dir: &Dir, seed: u64, program: &Program) {
     ];
     args.extend(options.iter().filter(|(is_set, _)| *is_set).map(|(_, option)| (*option).to_owned()));
     let mut limit = 16;
-    // The size that an error advises is one that works; a second one may be needed for what is computed after a pass.
+    // The size advised by an error is sufficient for the step that failed; a later step, after a pass, may need another.
     for _ in 0..3 {
         let limited = [&args[..], &["--max-bytes".to_owned(), limit.to_string()]].concat();
         let run = dir.run(&limited.iter().map(String::as_str).collect::<Vec<_>>());
@@ -93,7 +93,7 @@ fn bytes(dtype: DType, bits: &[u64]) -> Vec<u8> {
 #[test]
 fn random_programs_through_the_command_in_small_chunks() {
     let dir = Dir::new();
-    // Programs of reductions and views of them come first, since they need passes.
+    // First come programs with reductions and views of them, since these need passes.
     for text in [
         "s0: float64[2,3] = [1, 2, 3, 4, 5, 6]\ns1 = sum(s0, keepdims=true)\ns2 = s1[1:1]\ns3 = index_axis(s2, 1, 0)\nreturn s3, s1\n",
         "s0: uint8[5] = [1, 2, 3, 4, 5]\ns1 = max(s0, axis=())\ns2 = s1 << s0\ns3 = sum(s2)\nreturn s3, s2\n",

@@ -1,7 +1,7 @@
-//! Signals at every stage: the exit status tells which one it was, and nothing is left behind.
+//! Signals at every stage of the command: the exit status tells which signal it was, and no files remain.
 //!
-//! The effect of a signal must not depend on the state of the command, so each case only waits until the command is
-//! busy: by the processor time that it took, by what it printed, or by the files that it has open.
+//! The effect of a signal must not depend on the state of the command. Each case therefore only waits until the command is busy,
+//! which is detected by its processor time, its output, or its open files.
 
 #![cfg(target_os = "linux")]
 
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Dir, header};
 
-/// The time that a test waits for an event; no figure of the command.
+/// The maximum time that a test waits for an event. It is not a property of the command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Writes a file of zeros that takes no space on the disk.
+/// Writes a sparse file of zeros, which takes no disk space.
 fn sparse(dir: &Dir, name: &str, shape: &[usize]) {
     let header = header("<f8", shape, false, 0);
     let mut file = File::create(dir.path(name)).expect("a file");
@@ -39,7 +39,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the process took a tenth of a second of processor time.
+/// Waits until the process has used 0.1 s of processor time.
 fn busy(child: &Child) {
     let path = format!("/proc/{}/stat", child.id());
     wait_until("the command is not busy", || {
@@ -50,7 +50,7 @@ fn busy(child: &Child) {
     });
 }
 
-/// Waits until the process has a file open whose link the test holds for true.
+/// Waits until the process has an open file for which the test holds, given its path and its size.
 fn opened(child: &Child, is: impl Fn(&Path, u64) -> bool) {
     let folder = format!("/proc/{}/fd", child.id());
     wait_until("the file is not open", || {
@@ -67,25 +67,26 @@ fn send(child: &Child, signal: &str) {
     assert!(killed.success());
 }
 
-/// The exit status, and what was printed to standard error.
+/// The exit status, and the text on standard error.
 fn ended(child: Child) -> (Option<i32>, String) {
     let began = Instant::now();
     let output = child.wait_with_output().expect("the command ends");
-    // Some work here takes minutes: it was not waited for.
+    // Some evaluations here would take minutes, so the command did not wait for them.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
-/// A mask of signals of a process, as `/proc/PID/status` has it.
+/// A bit mask of signals of a process, as in `/proc/PID/status`.
 fn mask(process: &str, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// The signals that end the command. What ignores one when the tests begin, as `nohup` does, the command inherits.
+/// The signals that end the command. Those that are ignored when the tests start (as under `nohup`) are left out, since the
+/// command inherits that.
 fn signals() -> Vec<(&'static str, i32)> {
     let ignored = mask("self", "SigIgn");
     let signals: Vec<_> =
@@ -94,12 +95,12 @@ fn signals() -> Vec<(&'static str, i32)> {
     signals
 }
 
-/// An expression that takes minutes over the files here.
+/// An expression that takes minutes to evaluate on these files.
 fn heavy(x: &str) -> String {
     format!("{}{x}{}", "sin(exp(cos(".repeat(15), ")))".repeat(15))
 }
 
-/// Work that takes minutes: with views and without, into every kind of file, and a drawing.
+/// Evaluations that take minutes, with and without views, to every kind of file and to a picture.
 #[test]
 fn evaluations_end_and_leave_nothing() {
     let dir = Dir::new();
@@ -132,7 +133,7 @@ fn evaluations_end_and_leave_nothing() {
         let child = start(&dir, args);
         busy(&child);
         send(&child, signal);
-        // A second one makes no difference.
+        // A second signal makes no difference.
         if i % 2 == 0 {
             send(&child, signal);
         }
@@ -142,7 +143,7 @@ fn evaluations_end_and_leave_nothing() {
     assert_eq!(fs::read(dir.path("there.npy")).expect("a file"), b"as it was");
 }
 
-/// An evaluation that takes too long ends as by a signal, with a status and a message of its own.
+/// An evaluation that exceeds the time limit ends like one that is interrupted, with its own exit status and message.
 #[test]
 fn a_time_limit_ends_evaluations_and_leaves_nothing() {
     let dir = Dir::new();
@@ -168,7 +169,7 @@ fn a_time_limit_ends_evaluations_and_leaves_nothing() {
     assert_eq!(ended(child), (Some(0), String::new()), "a limit that is kept");
 }
 
-/// Work that waits for somebody else ends as well.
+/// A command that waits for another process ends at a signal too.
 #[test]
 fn who_waits_is_interrupted() {
     let dir = Dir::new();
@@ -182,7 +183,7 @@ fn who_waits_is_interrupted() {
         let mut child = start(&dir, args);
         let stdin = child.stdin.take();
         let (signal, status) = signals()[0];
-        // The handler is there, and the main thread sleeps.
+        // The handler is installed, and the main thread sleeps.
         wait_until("the command does not wait", || {
             let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
             mask(&child.id().to_string(), "SigCgt") >> (status - 129) & 1 == 1
@@ -195,7 +196,7 @@ fn who_waits_is_interrupted() {
     }
 }
 
-/// Signals that the command inherits as ignored, as from `nohup`, stay ignored.
+/// Signals that the command inherits as ignored, as under `nohup`, stay ignored.
 #[test]
 fn ignored_signals_stay_ignored() {
     let dir = Dir::new();
@@ -211,7 +212,7 @@ fn ignored_signals_stay_ignored() {
             .spawn()
             .expect("sh starts");
         busy(&child);
-        // Signals that are pending together come in the order of their numbers, and these have the lower ones.
+        // Pending signals are delivered in the order of their numbers, and the ignored ones have lower numbers.
         send(&child, &format!("-{ignored}"));
         send(&child, "-TERM");
         assert_eq!(ended(child), (Some(143), "error: interrupted\n".to_owned()), "{ignored}");
@@ -219,7 +220,7 @@ fn ignored_signals_stay_ignored() {
     }
 }
 
-/// A killed process leaves nothing behind, or, if files without a name are not available, the next run removes it.
+/// A killed process leaves no files behind; on systems without unnamed files, the next run removes the temporary file.
 #[test]
 fn a_killed_run_leaves_nothing() {
     let dir = Dir::new();
@@ -228,7 +229,7 @@ fn a_killed_run_leaves_nothing() {
     for force in [&[][..], &["--force"]] {
         let args = [&["eval", &*plain, "x=x.npy", "-o", "out.npy", "--max-bytes", "4096"], force].concat();
         let child = start(&dir, &args);
-        // Something is written: to a file that is not the input.
+        // Waits until an output file is being written: an open file in the directory other than the input.
         opened(&child, |to, length| length > 0 && to.starts_with(dir.path("")) && !to.ends_with("x.npy"));
         send(&child, "-KILL");
         assert_eq!(ended(child).0, None);
@@ -238,7 +239,7 @@ fn a_killed_run_leaves_nothing() {
     }
 }
 
-/// Lines that were printed stay, and the reader of a pipe that goes away ends the work without a word.
+/// Printed lines are not lost, and the command ends silently when the reader of a pipe closes it.
 #[test]
 fn a_reader_that_has_seen_enough() {
     let dir = Dir::new();

@@ -1,8 +1,8 @@
-//! Slips on the command line, and the message that each gets.
+//! Typical mistakes on the command line, and the message for each.
 //!
-//! `tests/cases/command-slips.txt` has the arguments of the command on a line, as a shell reads them, and the message,
-//! indented, on the next: the error, and the advice under the place that it points to. To write the messages again:
-//! `BROADLOOM_BLESS=1 cargo test -p broadloom-cli --test integration slips`. Each was read by a person; read what changes.
+//! Each case in `tests/cases/command-slips.txt` is a line with the command's arguments, as a shell parses them, followed by the
+//! indented message: the error, and the advice shown below the marked position. To regenerate the messages: `BROADLOOM_BLESS=1
+//! cargo test -p broadloom-cli --test integration slips`. Every message was reviewed by a person; review those that change.
 
 #![cfg(unix)]
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::support::{Dir, header};
 
-/// A directory with the files that the slips name.
+/// A directory with the files that the cases name.
 fn files() -> Dir {
     let dir = Dir::new();
     dir.array("nir.npy", &[3, 4], &[1u16; 12]);
@@ -46,7 +46,7 @@ fn files() -> Dir {
     dir
 }
 
-/// The message: the error, and what helps.
+/// The part of the message that is compared: the error and the advice.
 fn message(stderr: &str) -> String {
     let is_help = |line: &str| line.starts_with("Help: ") || line.starts_with("tip: ");
     let lines = stderr.lines().map(|line| line.trim_start_matches(['│', ' ']));
@@ -57,14 +57,14 @@ fn message(stderr: &str) -> String {
         } else if is_help(line) {
             words.push(line.split_once(": ").map_or(line, |(_, help)| help).to_owned());
         } else if line.starts_with(['<', '[']) {
-            // Arguments that are missing, and the values that are possible.
+            // Missing arguments, and possible values.
             words.push(line.to_owned());
         }
     }
     words.join("; ")
 }
 
-/// The file, with the messages of today.
+/// The case file with the current messages.
 fn answered(cases: &str) -> String {
     let dir = files();
     let before = dir.names();

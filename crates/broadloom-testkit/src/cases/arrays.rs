@@ -1,5 +1,5 @@
-//! Case files of reductions: expressions in the text language over small arrays, with the array that each gives or the
-//! kind of its error, below the rule that it follows from.
+//! Case files of reductions: expressions in the text language over small arrays, each with the expected array or the kind of the
+//! expected error, grouped under the rule that it follows from.
 //!
 //! ```text
 //! > standard: axis is an integer -> the sums along it        the rule of the rows that follow
@@ -11,7 +11,7 @@
 //! numpy: mean(x) = float64 0.5                               under NumPy's promotion; without extents it has no axes
 //! ```
 //!
-//! Rules, dtypes, values and errors are those of [the files of functions](super).
+//! Rules, dtypes, values and errors are as in [the files of functions](super).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,32 +23,32 @@ use super::{Rule, kind_of, value};
 use crate::random::{Program, ProgramError, element, type_text};
 use crate::tensor::Tensor;
 
-/// An expression over arrays and what it must give.
+/// An expression over arrays, and its expected result.
 #[derive(Clone, Debug)]
 pub struct ArrayCase {
     /// The name of the file.
     pub file: String,
-    /// The line of the row, from 1.
+    /// The line number of the row, from 1.
     pub line: usize,
-    /// Its rule, shared by all rows of the rule.
+    /// The rule, shared by all its rows.
     pub rule: Arc<Rule>,
-    /// The dtype that the row was read for.
+    /// The dtype that the row was parsed for.
     pub dtype: DType,
-    /// How dtypes of different kinds meet.
+    /// The rule for operands of different kinds.
     pub promotion: Promotion,
-    /// The arrays that the expression names.
+    /// The arrays that the expression uses, by name.
     pub arrays: Vec<(String, Tensor)>,
     /// The expression.
     pub expression: String,
-    /// The right result, or the kind of the error.
+    /// The expected result, or the kind of the expected error.
     pub expected: Result<Tensor, ErrorKind>,
 }
 
 impl ArrayCase {
-    /// The expression over its arrays, as a program of the reference.
+    /// Converts the expression over its arrays to a program for the reference.
     ///
     /// # Errors
-    /// Why the expression is none, or has no type.
+    /// The reason why the expression can't be parsed or is ill-typed.
     pub fn program(&self) -> Result<Program, String> {
         let mut text = String::new();
         if self.promotion == Promotion::NumPy {
@@ -66,10 +66,10 @@ impl ArrayCase {
 /// The kinds of errors that a row can state.
 const KINDS: [(&str, ErrorKind); 2] = [("shape", ErrorKind::Shape), ("dtype", ErrorKind::DType)];
 
-/// Reads the text of a file; `name` is what errors and cases call it.
+/// Parses the text of a file. `name` is its name in errors and cases.
 ///
 /// # Errors
-/// A message that opens with the file and line of what is wrong.
+/// A message that starts with the file and line of the mistake.
 ///
 /// ```
 /// use broadloom_testkit::cases::arrays;
@@ -118,10 +118,10 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<ArrayCase>, String> {
     Ok(cases)
 }
 
-/// Reads every file of a folder, by its stem.
+/// Reads every file in a folder. The keys are the file names without extension.
 ///
 /// # Errors
-/// A message that names the folder or the file that can't be read; those of [`parse`].
+/// A message that names the folder or the file that can't be read, or an error of [`parse`].
 pub fn read(folder: &Path) -> Result<BTreeMap<String, Vec<ArrayCase>>, String> {
     let mut files = BTreeMap::new();
     for (stem, text) in super::texts(folder)? {
@@ -144,7 +144,7 @@ fn is_name(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !text.is_empty()
 }
 
-/// A row for a dtype; file, line and rule are another's to fill in.
+/// Parses a row for a dtype. The caller fills in the file, line and rule.
 fn row(line: &str, dtype: &str, arrays: &BTreeMap<&str, &str>) -> Result<ArrayCase, String> {
     let form = "a row reads: expression = result, or: expression fails: kind";
     let (promotion, line) = match line.strip_prefix("numpy: ") {
@@ -160,7 +160,7 @@ fn row(line: &str, dtype: &str, arrays: &BTreeMap<&str, &str>) -> Result<ArrayCa
             (expression, Err(kind.1))
         }
         None => {
-            // Arguments with names have no space before their `=`.
+            // A named argument has no space before its `=`.
             let (expression, result) = line.rsplit_once(" = ").ok_or(form)?;
             (expression, Ok(tensor(result, dtype)?))
         }
@@ -194,7 +194,7 @@ fn dtype(name: &str) -> Result<DType, String> {
     DType::from_name(name).ok_or_else(|| format!("no dtype is called {name}"))
 }
 
-/// `dtype[extent, …] value …`, of this dtype and without axes unless it says otherwise.
+/// Parses `dtype[extent, …] value …`. Without a dtype the array has the given one; without extents it has no axes.
 fn tensor(text: &str, dtype: &str) -> Result<Tensor, String> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     let (dtype, rest) = if kind_of(&text[..end]).is_some() { text.split_at(end) } else { (dtype, text) };

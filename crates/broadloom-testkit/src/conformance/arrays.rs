@@ -1,4 +1,4 @@
-//! Compares every row of the case files of reductions: in every executor, over every layout of its arrays, and as text.
+//! Tests every row of the case files of reductions: with every executor, with every layout of its arrays, and as text.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::cases::arrays::ArrayCase;
 use crate::random::{Step, Tensor};
 use crate::{differential, elements};
 
-/// How an array's elements lie in memory.
+/// The layout of an array in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Contiguous,
-    /// Strided, with two other elements between adjacent ones along each axis.
+    /// Strided: two other elements lie between adjacent elements along each axis.
     Strided,
-    /// Backwards along each axis.
+    /// Reversed along each axis.
     Reversed,
-    /// The first axis is the innermost.
+    /// The first axis is contiguous.
     Transposed,
 }
 
 const LAYOUTS: [Layout; 4] = [Layout::Contiguous, Layout::Strided, Layout::Reversed, Layout::Transposed];
 
-/// Tries all rows, on all processors.
+/// Tests all rows, on all processors.
 pub fn account(files: &BTreeMap<String, Vec<ArrayCase>>) -> Account {
     let cases: Vec<&ArrayCase> = files.values().flatten().collect();
     let tried: Vec<Tried> = cases.par_iter().map(|case| tried(case)).collect();
@@ -69,7 +69,7 @@ fn tried(case: &ArrayCase) -> Tried {
     tried
 }
 
-/// The expression by methods of arrays.
+/// Builds the expression by methods of arrays with this layout.
 fn expression_over(case: &ArrayCase, layout: Layout) -> Result<Array<'static>> {
     let internal = |why: String| broadloom::Error::new(broadloom::ErrorKind::Internal, why);
     let program = case.program().map_err(internal)?;
@@ -90,7 +90,7 @@ fn tensor(x: &Array<'_>) -> Result<Tensor> {
     Ok(Tensor { dtype: x.dtype(), shape: x.shape().to_vec(), bits: elements::bits(x)? })
 }
 
-/// An array of these elements, which lie so in memory.
+/// An array of these elements with this layout.
 fn laid_out(x: &Tensor, layout: Layout) -> Array<'static> {
     let rank = x.shape.len();
     let whole: Vec<usize> = (0..rank).collect();
@@ -127,14 +127,14 @@ fn laid_out(x: &Tensor, layout: Layout) -> Array<'static> {
     }
 }
 
-/// The element of an index, if there is one.
+/// The element at an index, if the index is in range.
 fn at(x: &Tensor, index: &[usize]) -> Option<u64> {
     let inside = index.iter().zip(&x.shape).all(|(i, extent)| i < extent);
     let number = index.iter().zip(&x.shape).fold(0, |number, (i, extent)| number * extent + i);
     x.bits.get(number).copied().filter(|_| inside)
 }
 
-/// The indices of a shape, the last axis fastest.
+/// The indices of a shape in row-major order.
 fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
     let elements: usize = shape.iter().product();
     (0..elements).map(move |number| {

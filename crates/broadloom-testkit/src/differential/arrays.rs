@@ -1,4 +1,4 @@
-//! Arrays made from the steps of a random program.
+//! Builds arrays from the steps of a random program.
 
 use broadloom::{Array, Range, Result, with_promotion};
 
@@ -6,15 +6,15 @@ use super::reductions;
 use crate::elements;
 use crate::random::{Arg, Program, Step, View};
 
-/// The arrays of a program's steps, none of them evaluated.
+/// Builds the arrays of a program's steps, without evaluating them.
 ///
 /// # Errors
-/// The array functions' error for a program that does not type.
+/// The array functions' error if the program is ill-typed.
 pub fn arrays(program: &Program) -> Result<Vec<Array<'static>>> {
     arrays_over(program, |_| None)
 }
 
-/// The arrays of a program's steps, some of which are replaced by others.
+/// Builds the arrays of a program's steps, some of which are replaced by given arrays.
 pub(super) fn arrays_over(
     program: &Program,
     instead: impl Fn(usize) -> Option<Array<'static>>,
@@ -29,10 +29,10 @@ pub(super) fn arrays_over(
     })
 }
 
-/// The array of a step after these, in this thread's promotion mode.
+/// Builds the array of a step from those of the preceding steps, in this thread's promotion mode.
 ///
 /// # Errors
-/// The array functions' error for a step that does not type.
+/// The array functions' error if the step is ill-typed.
 pub fn array(step: &Step, before: &[Array<'static>]) -> Result<Array<'static>> {
     match step {
         Step::Input(x) => Ok(elements::array(x.dtype, &x.shape, &x.bits)),

@@ -1,7 +1,8 @@
-//! Evaluates the results of a program as the command does, in passes and chunks, and compares them with the reference.
+//! Evaluates the results of a program in passes and chunks, as the command does, and compares them with the reference.
 //!
-//! Chunks are small, so that views are narrowed at every kind of place: at the ends, where windows meet, inside of rows.
-//! Inputs represent files once, of which parts are read, and are arrays in memory once, which are sliced.
+//! Chunks are small, so that views are narrowed at all kinds of positions: at the ends, at the boundaries between windows, and
+//! within rows. Every program is evaluated twice: with inputs that represent files, which are read in parts, and with inputs in
+//! memory, which are sliced.
 
 use broadloom::{Array, Chunks, ErrorKind, Executor, InputPart, Options, Passes, Result};
 
@@ -10,10 +11,10 @@ use crate::elements;
 use crate::random::{Outcome, Program, Step};
 use crate::tensor::Tensor;
 
-/// About how many chunks a result becomes.
+/// The approximate number of chunks for a result.
 const CHUNKS: usize = 4;
 
-/// The difference in the results of a program that is computed in chunks.
+/// Evaluates a program in chunks, and returns a difference from the reference if there is one.
 pub(super) fn compare(
     program: &Program,
     outcome: &Outcome,
@@ -29,10 +30,10 @@ pub(super) fn compare(
 
 /// The inputs of a program, which represent files.
 struct Files<'p> {
-    /// The steps that they are.
+    /// The number of the step for each file.
     numbers: Vec<usize>,
     tensors: Vec<&'p Tensor>,
-    /// Their symbols in expressions.
+    /// The symbolic input for each file.
     inputs: Vec<Array<'static>>,
 }
 
@@ -50,7 +51,7 @@ impl<'p> Files<'p> {
         Ok(files)
     }
 
-    /// The symbol of an input step.
+    /// The symbolic input for a step.
     fn input(&self, number: usize) -> Option<Array<'static>> {
         let at = self.numbers.iter().position(|&other| other == number)?;
         Some(self.inputs[at].clone())
@@ -61,7 +62,7 @@ impl<'p> Files<'p> {
     }
 }
 
-/// A part of a tensor, element by element.
+/// Copies a part of a tensor, element by element.
 fn read(tensor: &Tensor, part: &InputPart) -> Array<'static> {
     let mut at = vec![0];
     for (&extent, range) in tensor.shape.iter().zip(&part.ranges) {
@@ -101,14 +102,14 @@ fn compare_over(
             }
         }
     }
-    // A division by zero belongs to one of the results.
+    // A division by zero may be part of any of the results.
     if met == outcome.faults.is_empty() {
         return Err(format!("no error, though {:?}", outcome.faults));
     }
     Ok(())
 }
 
-/// The results of each shape, which are computed together.
+/// Groups the indices of results by shape; results of the same shape are computed together.
 fn groups(roots: &[&Array<'static>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, root) in roots.iter().enumerate() {
@@ -120,7 +121,7 @@ fn groups(roots: &[&Array<'static>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The bits of each result.
+/// The bits of each result, computed in chunks.
 fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) -> Result<Vec<Vec<u64>>> {
     let options = Options { executor: Executor::Interp, threads: Some(1), ..Options::default() };
     let mut options = options.with_semantics(program.semantics);
@@ -128,7 +129,7 @@ fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) ->
     let bytes: usize = roots.iter().map(|root| root.len() * root.dtype().size()).sum();
     options.max_bytes = (2 * bytes / CHUNKS).max(16);
     loop {
-        // An element may be made of many, and so may one that nothing reads.
+        // An element may need many others, and so may a value that no result reads.
         match within(roots, &inputs, files, &options) {
             Err(e) if e.is_limit() => options.max_bytes *= 4,
             done => return done,
@@ -136,14 +137,14 @@ fn in_chunks(program: &Program, roots: &[&Array<'static>], files: &Files<'_>) ->
     }
 }
 
-/// The bits of each result, in chunks of at most the options' memory.
+/// The bits of each result, computed in chunks that take at most the memory limit of the options.
 fn within(
     roots: &[&Array<'static>],
     inputs: &[&Array<'static>],
     files: &Files<'_>,
     options: &Options,
 ) -> Result<Vec<Vec<u64>>> {
-    // The size of a chunk is an estimate.
+    // The size of a chunk is an estimate, so its evaluation is not limited.
     let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
     let mut passes = Passes::new(roots, inputs, options)?;
     while let Some(chunk) = passes.next_chunk()? {

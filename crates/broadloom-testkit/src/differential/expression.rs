@@ -1,7 +1,7 @@
-//! Checks an expression of a user in the same way as a search checks random programs.
+//! Tests a user's expression in the same way as random programs.
 //!
-//! The expression does not change. The values and layouts of its inputs are drawn for each seed and, if its
-//! views allow, so are the extents.
+//! The expression stays the same. For each seed, the values and layouts of its inputs are random, and so are the extents if its
+//! views allow that.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use crate::elements;
 use crate::random::{Arg, Program, PySlice, Step, Tensor, View, instance};
 use crate::reduction::{Cumulative, Function, Reduction};
 
-/// The program that computes the arrays from the same values.
+/// Converts arrays to a program with the same values.
 ///
 /// # Errors
-/// The errors of [`typed_graph`] and of reading the inputs; a host function, of which no reference is known.
+/// The errors of [`typed_graph`] and of reading the inputs. Host functions are errors, since they have no reference.
 pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
     let typed = typed_graph(arrays, &Options::default())?;
     let mut inputs = typed.inputs.iter();
@@ -58,7 +58,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
                     include_initial: *initial,
                 },
             ),
-            // Extents are known, so that there are none.
+            // With known extents there is no `Count` node.
             NodeKind::Count { .. } => return Err(unknown("count")),
             NodeKind::Index { .. } => return Err(unknown("index")),
         });
@@ -66,7 +66,7 @@ pub fn program_of(arrays: &[&Array<'_>]) -> Result<Program> {
     Ok(Program {
         steps,
         roots: typed.roots.iter().map(|root| root.index()).collect(),
-        // Conversions are steps of their own: no two kinds meet.
+        // Conversions are separate steps, so operands never have different kinds.
         promotion: broadloom::Promotion::Strict,
         semantics: Semantics::default(),
     })
@@ -76,7 +76,7 @@ fn unknown(name: &str) -> Error {
     Error::new(ErrorKind::Internal, format!("{name}: the reference does not know it"))
 }
 
-/// The numbers of a layout as an input's values.
+/// The elements of an input that is an index, given by its layout.
 fn numbers(layout: &Layout) -> Tensor {
     let mut bits = vec![layout.offset as u64];
     for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {
@@ -96,7 +96,7 @@ fn view(view: &CoreView) -> View {
     }
 }
 
-/// The range of Python that takes the same indices.
+/// The Python slice that selects the same indices.
 fn range(slice: &Slice) -> PySlice {
     let Slice { start, step, len } = *slice;
     let step = if step == 0 { 1 } else { step };
@@ -104,23 +104,23 @@ fn range(slice: &Slice) -> PySlice {
         return PySlice { start: Some(0), stop: Some(0), step: 1 };
     }
     let last = start as isize + (len as isize - 1) * step;
-    // The index before the first is not −1, which counts from the end.
+    // The stop before index 0 can't be written as −1, which counts from the end.
     let stop = Some(last + step.signum()).filter(|&stop| stop >= 0);
     PySlice { start: Some(start as isize), stop, step }
 }
 
-/// The maximum number of elements that a step has in a check, if extents can be made smaller.
+/// The maximum number of elements in a step of a check, if the extents can be reduced.
 pub const MOST_ELEMENTS: usize = 2000;
 
-/// Evaluates an expression under random values for each seed, in every way, against the reference.
+/// Evaluates an expression with random values for each seed in every way, and compares the results with the reference.
 ///
-/// Values are those at which implementations go wrong, random bits, and ordinary numbers; inputs are contiguous,
-/// strided, reversed or transposed; extents are drawn as well, equal ones together, if the expression types with them:
-/// small ones, so that threads share the work only on an expression whose extents can't be changed. Integer division by
-/// zero gives 0 for one half of the seeds and is an error for the other.
+/// Values are edge-case values, random bits and ordinary numbers. Inputs are contiguous, strided, reversed or transposed. Extents
+/// are replaced by random ones, equal extents by equal ones, if the expression is well-typed with them. The random extents are
+/// small, so threads share the work only if an expression's extents can't be changed. Integer division by zero gives 0 for half
+/// of the seeds, and is an error for the others.
 ///
 /// # Errors
-/// A difference, with a smaller program that shows it; an expression that cannot be read.
+/// A difference, with a smaller program that shows it, or an expression that can't be converted.
 ///
 /// ```
 /// use broadloom::prelude::*;

@@ -1,7 +1,7 @@
-//! Searches random programs for one that goes wrong, and makes it small.
+//! Searches random programs for one with a wrong result, and shrinks it.
 //!
-//! A seed determines its program, so that a [`Finding`] can be reproduced from its seed; of several findings, the one
-//! of the minimum seed is returned. An interrupted search returns the [`Summary`] up to then.
+//! A seed determines the program, so that a [`Finding`] can be reproduced from its seed. Of several findings, the one with the
+//! smallest seed is returned. An interrupted search returns the [`Summary`] up to that point.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,8 +16,8 @@ use broadloom::{DType, Engine, Op, VectorWidth};
 use super::{Difference, difference_up_to, ways};
 use crate::random::{Program, Size, Step, program, shrink_while};
 
-/// The program of a seed: of a hundred seeds one is for arrays that threads share, of two thousand one for a program
-/// that no single kernel takes.
+/// The program for a seed. One seed in a hundred gives a program with arrays that are shared between threads, and one in two
+/// thousand a program too large for a single kernel.
 pub fn program_of_seed(seed: u64) -> Program {
     let size = match seed {
         _ if seed % 2000 == 1999 => Size::Long,
@@ -45,11 +45,11 @@ pub struct Search<'s> {
     noticed: &'s (dyn Fn(u64, &str) + Sync),
 }
 
-/// How long a finding may be made smaller.
+/// The maximum time for shrinking a program.
 const SHRINKING: Duration = Duration::from_secs(60);
 
 impl<'s> Search<'s> {
-    /// The programs of these seeds, by [`program_of_seed`], on all processors.
+    /// A search over the programs of these seeds, by [`program_of_seed`], on all processors.
     pub fn new(seeds: Range<u64>) -> Search<'s> {
         let most = None;
         Search {
@@ -62,36 +62,36 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// No more programs after this time.
+    /// Limits the duration of the search; no more programs are started after this time.
     pub fn within(self, time: Option<Duration>) -> Search<'s> {
         Search { time, ..self }
     }
 
-    /// Machine code on vectors of at most this width.
+    /// Limits the vector width of machine code.
     pub fn up_to(self, most: Option<VectorWidth>) -> Search<'s> {
         Search { most, ..self }
     }
 
-    /// The programs of another function of the seed.
+    /// Replaces the function that maps a seed to a program.
     pub fn of(self, program: &'s (dyn Fn(u64) -> Program + Sync)) -> Search<'s> {
         Search { program, ..self }
     }
 
-    /// Calls this with the number of programs done, on any thread; no more work once it says `false`.
+    /// Sets a callback that receives the number of programs done, on any thread. The search ends when it returns `false`.
     pub fn telling(self, progress: &'s (dyn Fn(u64) -> bool + Sync)) -> Search<'s> {
         Search { progress, ..self }
     }
 
-    /// Calls this with the seed that went wrong and what is wrong, before the program is made small, which may take a
-    /// minute.
+    /// Sets a callback that receives the failing seed and a description of the difference, before the program is shrunk, which
+    /// may take a minute.
     pub fn noticing(self, noticed: &'s (dyn Fn(u64, &str) + Sync)) -> Search<'s> {
         Search { noticed, ..self }
     }
 
-    /// Tries.
+    /// Runs the search.
     ///
     /// # Errors
-    /// The first program that goes wrong, made small.
+    /// The failing program with the smallest seed, shrunk.
     pub fn run(&self) -> Result<Summary, Box<Finding>> {
         let start = Instant::now();
         let next = AtomicU64::new(0);
@@ -147,19 +147,19 @@ impl<'s> Search<'s> {
 /// The statistics of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Programs, each with two sets of values.
+    /// The number of programs. Each was evaluated with two sets of values.
     pub programs: u64,
-    /// The number of evaluations of programs by the engine, without kernels.
+    /// The number of evaluations of programs by the engine, without those as kernels.
     pub evaluations: u64,
-    /// Functions and conversions in the programs.
+    /// The number of functions and conversions in the programs.
     pub steps: u64,
-    /// Reductions, scans and inner products in the programs.
+    /// The number of reductions, scans and inner products in the programs.
     pub reductions: u64,
-    /// How many times each function was applied to operands of each dtype.
+    /// The number of applications of each function to operands of each dtype.
     pub applied: BTreeMap<(Op, DType), u64>,
-    /// Whether some kernel was compiled; otherwise the interpreter ran in place of both executors.
+    /// Whether a kernel was compiled. Otherwise, the interpreter ran in place of machine code.
     pub is_compiled: bool,
-    /// How long it took.
+    /// The duration of the search.
     pub time: Duration,
 }
 
@@ -187,13 +187,13 @@ impl Summary {
         self
     }
 
-    /// Programs per second.
+    /// The number of programs per second.
     pub fn rate(&self) -> f64 {
         self.programs as f64 / self.time.as_secs_f64().max(1e-9)
     }
 }
 
-/// Some lines.
+/// A summary of several lines.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Summary { programs, evaluations, steps, reductions, applied, is_compiled, time } = self;
@@ -217,16 +217,16 @@ impl fmt::Display for Summary {
     }
 }
 
-/// A program that went wrong.
+/// A program with a wrong result.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The seed.
     pub seed: u64,
-    /// The difference in the results of the seed's program.
+    /// The difference found for the seed's program.
     pub difference: Difference,
-    /// A smaller failing program; the seed's own if there is none.
+    /// The shrunk program, or the seed's own if none smaller fails.
     pub small: Program,
-    /// The difference in its results.
+    /// The difference found for the shrunk program.
     pub difference_of_small: Difference,
 }
 
@@ -249,7 +249,7 @@ impl Finding {
     }
 }
 
-/// Runs something whose panics are expected and not to be printed.
+/// Runs a function whose panics are expected, without printing them.
 fn silently<T>(run: impl FnOnce() -> T) -> T {
     static HOOKED: Once = Once::new();
     static SILENT: AtomicUsize = AtomicUsize::new(0);
@@ -267,7 +267,7 @@ fn silently<T>(run: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Prints the difference, and the small program as a case file.
+/// The difference, and the shrunk program as a case file.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in format!("seed {}: {}", self.seed, self.difference).lines() {

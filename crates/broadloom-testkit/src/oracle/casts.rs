@@ -1,8 +1,8 @@
 //! Conversions between dtypes.
 //!
-//! A conversion is total and rounds at most once, straight from the exact source value to the target format. Floats
-//! truncate and saturate into integers, NaN becomes 0 there, integers wrap, and everything but a zero is true. In another
-//! float format a NaN is the positive quiet one; to its own dtype a value is moved.
+//! A conversion is defined for every value and rounds at most once, directly from the exact source value to the target format.
+//! Floats converted to integers are truncated and saturated, and NaN becomes 0. Integers wrap. Everything except zero converts to
+//! true. A NaN converted to another float format is the positive quiet one. A conversion to the same dtype keeps all bits.
 
 use super::bits;
 use super::exact::{Real, Toward};
@@ -50,7 +50,7 @@ pub fn cast(x: Value, to: &str) -> Value {
     store(outcome, target)
 }
 
-/// The integer part of `x`, or the end of the range that it lies beyond; 0 for NaN.
+/// The integer part of `x`, clamped to a range; 0 for NaN.
 fn saturated(x: Real, (least, largest): (i128, i128)) -> i128 {
     match x {
         Real::Nan { .. } => 0,
@@ -58,7 +58,7 @@ fn saturated(x: Real, (least, largest): (i128, i128)) -> i128 {
         Real::Infinite { negative: false } => largest,
         Real::Finite(x) => {
             let whole = x.integral(Toward::Zero);
-            // An integer of more than 64 bits lies beyond every range; only its sign matters.
+            // An integer of more than 64 bits is outside of every range, so only its sign matters.
             let bits = 128 - whole.magnitude.leading_zeros() as i32 + whole.exponent;
             let magnitude = if whole.magnitude == 0 {
                 0

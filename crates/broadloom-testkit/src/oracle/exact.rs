@@ -1,14 +1,14 @@
-//! Floating point as exact integers: a number is ± magnitude × 2^exponent, and it is rounded once, to nearest with
-//! ties to even, in one place, `Real::encode`.
+//! Floating-point numbers as exact integers: a number is ± magnitude × 2^exponent, and it is rounded once, to nearest with ties
+//! to even, in `Real::encode`.
 //!
-//! A number that reaches `encode` is exact, or it is wider than any format by seven bits or more and its lowest bit is sticky
-//! (set where something below it was cut off), so that no tie is mistaken.
+//! A number passed to `encode` is either exact, or at least seven bits wider than any format with a sticky lowest bit (set if
+//! nonzero bits were cut off below), so that ties are recognised.
 
 use std::cmp::Ordering;
 
 use crate::value::Format;
 
-/// A float taken apart. Zeros are finite and keep their sign; so do NaNs, of which nothing else is kept.
+/// A decoded float. Zeros are finite and keep their sign. Of a NaN only the sign is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Real {
     Nan { negative: bool },
@@ -24,7 +24,7 @@ pub(crate) struct Dyadic {
     pub exponent: i32,
 }
 
-/// Where a number between two integers goes.
+/// The rounding direction for a number between two integers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Toward {
     Negative,
@@ -34,12 +34,12 @@ pub(crate) enum Toward {
 }
 
 impl Format {
-    /// The exponent of the smallest subnormal: every finite number of the format is an integer times 2^this.
+    /// The exponent of the smallest subnormal. Every finite number of the format is an integer multiple of 2 to this power.
     pub fn quantum(self) -> i32 {
         1 - self.emax - self.fraction_bits() as i32
     }
 
-    /// Stored significand bits, without the hidden one.
+    /// The number of stored significand bits, without the hidden bit.
     pub fn fraction_bits(self) -> u32 {
         self.precision - 1
     }
@@ -48,7 +48,7 @@ impl Format {
         self.fraction_bits() + self.exponent_field(u64::MAX).count_ones()
     }
 
-    /// The biased exponent in `raw`; `emax` is 2^(w−1) − 1, so `2 * emax + 1` is w ones.
+    /// The biased exponent in `raw`. `2 * emax + 1` is a mask of the exponent's bits, since `emax` is 2^(w−1) − 1.
     fn exponent_field(self, raw: u64) -> u64 {
         (raw >> self.fraction_bits()) & (2 * self.emax as u64 + 1)
     }
@@ -67,8 +67,8 @@ impl Real {
         }
     }
 
-    /// Rounds to the format. Subnormals are kept; a magnitude that rounds past the largest finite number is
-    /// infinite; a NaN is the quiet one of its sign without payload.
+    /// Rounds to the format. Subnormals are supported. A magnitude that rounds beyond the largest finite number becomes infinite.
+    /// A NaN becomes the quiet one with the same sign and no payload.
     pub fn encode(self, format: Format) -> u64 {
         let infinity = format.exponent_field(u64::MAX) << format.fraction_bits();
         let unsigned = match self {
@@ -79,9 +79,8 @@ impl Real {
                 let bit_length = 128 - x.magnitude.leading_zeros() as i32;
                 let quantum = (bit_length + x.exponent - format.precision as i32).max(format.quantum());
                 let steps = x.in_steps_of(quantum);
-                // Steps of the least quantum are the bits themselves; one quantum further adds one to the
-                // exponent field, to which the hidden bit adds its own one. A carry out of the significand
-                // comes right by the same sum.
+                // Multiples of the smallest quantum are their own encoding. A quantum twice as large adds one to the exponent
+                // field; the hidden bit adds another one. The same sum handles a carry out of the significand.
                 let binade = (quantum - format.quantum()) as u64;
                 if binade > 2 * format.emax as u64 {
                     infinity
@@ -93,7 +92,7 @@ impl Real {
         unsigned | u64::from(self.is_negative()) << format.sign_bit()
     }
 
-    /// The number after it is stored in the format.
+    /// The number after rounding to the format.
     pub fn rounded(self, format: Format) -> Real {
         Real::decode(self.encode(format), format)
     }
@@ -110,7 +109,7 @@ impl Real {
         Real::finite(negative, 1, 0)
     }
 
-    /// The sign bit, of a NaN too.
+    /// The sign bit, also for NaN.
     pub fn is_negative(self) -> bool {
         match self {
             Real::Nan { negative } | Real::Infinite { negative } => negative,
@@ -130,13 +129,13 @@ impl Real {
         }
     }
 
-    /// Whether it is an integer's value.
+    /// Whether the number equals an integer.
     pub fn is(self, integer: i64) -> bool {
         let exact = Real::finite(integer < 0, integer.unsigned_abs().into(), 0);
         self.compare(exact) == Some(Ordering::Equal)
     }
 
-    /// The order of two numbers, zeros being equal; nothing if either is NaN.
+    /// Compares two numbers, with zeros equal. Nothing if either is NaN.
     pub fn compare(self, other: Real) -> Option<Ordering> {
         let rank = |x: Real| match x {
             Real::Infinite { negative: true } => -2,
@@ -157,8 +156,7 @@ impl Real {
 }
 
 impl Dyadic {
-    /// An equal number with a magnitude of 120 bits (0 stays 0), which leaves room for sums and long
-    /// quotients.
+    /// An equal number whose magnitude has 120 bits (0 stays 0), with room for sums and long quotients.
     fn widened(self) -> Dyadic {
         if self.magnitude == 0 {
             return self;
@@ -175,7 +173,7 @@ impl Dyadic {
         key(self).cmp(&key(other))
     }
 
-    /// Magnitude / 2^(quantum − exponent), to nearest, ties to even.
+    /// Magnitude / 2^(quantum − exponent), rounded to nearest with ties to even.
     fn in_steps_of(self, quantum: i32) -> u64 {
         if quantum <= self.exponent {
             return (self.magnitude << (self.exponent - quantum)) as u64;
@@ -183,12 +181,12 @@ impl Dyadic {
         self.at_exponent(quantum, Toward::NearestEven) as u64
     }
 
-    /// The magnitude in units of 2^exponent, rounded; the exponent is not below the number's own.
+    /// The magnitude in units of 2^exponent, rounded. `exponent` must not be below the number's own.
     fn at_exponent(self, exponent: i32, toward: Toward) -> u128 {
         let shift = (exponent - self.exponent) as u32;
         let whole = self.magnitude.checked_shr(shift).unwrap_or(0);
         let rest = self.magnitude - whole.checked_shl(shift).unwrap_or(0);
-        // More than 128 places below the unit, even an all-ones magnitude is less than half of it.
+        // For a shift by more than 128 bits, even the largest magnitude is less than half a unit.
         let half = if shift == 0 { 0 } else { 1u128.checked_shl(shift - 1).unwrap_or(u128::MAX) };
         let up = match toward {
             Toward::Negative => self.negative && rest != 0,
@@ -199,7 +197,7 @@ impl Dyadic {
         whole + u128::from(up)
     }
 
-    /// The next integer in a direction; a zero result keeps the sign.
+    /// Rounds to an integer in a direction. A zero result keeps the sign.
     pub fn integral(self, toward: Toward) -> Dyadic {
         if self.exponent >= 0 {
             return self;
@@ -207,7 +205,7 @@ impl Dyadic {
         Dyadic { magnitude: self.at_exponent(0, toward), exponent: 0, ..self }
     }
 
-    /// The sum; exact cancellation gives +0, and so do two zeros unless both are negative.
+    /// The sum. Exact cancellation gives +0, and so do two zeros unless both are negative.
     pub fn add(self, other: Dyadic) -> Dyadic {
         let (large, small) = match self.compare_magnitude(other) {
             Ordering::Less => (other.widened(), self),
@@ -234,7 +232,7 @@ impl Dyadic {
         Dyadic { negative: large.negative && magnitude != 0, magnitude, ..large }
     }
 
-    /// The product, exact for factors of 64 bits or fewer.
+    /// The product, which is exact for factors of at most 64 bits.
     pub fn multiply(self, other: Dyadic) -> Dyadic {
         Dyadic {
             negative: self.negative != other.negative,
@@ -243,7 +241,7 @@ impl Dyadic {
         }
     }
 
-    /// The quotient by a nonzero number of 53 bits or fewer, to 67 bits or more and a mark for the rest.
+    /// The quotient by a nonzero number of at most 53 bits, with at least 67 bits and a sticky bit.
     pub fn divide(self, other: Dyadic) -> Dyadic {
         let dividend = self.widened();
         let (quotient, rest) = (dividend.magnitude / other.magnitude, dividend.magnitude % other.magnitude);
@@ -254,7 +252,7 @@ impl Dyadic {
         }
     }
 
-    /// The square root of a positive number, to 60 bits or more and a mark for the rest.
+    /// The square root of a positive number, with at least 60 bits and a sticky bit.
     pub fn square_root(self) -> Dyadic {
         let wide = self.widened();
         let odd = wide.exponent & 1;
@@ -267,14 +265,13 @@ impl Dyadic {
         }
     }
 
-    /// The remainder of the division by `other` (not zero), truncated toward zero: exact, with the
-    /// sign of `self`.
+    /// The remainder of the truncated division by `other`, which must not be 0: exact, with the sign of `self`.
     pub fn truncated_remainder(self, other: Dyadic) -> Dyadic {
         if self.compare_magnitude(other) == Ordering::Less {
             return self;
         }
         if self.exponent < other.exponent {
-            // `other` is not the larger, so it still fits when written in units of 2^self.exponent.
+            // `other` is not larger than `self`, so it still fits in units of 2^self.exponent.
             let divisor = other.magnitude << (other.exponent - self.exponent);
             return Dyadic { magnitude: self.magnitude % divisor, ..self };
         }

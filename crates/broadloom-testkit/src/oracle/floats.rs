@@ -1,7 +1,7 @@
 //! The functions of floats, each as the Array API standard's special cases with the general case last.
 //!
-//! The arms follow the order in which the standard's cases exclude one another, NaN first. A result is exact or wide
-//! enough for the caller to round it once. Functions that move a NaN do so by its [bits](moved).
+//! The order of the match arms follows the precedence of the standard's cases, NaN first. A result is exact, or wide enough for
+//! the caller to round it once. Functions that move a NaN do so on its [bits](moved).
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use Real::{Finite, Infinite, Nan};
 
 const NAN: Real = Nan { negative: false };
 
-/// The bits that a function gives where its first argument is a NaN that it moves: abs, negative and copysign set the sign.
+/// The bits of the result if the function moves the NaN in its first argument; abs, negative and copysign set the sign.
 pub(super) fn moved(function: &str, args: &[u64], format: Format) -> Option<u64> {
     let sign = 1 << format.sign_bit();
     let bits = match (function, args) {
@@ -45,14 +45,14 @@ pub(super) fn apply(function: &str, args: &[Real], format: Format) -> Option<Out
         ("multiply", &[x, y]) => multiply(x, y),
         ("fma", &[x, y, z]) => add(multiply(x, y), z),
         ("divide", &[x, y]) => divide(x, y),
-        // By definition the floor of the quotient as it is stored, not of the exact quotient.
+        // By definition, the floor of the rounded quotient, not of the exact one.
         ("floor_divide", &[x, y]) => integral(divide(x, y).rounded(format), Toward::Negative),
         ("remainder", &[x, y]) => remainder(x, y),
         ("maximum", &[x, y]) => extreme(x, y, Ordering::Greater),
         ("minimum", &[x, y]) => extreme(x, y, Ordering::Less),
         ("clip", &[x, low, high]) => extreme(extreme(x, low, Ordering::Greater), high, Ordering::Less),
         ("nextafter", &[x, y]) => nextafter(x, y, format),
-        // By definition exact, and rounded once.
+        // By definition exact, so it is rounded only once.
         ("pow", &[x, y]) if y.is(1) => x,
         ("pow", &[x, y]) if y.is(2) => multiply(x, x),
         ("pow", &[x, y]) if y.is(-1) => divide(Real::one(false), x),
@@ -139,7 +139,7 @@ fn divide(x: Real, y: Real) -> Real {
     }
 }
 
-/// Python's `%`: the sign is that of `y`, zeros and infinite divisors included.
+/// Python's `%`: the result has the sign of `y`, also for zeros and infinite divisors.
 fn remainder(x: Real, y: Real) -> Real {
     match (x, y) {
         (Nan { .. }, _) | (_, Nan { .. }) | (Infinite { .. }, _) => NAN,
@@ -160,7 +160,7 @@ fn remainder(x: Real, y: Real) -> Real {
     }
 }
 
-/// The operand that lies on the wanted side of the other. NaN wins over numbers; +0 lies above −0.
+/// The maximum or minimum: the operand that compares to the other as `wanted`. NaN takes precedence, and +0 is greater than −0.
 fn extreme(x: Real, y: Real, wanted: Ordering) -> Real {
     match x.compare(y) {
         None => NAN,
@@ -181,8 +181,7 @@ fn extreme(x: Real, y: Real, wanted: Ordering) -> Real {
     }
 }
 
-/// One step of the format from `x` toward `y`, by arithmetic on the significand; `y` itself if they are
-/// equal.
+/// The next number of the format from `x` towards `y`, by arithmetic on the significand; `y` if they are equal.
 fn nextafter(x: Real, y: Real, format: Format) -> Real {
     let outward = match x.compare(y) {
         None => return NAN,
@@ -195,8 +194,8 @@ fn nextafter(x: Real, y: Real, format: Format) -> Real {
         Infinite { negative } => Real::finite(negative, largest, format.emax - format.fraction_bits() as i32),
         Finite(_) if x.is_zero() => Real::finite(y.is_negative(), 1, format.quantum()),
         Finite(x) if outward => Real::finite(x.negative, x.magnitude + 1, x.exponent),
-        // Below a power of two the steps are half as long, but for the least normal, where the subnormals
-        // begin.
+        // Below a power of two, the distance between numbers is halved, except below the smallest normal number, where the
+        // subnormals begin.
         Finite(x) if x.magnitude == 1 << format.fraction_bits() && x.exponent > format.quantum() => {
             Real::finite(x.negative, largest, x.exponent - 1)
         }

@@ -1,7 +1,7 @@
 //! The functions of integers, computed in `i128` and wrapped once at the end.
 //!
-//! Every function is total: a division or a remainder by zero is 0, and a shift by fewer than 0 bits or by the width or
-//! more shifts everything out. Results are right modulo 2^128, which is enough to wrap to any dtype.
+//! Every function is defined for all values: a division or remainder by zero is 0, and a shift by a negative number of bits, or
+//! by the width or more, shifts all bits out. Results are correct modulo 2^128, which suffices for wrapping to any dtype.
 
 use super::outcome::Outcome;
 use crate::value::Int;
@@ -12,7 +12,7 @@ pub(super) fn apply(function: &str, args: &[i128], int: Int) -> Option<Outcome> 
         ("negative", &[x]) => -x,
         ("positive" | "ceil" | "floor" | "round" | "trunc", &[x]) => x,
         ("sign", &[x]) => x.signum(),
-        // A product of two uint64 can pass 2^127, but the low 128 bits of it are right.
+        // The product of two uint64 may exceed 2^127, but its low 128 bits are correct.
         ("square", &[x]) => x.wrapping_mul(x),
         ("multiply", &[x, y]) => x.wrapping_mul(y),
         ("add", &[x, y]) => x + y,
@@ -53,22 +53,22 @@ fn predicate(function: &str, args: &[i128]) -> Option<bool> {
     })
 }
 
-/// 2^count for a count within the width of the dtype.
+/// 2^count, if `count` is within the width of the dtype.
 fn power_of_two(count: i128, int: Int) -> Option<i128> {
     (0..i128::from(int.bits)).contains(&count).then(|| 1 << count)
 }
 
-/// The greatest integer not above x / y.
+/// The largest integer not above x / y.
 fn floor_divide(x: i128, y: i128) -> i128 {
     if y == 0 {
         return 0;
     }
-    // Euclid's quotient leaves a remainder in 0..|y|; only a negative divisor makes the floor differ from it.
+    // The Euclidean quotient leaves a remainder in 0..|y|, so it differs from the floor only if the divisor is negative.
     let euclid = x.div_euclid(y);
     if y < 0 && x.rem_euclid(y) != 0 { euclid - 1 } else { euclid }
 }
 
-/// The integer part of x / y: the quotient of the magnitudes with the sign of x / y.
+/// x / y truncated towards zero.
 fn trunc_divide(x: i128, y: i128) -> i128 {
     if y == 0 {
         return 0;
@@ -76,14 +76,13 @@ fn trunc_divide(x: i128, y: i128) -> i128 {
     (x.abs() / y.abs()) * x.signum() * y.signum()
 }
 
-/// x to the power of y, as far as its low 128 bits go; the integer part of it where y is negative, and 0 for what would
-/// be infinite.
+/// x to the power of y, modulo 2^128. For negative y, the truncated result, and 0 if the result would be infinite.
 fn power(x: i128, y: i128) -> i128 {
     match (x, y) {
         (1, _) => 1,
         (-1, y) => 1 - 2 * y.rem_euclid(2),
         (_, ..=-1) => 0,
-        // One digit of the exponent after another, from the first.
+        // Binary exponentiation, from the most significant bit of the exponent.
         _ => (0..128 - y.leading_zeros()).rev().fold(1i128, |power, digit| {
             let square = power.wrapping_mul(power);
             if y >> digit & 1 == 1 { square.wrapping_mul(x) } else { square }

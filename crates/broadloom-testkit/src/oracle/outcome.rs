@@ -1,17 +1,17 @@
-//! Results of functions on mathematical numbers, and the one place where they wrap or are rounded into a dtype.
+//! Results of functions on mathematical numbers, and the only code that wraps or rounds them to a dtype.
 
 use super::bits;
 use super::exact::Real;
 use crate::value::{Kind, Value};
 
-/// The result of a function on numbers, before it is stored in a dtype.
+/// The result of a function on numbers, before it is converted to a dtype.
 pub(super) enum Outcome {
     Truth(bool),
     Integer(i128),
     Real(Real),
 }
 
-/// Puts a result into its dtype: integers wrap, reals are rounded, and a NaN is the positive quiet one without payload.
+/// Converts a result to a dtype: integers wrap, reals are rounded, and a NaN becomes the positive quiet one without payload.
 pub(super) fn store(outcome: Outcome, kind: Kind) -> Value {
     let raw = match (outcome, kind) {
         (Outcome::Truth(truth), _) => u64::from(truth),

@@ -1,7 +1,7 @@
-//! The functions that the standard allows to be approximate: special cases exactly, other values from the reference.
+//! The functions that the standard allows to be approximate. Special cases are exact, and other values come from the reference.
 //!
-//! Both are declared in [`reference`], once for each function. Where the standard leaves a choice (1 to the power of
-//! NaN; -inf in logaddexp; hypot, which is of a later edition), IEEE 754 and the definitions decide.
+//! Both are declared in [`reference`], once for each function. Where the standard leaves a choice (1 to the power of NaN, -inf in
+//! logaddexp, and hypot, which is from a later edition), IEEE 754 and the mathematical definitions decide.
 
 use super::exact::{Dyadic, Real};
 use crate::reference::{self, Function, Special};
@@ -10,8 +10,8 @@ use Real::{Finite, Infinite, Nan};
 
 const NAN: Real = Nan { negative: false };
 
-/// How much of a unit in the last place counts as nothing: a result this close to a float is that float. Only an
-/// error of nearly a whole unit could make it another.
+/// The binary logarithm of the tolerance in ulps within which an exact result counts as a float. Only an error of nearly an ulp
+/// could lead to another float.
 const NOTHING: i32 = -40;
 
 pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
@@ -33,8 +33,8 @@ pub(super) fn apply(function: &str, args: &[Real]) -> Option<Real> {
     })
 }
 
-/// Whether a result is less than a unit in the last place away from the exact one, and is right to the bit where
-/// that is special or, but for next to nothing, a float.
+/// Whether a result is less than an ulp away from the exact one. If the exact result is special, or within the tolerance of a
+/// float, the result must have the exact bits.
 pub(super) fn is_near(exact: Real, got: Real, format: Format) -> bool {
     let nearest = exact.rounded(format);
     let is_nearest = got.encode(format) == nearest.encode(format);
@@ -42,7 +42,7 @@ pub(super) fn is_near(exact: Real, got: Real, format: Format) -> bool {
         (Finite(x), Finite(_) | Infinite { .. }) if x.magnitude != 0 => x,
         _ => return is_nearest,
     };
-    // An infinity counts as the power of two that comes after the largest number.
+    // An infinity counts as the power of two after the largest number.
     let place = |x: Real| match x {
         Finite(x) => x,
         _ => Dyadic { negative: x.is_negative(), magnitude: 1, exponent: format.emax + 1 },
@@ -62,7 +62,7 @@ fn binade(x: Dyadic) -> i32 {
     127 - x.magnitude.leading_zeros() as i32 + x.exponent
 }
 
-/// The binary exponent of a unit in the last place of a number.
+/// The binary exponent of an ulp of a number.
 fn unit(x: Dyadic, format: Format) -> i32 {
     binade(x).max(1 - format.emax) - format.fraction_bits() as i32
 }

@@ -1,13 +1,13 @@
-//! The source of each element of a view: an [`Affine`] has the view's shape and, for each of its elements, the
-//! position of the source's element in row-major order.
+//! The index mapping of views: an [`Affine`] has the view's shape and, for each of its elements, the position of the source
+//! element in row-major order.
 //!
-//! It is written from the Array API's and Python's documentation of indexing, not from `broadloom-core`, so that the two
-//! can be compared.
+//! It is written from the documentation of indexing in the Array API and Python, not from `broadloom-core`, so that the two can
+//! be compared.
 
 use super::program::{PySlice, View};
 use super::shape;
 
-/// A view of row-major elements: element (i, j, …) of it is element `offset + i·steps[0] + j·steps[1] + …`.
+/// A view of row-major elements. Its element (i, j, …) is the source's element `offset + i·steps[0] + j·steps[1] + …`.
 pub struct Affine {
     pub shape: Vec<usize>,
     steps: Vec<isize>,
@@ -15,7 +15,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// The elements themselves.
+    /// The view of all elements in order.
     pub fn whole(shape: &[usize]) -> Affine {
         let mut steps = vec![1isize; shape.len()];
         for axis in (1..shape.len()).rev() {
@@ -95,7 +95,7 @@ impl Affine {
         Ok(out)
     }
 
-    /// A range of an axis, by the definition: the indices that Python's `range(*slice.indices(n))` lists.
+    /// Slices an axis. By definition, this selects the indices listed by Python's `range(*slice.indices(n))`.
     fn take(&mut self, axis: usize, range: PySlice) -> Result<(), String> {
         let n = self.shape[axis] as i128;
         let step = range.step as i128;
@@ -110,7 +110,7 @@ impl Affine {
         if step == 0 {
             return Err("a step of 0".to_owned());
         }
-        // `len(range(start, stop, step))`: the distance, divided by the step and rounded up.
+        // `len(range(start, stop, step))`: the distance divided by the step, rounded up.
         let len = ((stop - start + step - step.signum()) / step).max(0) as usize;
         if len > 0 {
             self.offset += start as isize * self.steps[axis];
@@ -136,7 +136,7 @@ impl Affine {
         Ok(())
     }
 
-    /// The position in the source of each element, in row-major order.
+    /// The position of each element in the source, in row-major order.
     pub fn positions(&self) -> Vec<usize> {
         let elements = self.shape.iter().product();
         let mut positions = Vec::with_capacity(elements);
@@ -158,7 +158,7 @@ impl Affine {
     }
 }
 
-/// An axis (or an index) that may count from the end, of `n`.
+/// Resolves an axis or index that may count from the end, out of `n`.
 pub(super) fn axis_of(axis: isize, n: usize) -> Result<usize, String> {
     let n = n as isize;
     if (-n..n).contains(&axis) { Ok(axis.rem_euclid(n) as usize) } else { Err(format!("{axis} of {n}")) }

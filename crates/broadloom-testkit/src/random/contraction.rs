@@ -1,6 +1,6 @@
-//! The sums that round once by the rule of docs/language.md on contraction, found in a program's steps as written.
+//! Finds the sums in a program that are rounded once, by the rule on contraction in docs/language.md, from the steps as written.
 //!
-//! It shares nothing with the rewriting that it tests: steps keep the order of operands and repeated operands.
+//! It shares no code with the rewriting that it tests. Steps keep the order of operands and repeated operands.
 
 use broadloom_core::{DType, Literal, Op};
 
@@ -10,14 +10,14 @@ use super::typing::{self, Type};
 use crate::oracle;
 use crate::tensor::Tensor;
 
-/// An operand of a fused sum, and whether its negative is taken.
+/// An operand of a fused sum, and whether it is negated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signed {
     pub arg: Arg,
     pub is_negative: bool,
 }
 
-/// The operands of the fused sum that a sum or difference of floats is: two factors, and what is added to their product.
+/// The operands of the fused sum that a sum or difference of floats is contracted to: two factors, and the addend.
 pub(super) fn fused(
     program: &Program,
     (op, args): (Op, &[Arg]),
@@ -46,16 +46,16 @@ struct Steps<'p> {
     program: &'p Program,
     values: &'p [Tensor],
     types: &'p [Type],
-    /// The dtype that the sum is computed in.
+    /// The dtype in which the sum is computed.
     dtype: DType,
 }
 
 impl Steps<'_> {
-    /// The factors, if an operand of a sum is a product or the negative of one, and whether it is the negative.
+    /// If an operand of a sum is a product or a negated product: the factors, and whether it is negated.
     fn product(&self, arg: Arg) -> Option<(Arg, Arg, bool)> {
         let Arg::Step(step) = arg else { return None };
         let step = self.behind(step);
-        // Another dtype is converted first.
+        // An operand of another dtype is converted first, so it is not contracted.
         if self.types[step].dtype != self.dtype {
             return None;
         }
@@ -74,7 +74,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The step behind views and conversions that change nothing.
+    /// Skips views and conversions that change nothing.
     fn behind(&self, mut step: usize) -> usize {
         loop {
             step = match &self.program.steps[step] {
@@ -85,7 +85,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Whether it is the number 2, converted or not.
+    /// Whether the operand is the number 2, possibly converted.
     fn is_two(&self, arg: Arg) -> bool {
         let step = match arg {
             Arg::Literal(Literal::Int(x)) => return x == 2,
@@ -114,7 +114,7 @@ impl Steps<'_> {
     }
 }
 
-/// Whether a view has the same elements under the same indices, and permutes no axes.
+/// Whether a view keeps all elements at the same indices and permutes no axes.
 fn changes_nothing(view: &View, shape: &[usize]) -> bool {
     match view {
         View::PermuteDims(axes) => {

@@ -1,8 +1,7 @@
-//! Random programs over all ops, dtypes, conversions, literals and views, with steps that several others use and several
-//! roots.
+//! Generates random programs with all ops, dtypes, conversions, literals and views, with steps that are used several times, and
+//! with several roots.
 //!
-//! A generated program types in its promotion mode. Its arrays hold values at which implementations go wrong, random bits,
-//! or both.
+//! A generated program is well-typed in its promotion mode. Its arrays contain edge-case values, random bits, or both.
 
 use std::sync::OnceLock;
 
@@ -34,7 +33,7 @@ pub use size::Size;
 /// assert!(first.run().is_ok(), "{first}");
 /// ```
 pub fn program(seed: u64, size: Size) -> Program {
-    // Neighbouring seeds give unlike streams after one step.
+    // After one step, the generators of adjacent seeds are unrelated.
     let mut rng = Rng::new(seed);
     let mut rng = Rng::new(rng.next());
     let promotion = if rng.chance(1, 8) { Promotion::NumPy } else { Promotion::Strict };
@@ -47,7 +46,7 @@ pub fn program(seed: u64, size: Size) -> Program {
         Size::Long => (24, 3000 + rng.below(6000)),
     };
     let palette = rng.chance(1, 3) || size == Size::Large;
-    // From a stream of its own: a program without reductions is what it was before there were any.
+    // A separate generator, so that adding reductions did not change programs without them.
     let mut own = Rng::new(!seed);
     let mut own = Rng::new(own.next());
     let reduces = size != Size::Long && own.chance(2, 5);
@@ -55,11 +54,11 @@ pub fn program(seed: u64, size: Size) -> Program {
         true => (shapes::of_long_axis(&mut own), 20_000, steps.min(6)),
         false => (shape, limit, steps),
     };
-    // From streams of their own too.
+    // A separate generator too.
     let contract = Rng::new(Rng::new(seed.rotate_left(32) ^ 0xc0).next()).chance(1, 6);
     let semantics = Semantics { int_division, contract, ..Semantics::default() };
     let program = Program { steps: Vec::new(), roots: Vec::new(), promotion, semantics };
-    // Where zero divisors fail, most programs would fail if zeros were not rare.
+    // If integer division by zero is an error, zeros must be rare, or most programs would fail.
     let rare_zeros = int_division == IntDivision::Error && rng.chance(2, 3);
     let is_long = size == Size::Long;
     let mut generator = Generator {
@@ -101,8 +100,8 @@ pub fn program(seed: u64, size: Size) -> Program {
     generator.program
 }
 
-/// Replaces elements, constants and literals, so that the program shares with the first one exactly what a cache of
-/// plans may share.
+/// Replaces elements, constants and literals, so that the new program has in common with the first exactly what a cache of plans
+/// relies on.
 ///
 /// ```
 /// use broadloom_testkit::random::{Size, program, with_other_values};
@@ -129,7 +128,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
     for number in 0..program.steps.len() {
         let mut step = program.steps[number].clone();
         match &mut step {
-            // All elements are shifted, so that the reference computes as few new values as possible.
+            // All elements are shifted by the same offset, so that the reference computes few new values.
             Step::Input(x) => {
                 let by = generator.rng.below(x.bits.len());
                 x.bits.rotate_left(by);
@@ -151,7 +150,7 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
             }
             Step::Cast(..) | Step::View(..) | Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..) => {}
         }
-        // A literal of another kind, where one was drawn, may not type.
+        // A random literal of another kind may be ill-typed.
         if typing::type_of(&step, &generator.types[..number], program.promotion).as_ref()
             == Ok(&generator.types[number])
         {
@@ -161,8 +160,8 @@ pub fn with_other_values(program: &Program, seed: u64) -> Program {
     generator.program
 }
 
-/// A program's functions and views over other inputs: other values, layouts and extents, and other numbers for some
-/// constants. Equal extents stay equal; they are the program's own where it would not type otherwise, or a step would
+/// A program with the same functions and views but other inputs: other values, layouts and extents, and other numbers for some
+/// constants. Equal extents stay equal. The program's own extents are kept if it would otherwise be ill-typed, or a step would
 /// have more elements than `most`.
 ///
 /// ```
@@ -206,7 +205,7 @@ pub fn instance(template: &Program, seed: u64, most: usize) -> Program {
         match &mut step {
             Step::Input(x) => generator.input_of(x.dtype, &x.shape),
             Step::Constant(dtype, bits) => {
-                // Its own at times: it may be one that a rule looks for.
+                // Sometimes the constant is kept, since a rewrite rule may look for it.
                 if generator.rng.chance(1, 2) {
                     *bits = generator.bits(*dtype);
                 }
@@ -227,24 +226,24 @@ struct Generator {
     rng: Rng,
     program: Program,
     types: Vec<Type>,
-    /// The shape that most arrays have, or broadcast to.
+    /// The shape that most arrays have or broadcast to.
     shape: Vec<usize>,
-    /// The most elements of an array.
+    /// The maximum number of elements in an array.
     limit: usize,
-    /// Whether an array holds few distinct values.
+    /// Whether each array has few distinct values.
     palette: bool,
-    /// Whether few elements of arrays are zero.
+    /// Whether zeros are rare among the elements of arrays.
     rare_zeros: bool,
-    /// Whether each step is to build on the last, or else few of thousands would be needed for the roots.
+    /// Whether each step builds on the last one. Otherwise, the roots would need only few of thousands of steps.
     is_long: bool,
     /// Whether some steps are reductions.
     reduces: bool,
-    /// The result of the last choice of a step, without the operands that were made for it.
+    /// The result of the last main step, excluding operands that were created for it.
     current: usize,
 }
 
 impl Generator {
-    /// Adds a step if it types and is not too large; its number.
+    /// Adds a step if it is well-typed and not too large, and returns its number.
     fn push(&mut self, step: Step) -> Option<usize> {
         let t = typing::type_of(&step, &self.types, self.program.promotion).ok()?;
         let is_lost = self.is_long && t.elements() < self.shape.iter().product::<usize>().div_ceil(2);
@@ -260,7 +259,7 @@ impl Generator {
         *self.rng.pick(DType::ALL).expect("dtypes")
     }
 
-    /// An earlier step, the late ones more often.
+    /// A random earlier step; later ones are more likely.
     fn earlier(&mut self) -> usize {
         let n = self.types.len();
         if self.is_long {
@@ -271,7 +270,8 @@ impl Generator {
 
     fn bits(&mut self, dtype: DType) -> u64 {
         match self.rng.below(9) {
-            // Ordinary floats, at which exponentials, angles and powers are neither out of range nor next to 0 or 1.
+            // Ordinary floats, for which exponentials, trigonometric functions and powers are neither out of range nor close to 0
+            // or 1.
             8 if dtype.is_float() => {
                 let significand = self.rng.next() | 1 << 63;
                 let magnitude = significand as f64 * 2f64.powi(self.rng.below(20) as i32 - 72);
@@ -279,7 +279,7 @@ impl Generator {
                 oracle::cast(Value::F64(sign * magnitude), dtype.name()).bits()
             }
             0 if dtype != DType::Bool => self.rng.next() & (u64::MAX >> (64 - 8 * dtype.size())),
-            // Small numbers, so that there is something equal, divisible and in range.
+            // Small numbers, so that some are equal, divisible and in range.
             1 | 2 => oracle::cast(Value::I8(self.rng.below(9) as i8 - 3), dtype.name()).bits(),
             _ => self.rng.pick(edge_case_values(dtype)).expect("edge-case values").bits,
         }
@@ -299,7 +299,7 @@ impl Generator {
         }
     }
 
-    /// An array of this shape in memory, contiguous or seen through views.
+    /// Adds an array of this shape in memory, contiguous or as a view of a larger array.
     fn input_of(&mut self, dtype: DType, shape: &[usize]) {
         let (base, views) = shapes::layout(&mut self.rng, shape);
         let elements: usize = base.iter().product();
@@ -312,7 +312,7 @@ impl Generator {
         if self.rare_zeros && dtype.is_integer() {
             bits.iter_mut().filter(|b| **b == 0).for_each(|b| *b = u64::from(!self.rng.chance(1, 30)));
         }
-        // The elements outside of views may exceed the limit a little.
+        // Elements outside of the view may exceed the limit slightly.
         self.program.steps.push(Step::Input(Tensor { dtype, shape: base, bits }));
         for view in views {
             let last = self.program.steps.len() - 1;
@@ -345,7 +345,7 @@ impl Generator {
         if self.program.semantics.contract && self.rng.chance(1, 2) {
             (op, first) = self.sum_or_product(first);
         }
-        // An op of an op, so that rewrite rules have something to find.
+        // Applies an op to the result of another, so that rewrite rules find matches.
         let last = if self.is_long { self.current } else { self.types.len() - 1 };
         if let Step::Apply(inner, args) = &self.program.steps[last]
             && args.len() == 1
@@ -359,7 +359,7 @@ impl Generator {
         let taken: Vec<DType> =
             DType::ALL.iter().copied().filter(|d| signature.takes_dtype(d.name())).collect();
         let is_taken = taken.contains(&self.types[first].dtype);
-        // NumPy's mode takes integers for floats too.
+        // In NumPy's mode, functions of floats accept integers too.
         if !is_taken && (self.program.promotion == Promotion::Strict || self.rng.chance(1, 2)) {
             let dtype = *self.rng.pick(&taken).expect("every function takes a dtype");
             let Some(cast) = self.push(Step::Cast(first, dtype)) else { return };
@@ -382,7 +382,7 @@ impl Generator {
         }
         let done = self.push(Step::Apply(op, args));
         self.current = done.unwrap_or(self.current);
-        // A division may have failed in an element that a view leaves out.
+        // A division may fail in an element that a view leaves out.
         if op.has(Law::Faults)
             && let Some(quotient) = done
             && self.rng.chance(1, 4)
@@ -393,7 +393,7 @@ impl Generator {
         }
     }
 
-    /// A function and its first operand, of those that contraction is about: often a sum of what may be a product.
+    /// A function and its first operand, of the kind that contraction applies to: often a sum whose operand may be a product.
     fn sum_or_product(&mut self, first: usize) -> (Op, usize) {
         let products: Vec<usize> = (0..self.types.len())
             .filter(|&step| self.types[step].dtype.is_float())
@@ -410,7 +410,7 @@ impl Generator {
         }
     }
 
-    /// An operand beside a step: a literal, a constant, or an array of a shape and dtype that go together.
+    /// The second operand for a step: a literal, a constant, or an array of a compatible shape and dtype.
     fn partner(&mut self, first: usize, shape: &mut Vec<usize>) -> Arg {
         let dtype = self.types[first].dtype;
         match self.rng.below(12) {
@@ -437,13 +437,13 @@ impl Generator {
         Arg::Step(arg)
     }
 
-    /// An earlier step of a shape that broadcasts with this one; sometimes a new array.
+    /// An earlier step whose shape broadcasts with this one, or sometimes a new array.
     fn fitting(&mut self, shape: &[usize], also: impl Fn(&Type) -> bool) -> Option<usize> {
         let fits = |t: &Type| {
             also(t) && broadcast(shape, &t.shape).is_some_and(|s| s.iter().product::<usize>() <= self.limit)
         };
         let mut found: Vec<usize> = (0..self.types.len()).filter(|&i| fits(&self.types[i])).collect();
-        // The late ones more often.
+        // Later steps are more likely.
         if self.rng.chance(1, 2) && found.len() > 4 {
             found.drain(..found.len() - 4);
         }
@@ -465,14 +465,14 @@ impl Generator {
         }
     }
 
-    /// A literal that a dtype can hold.
+    /// A literal that a dtype can represent.
     fn literal(&mut self, dtype: DType) -> Literal {
         let bits = self.bits(dtype);
         match dtype.kind() {
             Kind::Bool => Literal::Bool(bits == 1),
             Kind::Signed => Literal::Int(signed(dtype, bits)),
             Kind::Unsigned => Literal::Int(i128::from(bits)),
-            // Where kinds mix, true and false are numbers.
+            // Where kinds may be mixed, bools are numbers.
             Kind::Float if self.program.promotion == Promotion::NumPy && self.rng.chance(1, 6) => {
                 Literal::Bool(self.rng.chance(1, 2))
             }
@@ -495,11 +495,11 @@ impl Generator {
         }
     }
 
-    /// A reduction, and at times what is made of several over one array, or of an array and its own reduction.
+    /// Adds a reduction, and sometimes an expression of several reductions of one array, or of an array and its own reduction.
     fn reduce(&mut self) {
         let mut arg = self.earlier();
         if self.rng.chance(1, 3) {
-            // Of a float: most functions take one.
+            // Mostly a float dtype, since most functions require one.
             let dtype = *self.rng.pick(&[DType::Float16, DType::Float32, DType::Float64]).expect("dtypes");
             arg = self.push(Step::Cast(arg, dtype)).unwrap_or(arg);
         }
@@ -521,7 +521,7 @@ impl Generator {
         let Step::Reduce(_, first) = step else { return };
         if self.rng.chance(1, 3) {
             let other = Reduction { axes: first.axes.clone(), ..reductions::reduction(&mut self.rng, rank) };
-            // Searches are along one axis, or all.
+            // `argmax` and `argmin` accept one axis or all.
             let several = first.axes.as_ref().is_some_and(|axes| axes.len() != 1);
             if !(several && other.function.is_search()) {
                 self.push(Step::Reduce(arg, other));
@@ -537,7 +537,7 @@ impl Generator {
     fn roots(&mut self) {
         let last = if self.is_long { self.current } else { self.types.len() - 1 };
         self.program.roots.push(last);
-        // One that is as large as any, and late.
+        // The largest step; the last one, if there are several.
         let largest = (0..=last).max_by_key(|&i| self.types[i].elements()).unwrap_or(last);
         if self.limit > 1000 && largest != last {
             self.program.roots.push(largest);
@@ -553,7 +553,7 @@ impl Generator {
     }
 }
 
-/// The values at which implementations go wrong, listed once.
+/// The edge-case values of a dtype, computed once.
 fn edge_case_values(dtype: DType) -> &'static [Scalar] {
     static LISTS: OnceLock<Vec<Vec<Scalar>>> = OnceLock::new();
     &LISTS.get_or_init(|| DType::ALL.iter().map(|&d| edge_cases::values(d)).collect())[dtype as usize]

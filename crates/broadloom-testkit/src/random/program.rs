@@ -1,6 +1,6 @@
-//! A program of array operations as plain data, which a generator, a test or a parser writes down.
+//! A program of array operations as plain data, which a generator, a test or a parser creates.
 //!
-//! A step refers to earlier steps only. A value of these types need not type: [`Program::run`] decides that.
+//! A step refers to earlier steps only. A program may be ill-typed; [`Program::run`] checks it.
 
 use broadloom_core::graph::Semantics;
 use broadloom_core::{DType, Literal, Op, Promotion};
@@ -13,12 +13,12 @@ use crate::tensor::Tensor;
 pub enum Arg {
     /// The result of an earlier step.
     Step(usize),
-    /// A number without a dtype of its own.
+    /// A number without a dtype.
     Literal(Literal),
 }
 
 impl PartialEq for Arg {
-    /// Literals are equal if their bits are, NaNs too.
+    /// Literals are equal if their bits are, including NaNs.
     fn eq(&self, other: &Arg) -> bool {
         match (*self, *other) {
             (Arg::Step(a), Arg::Step(b)) => a == b,
@@ -34,61 +34,61 @@ impl PartialEq for Arg {
 pub struct PySlice {
     /// The first index, if given.
     pub start: Option<isize>,
-    /// The index to stop before, if given.
+    /// The index before which to stop, if given.
     pub stop: Option<isize>,
-    /// From one index to the next, not 0.
+    /// The distance between indices; not 0.
     pub step: isize,
 }
 
-/// A change of shape.
+/// A view: a change of shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Ranges of the first axes; the others are taken whole.
+    /// Slices of the first axes; the other axes are kept.
     Slice(Vec<PySlice>),
-    /// Axis `i` of the result is this axis of the array.
+    /// Axis `i` of the result is the listed axis of the array.
     PermuteDims(Vec<isize>),
     /// Repeats along new leading axes and along axes of extent 1.
     BroadcastTo(Vec<usize>),
-    /// A reshaped view, in row-major order; one extent may be −1.
+    /// A row-major reshape; one extent may be −1.
     Reshape(Vec<isize>),
     /// A new axis of extent 1.
     ExpandDims(isize),
-    /// Without an axis of extent 1.
+    /// Removes an axis of extent 1.
     Squeeze(isize),
-    /// Reversed along an axis.
+    /// Reverses an axis.
     Flip(isize),
-    /// One index of an axis, without the axis: axis, index.
+    /// Selects an index (second field) of an axis (first field), and removes the axis.
     IndexAxis(isize, isize),
 }
 
 /// A step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// An array in memory, row by row.
+    /// A row-major array in memory.
     Input(Tensor),
-    /// A number that has met a dtype: a 0-d array without memory.
+    /// A number with a dtype: an array without axes.
     Constant(DType, u64),
-    /// A function.
+    /// A function applied to operands.
     Apply(Op, Vec<Arg>),
     /// A conversion.
     Cast(usize, DType),
     /// A view.
     View(usize, View),
-    /// The elements along axes, combined to one.
+    /// A reduction along axes.
     Reduce(usize, Reduction),
-    /// Along an axis, each element combined with those before it.
+    /// A scan along an axis.
     Scan(usize, Cumulative),
-    /// The sums of the products along an axis.
+    /// A dot product along an axis.
     VecDot(usize, usize, VecDot),
 }
 
 impl Step {
-    /// Whether elements along axes are combined.
+    /// Whether the step is a reduction, a scan or a dot product.
     pub fn is_reduction(&self) -> bool {
         matches!(self, Step::Reduce(..) | Step::Scan(..) | Step::VecDot(..))
     }
 
-    /// The earlier steps that it refers to.
+    /// The earlier steps that the step refers to.
     pub fn args(&self) -> Vec<usize> {
         match self {
             Step::Input(_) | Step::Constant(..) => Vec::new(),
@@ -100,7 +100,7 @@ impl Step {
         }
     }
 
-    /// Maps the earlier steps that the step refers to.
+    /// Replaces the earlier steps that the step refers to.
     pub fn map_args(&mut self, to: impl Fn(usize) -> usize) {
         match self {
             Step::Input(_) | Step::Constant(..) => {}
@@ -117,15 +117,15 @@ impl Step {
     }
 }
 
-/// Steps, and the requested results.
+/// A list of steps, and the requested results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// In order; each may refer to those before it.
+    /// The steps in order; each may refer to earlier ones.
     pub steps: Vec<Step>,
-    /// The steps whose values are requested together, repetitions included.
+    /// The steps whose values are requested together, possibly with repetitions.
     pub roots: Vec<usize>,
-    /// How dtypes of different kinds meet.
+    /// The rule for operands of different kinds.
     pub promotion: Promotion,
-    /// The options that are part of its meaning.
+    /// The options that affect results.
     pub semantics: Semantics,
 }

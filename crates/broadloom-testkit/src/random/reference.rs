@@ -1,9 +1,8 @@
-//! Computes the expected results of a program, element by element: the elements of every step, and the divisions that fail.
+//! Computes the expected results of a program, element by element: the elements of every step, and the failing divisions.
 //!
-//! The oracle computes each element, except for approximate functions, which have several right results: theirs is that of
-//! the scalar instance, which other tests compare with the oracle. A computed NaN is the positive quiet one without
-//! payload. A loaded NaN keeps its bits through views and functions that move it (where, positive; abs, negative and
-//! copysign set its sign).
+//! The oracle computes each element. Approximate functions, which have several right results, are computed by the scalar instance
+//! instead, which other tests compare with the oracle. A computed NaN is the positive quiet one without payload. A loaded NaN
+//! keeps its bits through views and through functions that move it (where and positive; abs, negative and copysign set its sign).
 
 use std::collections::BTreeSet;
 
@@ -22,16 +21,16 @@ use crate::{Value, oracle};
 pub struct Outcome {
     /// The elements of every step.
     pub values: Vec<Tensor>,
-    /// The integer divisions by zero that fail the program, if it says that they do: in any element of a step that a
-    /// root is computed from, even if a view leaves it out.
+    /// The functions in which an integer division by zero fails, if the program treats that as an error. Every element of the
+    /// steps that a root depends on counts, even if a view leaves it out.
     pub faults: BTreeSet<&'static str>,
 }
 
 impl Program {
-    /// Computes every step.
+    /// Computes the elements of every step.
     ///
     /// # Errors
-    /// Why the program does not type.
+    /// The reason why the program is ill-typed.
     ///
     /// ```
     /// use broadloom_core::{DType, Literal, Op, Promotion, graph::Semantics};
@@ -107,7 +106,7 @@ impl Program {
         }
     }
 
-    /// Divisions by zero, on a walk from the roots to their operands.
+    /// Collects the divisions by zero in all steps that the roots depend on.
     fn faults(&self, values: &[Tensor], types: &[Type]) -> Result<BTreeSet<&'static str>, String> {
         let mut faults = BTreeSet::new();
         let mut is_needed = vec![false; values.len()];
@@ -131,7 +130,7 @@ impl Program {
     }
 }
 
-/// The product of two operands and the sum with a third, rounded once; each element of the result.
+/// The elements of a fused sum: the product of two operands plus a third, rounded once.
 fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>, String> {
     let mut columns = Vec::new();
     for operand in operands {
@@ -146,10 +145,10 @@ fn fused(operands: &[Signed; 3], t: &Type, values: &[Tensor]) -> Result<Vec<u64>
     (0..t.elements()).map(|i| function.call(at(i))).collect()
 }
 
-/// The functions that an integer divisor of zero can fail.
+/// The functions that fail for a zero integer divisor.
 const DIVIDE: [&str; 3] = ["floor_divide", "remainder", "trunc_divide"];
 
-/// An operand's elements in a dtype, and the position of the one for each element of the result.
+/// The elements of an operand in a dtype, and, for each element of the result, the index of the operand's element.
 fn column(
     arg: Arg,
     dtype: DType,
@@ -181,7 +180,7 @@ fn value(dtype: DType, bits: u64) -> Value {
     Value::from_bits(dtype.name(), bits).expect("a dtype of the oracle")
 }
 
-/// A function over bits of given dtypes.
+/// A function applied to bits of given dtypes.
 struct Function {
     op: Op,
     operand: DType,
@@ -219,7 +218,7 @@ impl Function {
     }
 }
 
-/// A cache of recent results by arguments, since large arrays hold the same few values repeatedly.
+/// A cache of recent results by arguments, which helps because large arrays repeat the same few values.
 struct Recent(Vec<Option<([u64; 3], u64)>>);
 
 impl Recent {

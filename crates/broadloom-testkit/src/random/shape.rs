@@ -1,8 +1,8 @@
-//! Rules for shapes alone: the limits of an array's size, and broadcasting as the Array API standard defines it. Nothing
-//! here comes from `broadloom-core`, which is tested against it.
+//! Rules for shapes: the limits on an array's size, and broadcasting as the Array API standard defines it. Nothing here comes
+//! from `broadloom-core`, which is tested against it.
 
-/// How many elements an array of this shape has, if there can be one: the library says 64 axes at most, and an address
-/// space for elements of 8 bytes, also without the axes that are empty.
+/// The number of elements of a shape, or an error if the library does not allow the shape: it may have at most 64 axes, and with
+/// elements of 8 bytes it must fit the address space even without its empty axes.
 pub fn elements(shape: &[usize]) -> Result<usize, String> {
     let stretch = shape.iter().filter(|&&extent| extent != 0).try_fold(8usize, |n, &e| n.checked_mul(e));
     let fits = stretch.is_some_and(|n| isize::try_from(n).is_ok()) && shape.len() <= 64;

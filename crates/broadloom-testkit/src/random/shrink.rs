@@ -1,17 +1,17 @@
-//! Reduces a failing program until removing any single part makes it pass.
+//! Shrinks a failing program until no single change makes it smaller and still failing.
 //!
-//! Every candidate is well typed. Each change that is kept makes the program smaller by the measure of that change (computing
-//! steps, elements, distinct bits), so that shrinking terminates.
+//! Every candidate is well typed. Each accepted change reduces the measure that belongs to it (the number of computing steps, of
+//! elements, or of distinct bits), so that shrinking terminates.
 
 use broadloom_core::Promotion;
 use broadloom_core::graph::{Accuracy, IntDivision};
 
 use super::program::{Arg, Program, Step, View};
 
-/// The maximum number of candidates that are tried.
+/// The maximum number of candidates that are tested.
 const BUDGET: usize = 4000;
 
-/// Makes a failing program smaller while it fails.
+/// Shrinks a program as long as it fails.
 ///
 /// ```
 /// use broadloom_core::Op;
@@ -28,7 +28,7 @@ pub fn shrink(program: &Program, fails: impl FnMut(&Program) -> bool) -> Program
     shrink_while(program, || true, fails)
 }
 
-/// [`shrink`], as far as it comes while it may go on.
+/// Like [`shrink`], but stops when `go_on` returns false.
 pub fn shrink_while(
     program: &Program,
     go_on: impl Fn() -> bool,
@@ -40,7 +40,7 @@ pub fn shrink_while(
         let mut is_smaller = false;
         for change in [alone, roots, bypasses, inputs, modes, extents, values] {
             let mut at = 0;
-            // Changes are numbered; after one that was kept, the same number means the next one.
+            // Changes are numbered. After an accepted change, the same number denotes the next change.
             while let Some(candidate) = change(&smallest, at) {
                 tried += 1;
                 if tried > BUDGET || !go_on() {
@@ -62,16 +62,17 @@ pub fn shrink_while(
     }
 }
 
-/// A numbered change: nothing beyond the last number, and an empty candidate where this number changes nothing.
+/// The result of a numbered change. The outer `None` means that there are no more changes; the inner `None` that this one changes
+/// nothing.
 type Candidate = Option<Option<Program>>;
 
-/// Asks for one step alone, wherever it stands: what goes wrong with it may not show in the roots.
+/// Makes a single step the only root, since a wrong result may not be visible in the roots.
 fn alone(p: &Program, at: usize) -> Candidate {
     let is_smaller = at + 1 < p.steps.len() || p.roots.len() > 1;
     (at < p.steps.len()).then(|| is_smaller.then(|| Program { roots: vec![at], ..p.clone() }))
 }
 
-/// Drops a root, or replaces it by its operand.
+/// Removes a root, or replaces it by one of its operands.
 fn roots(p: &Program, at: usize) -> Candidate {
     let (root, what) = (at / 5, at % 5);
     let step = *p.roots.get(root)?;
@@ -87,7 +88,7 @@ fn roots(p: &Program, at: usize) -> Candidate {
     }))
 }
 
-/// Uses an operand of a step in the step's place.
+/// Replaces a step by one of its operands.
 fn bypasses(p: &Program, at: usize) -> Candidate {
     let (step, what) = (at / 4, at % 4);
     let operand = p.steps.get(step)?.args().get(what).copied();
@@ -100,7 +101,7 @@ fn bypasses(p: &Program, at: usize) -> Candidate {
     }))
 }
 
-/// Makes a step that computes an array in memory.
+/// Replaces a computing step by an array in memory.
 fn inputs(p: &Program, at: usize) -> Candidate {
     let step = p.steps.len().checked_sub(at + 1)?;
     if matches!(p.steps[step], Step::Input(_)) {
@@ -124,7 +125,7 @@ fn modes(p: &Program, at: usize) -> Candidate {
     Some(Some(out))
 }
 
-/// Shortens every axis of one extent, or one axis of one array.
+/// Shortens all axes with the same extent, or one axis of one array.
 fn extents(p: &Program, at: usize) -> Candidate {
     let mut all: Vec<usize> = p.steps.iter().flat_map(extents_of).filter(|&e| e > 1).collect();
     all.sort_unstable();
@@ -159,8 +160,8 @@ fn extents_of(step: &Step) -> Vec<usize> {
     }
 }
 
-/// Cuts an array, or a shape that a view names, to other extents, given axis and extent; of an array, the first
-/// elements along each axis stay, or the last.
+/// Cuts an array, or a shape in a view, to the extents that `to` returns for each axis and extent. The first elements along each
+/// axis are kept, or the last.
 fn shorten(step: &mut Step, is_tail: bool, to: &dyn Fn(usize, usize) -> usize) {
     match step {
         Step::Input(x) => {
@@ -191,7 +192,7 @@ fn shorten(step: &mut Step, is_tail: bool, to: &dyn Fn(usize, usize) -> usize) {
     }
 }
 
-/// Makes elements of an array zero: all, a half, or one.
+/// Replaces elements of an array by zeros: all, half, or one.
 fn values(p: &Program, at: usize) -> Candidate {
     const PARTS: usize = 3 + 40;
     let (which, part) = (at / PARTS, at % PARTS);
@@ -211,7 +212,7 @@ fn values(p: &Program, at: usize) -> Candidate {
     Some(Some(out))
 }
 
-/// The program without steps that no root needs.
+/// The program without the steps that no root depends on.
 fn without_unused(p: &Program) -> Program {
     let mut is_needed = vec![false; p.steps.len()];
     p.roots.iter().for_each(|&root| is_needed[root] = true);

@@ -1,8 +1,7 @@
-//! A program as text that people can read, and its parser.
+//! Prints programs as readable text, and parses them.
 //!
-//! A printed program reads back as an equal one, bit for bit; a type that is written on a line must be the line's
-//! type. The grammar is the library's text language with its settings and with the values of inputs; the only
-//! difference is that each function becomes a step.
+//! A printed program parses to an equal one, bit for bit. A type annotation on a line must match the line's type. The grammar is
+//! the library's text language, including settings, extended by the values of inputs; each function call becomes a step.
 //!
 //! ```text
 //! int_division error                       optional, as are `promotion numpy`, `accuracy nearest`, `contract on`
@@ -34,7 +33,7 @@ impl fmt::Display for PySlice {
     }
 }
 
-/// The view of what has this name.
+/// The text of a view of the named operand.
 fn view_text(of: &str, view: &View) -> String {
     fn all(x: &[impl ToString]) -> String {
         x.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -58,12 +57,12 @@ impl fmt::Display for View {
     }
 }
 
-/// An element, as it reads back.
+/// The text of an element, which parses to the same bits.
 pub(crate) fn element(dtype: DType, bits: u64) -> String {
     print::element(Scalar { dtype, bits }).to_string()
 }
 
-/// A dtype and a shape.
+/// The text of a dtype and a shape.
 pub(crate) fn type_text(dtype: DType, shape: &[usize]) -> String {
     print::ty(dtype, shape).to_string()
 }
@@ -92,7 +91,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// One line per step, with its type, and one for the roots.
+/// One line per step with its type, and one for the roots.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.promotion == Promotion::NumPy {
@@ -120,10 +119,10 @@ impl fmt::Display for Program {
     }
 }
 
-/// Why text is no program, and in which line.
+/// The reason why a text is not a program, and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
     /// The message.
     pub message: String,
@@ -144,12 +143,12 @@ impl fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
-/// The limits of a program's text: values take more of it than people write.
+/// The limits for a program's text. They are higher than the defaults, since the values of inputs take much space.
 fn limits() -> ParseOptions {
     ParseOptions { max_bytes: 1 << 28, max_nodes: 1 << 22, data: true, ..ParseOptions::default() }
 }
 
-/// Reads a program, as its `Display` writes it, or as people do.
+/// Parses a program as written by its `Display`, or by hand.
 ///
 /// ```
 /// use broadloom_testkit::random::{Program, Size, program};
@@ -184,7 +183,7 @@ impl FromStr for Program {
     }
 }
 
-/// The steps so far.
+/// The steps parsed so far.
 struct Steps {
     program: Program,
     types: Vec<Type>,
@@ -203,7 +202,7 @@ impl Steps {
         Ok(Arg::Step(self.types.len() - 1))
     }
 
-    /// The indices of a bracket: ranges first, and then each index of its own.
+    /// Adds steps for the items in an index bracket: first a view with all slices, and then one step per single index.
     fn index(&mut self, of: usize, items: &[Item]) -> CoreResult<Arg> {
         let rank = self.types[of].shape.len();
         let given = items.iter().filter(|item| **item != Item::Rest).count();
@@ -214,7 +213,7 @@ impl Steps {
         let (mut ranges, mut single) = (Vec::new(), Vec::new());
         for (number, item) in items.iter().enumerate() {
             match *item {
-                // Axes at the end are taken whole anyway.
+                // A trailing `...` changes nothing.
                 Item::Rest if number + 1 == items.len() => {}
                 Item::Rest => ranges.extend(std::iter::repeat_n(whole, missing)),
                 Item::Range { start, stop, step } => ranges.push(PySlice { start, stop, step }),
@@ -236,7 +235,7 @@ impl Steps {
     }
 }
 
-/// The step that an operand is.
+/// The number of the step that an operand refers to; an error for a literal.
 fn step(x: &Arg, what: &str) -> CoreResult<usize> {
     match x {
         Arg::Step(step) => Ok(*step),
@@ -295,7 +294,7 @@ impl Meaning for Steps {
         let step = match (&of[..], Function::from_name(name)) {
             (&[x, y], _) => Step::VecDot(x, y, VecDot { axis: axis.unwrap_or(-1) }),
             (&[x], Some(function)) => {
-                // A default is omitted.
+                // A dtype that is the default is omitted.
                 let dtype = dtype.filter(|&dtype| function != Function::Count || dtype != DType::Int64);
                 Step::Reduce(x, Reduction { function, axes, keepdims, dtype, correction, ord })
             }

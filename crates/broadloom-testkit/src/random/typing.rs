@@ -1,6 +1,6 @@
-//! The dtypes and shapes of a program's steps: a [`Type`] for each, or why it has none.
+//! Infers the dtype and shape of each step of a program, or the reason why it is ill-typed.
 //!
-//! It is written from the Array API standard's promotion tables and NumPy 2's, not from `broadloom-core`, so that the two
+//! It is written from the promotion tables of the Array API standard and of NumPy 2, not from `broadloom-core`, so that the two
 //! can be compared.
 
 use broadloom_core::{DType, Kind, Literal, Op, Promotion};
@@ -11,7 +11,7 @@ use super::shape::{broadcast, elements};
 use crate::Value;
 use crate::oracle::{self, Signature};
 
-/// The type of a step and other facts that need no evaluation.
+/// The dtype and shape of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
     /// The dtype of its elements.
@@ -27,7 +27,7 @@ impl Type {
     }
 }
 
-/// The types of the steps, up to the first that has none.
+/// The types of the steps, up to the first that is ill-typed.
 pub fn types(program: &Program) -> Vec<Type> {
     let mut types = Vec::new();
     for step in &program.steps {
@@ -39,10 +39,10 @@ pub fn types(program: &Program) -> Vec<Type> {
     types
 }
 
-/// The type of a step after steps of these types, without computing it.
+/// The type of a step, given the types of the earlier steps.
 ///
 /// # Errors
-/// Why it has none.
+/// The reason why the step is ill-typed.
 pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Type, String> {
     if let Some(later) = step.args().into_iter().find(|&arg| arg >= before.len()) {
         return Err(format!("s{later} does not come before {step}"));
@@ -88,12 +88,12 @@ pub fn type_of(step: &Step, before: &[Type], promotion: Promotion) -> Result<Typ
 }
 
 impl Program {
-    /// The types of the steps, up to the first that has none.
+    /// The types of the steps, up to the first that is ill-typed.
     pub fn types(&self) -> Vec<Type> {
         types(self)
     }
 
-    /// Each function that is applied, with the dtype that its operands are converted to.
+    /// Each applied function, with the dtype that its operands are converted to.
     pub fn calls(&self) -> impl Iterator<Item = (Op, DType)> + use<'_> {
         let types = types(self);
         self.steps.iter().filter_map(move |step| match step {
@@ -109,7 +109,7 @@ pub fn signature(op: Op) -> Result<&'static Signature, String> {
     Signature::of(op.name()).ok_or_else(|| format!("the oracle has no {op}"))
 }
 
-/// The dtype that the operands are converted to (of `where`: the last two).
+/// The dtype that the operands are converted to (for `where`, the last two operands).
 pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> Result<DType, String> {
     let signature = signature(op)?;
     if args.len() != signature.arity {
@@ -126,13 +126,13 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         }
         numbers = &args[1..];
     }
-    // As numpy.result_type does it: integers meet the floats one by one, not each other first, for int16 and uint16
-    // with float16 are float32, and not what int32 and float16 are.
+    // Like numpy.result_type: each integer dtype is promoted with the floats, not with the other integers first. int16 and uint16
+    // with float16 give float32, although the two promote to int32, which with float16 gives float64.
     let arrays: Vec<DType> = numbers
         .iter()
         .filter_map(|arg| if let Arg::Step(i) = *arg { Some(before[i].dtype) } else { None })
         .collect();
-    // Of functions of floats, the least float that holds the values of all operands.
+    // Functions of floats use the smallest float dtype that can represent the values of all operands.
     let least_float = arrays.iter().map(|dtype| match dtype.size() {
         1 => DType::Float16,
         2 => DType::Float32,
@@ -151,7 +151,7 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
         });
     }
     let mut dtype = met.ok_or_else(|| format!("{op}: literals only"))?;
-    // NumPy compares such integers exactly, in no dtype.
+    // NumPy compares such integers exactly, without a common dtype.
     if is_compared && dtype == DType::Float64 && !has_floats {
         return Err(format!("{op}: integers of both signs"));
     }
@@ -164,7 +164,7 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
     let dtype = match dtype {
         d if op == Op::Divide && d.is_integer() => DType::Float64,
         d if takes(d) => d,
-        // NumPy's reciprocal of integers is one of integers.
+        // NumPy's reciprocal of an integer is an integer.
         d if d.is_integer() && mode == Promotion::NumPy && takes(DType::Float64) && op != Op::Reciprocal => {
             least_float.unwrap_or(DType::Float64)
         }
@@ -178,26 +178,26 @@ pub fn operand_dtype(op: Op, args: &[Arg], before: &[Type], mode: Promotion) -> 
     Ok(dtype)
 }
 
-/// The dtype in which the operands of a dot product meet.
+/// The common dtype of the operands of a dot product.
 pub fn dot_dtype(x: usize, y: usize, before: &[Type], mode: Promotion) -> Result<DType, String> {
     let (x, y) = (before[x].dtype, before[y].dtype);
-    // NumPy's of bools is whether both are true anywhere.
+    // For bools, NumPy's dot product is true if both are true anywhere.
     let takes = |dtype: &DType| dtype.is_numeric() || mode == Promotion::NumPy;
     pair(x, y, mode).filter(takes).ok_or_else(|| format!("vecdot of {x} and {y}"))
 }
 
-/// Bits of an integer dtype.
+/// The number of bits of an integer dtype.
 fn width(dtype: DType) -> usize {
     8 * dtype.size()
 }
 
-/// The dtype in which two meet.
+/// The common dtype of two dtypes.
 pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     let (low, high) = if a.kind() <= b.kind() { (a, b) } else { (b, a) };
     let wider = if low.size() >= high.size() { low } else { high };
     match (low.kind(), high.kind()) {
         (x, y) if x == y => Some(wider),
-        // The least signed dtype that holds both.
+        // The smallest signed dtype that can represent both.
         (Kind::Signed, Kind::Unsigned) => match width(low).max(2 * width(high)) {
             16 => Some(DType::Int16),
             32 => Some(DType::Int32),
@@ -207,7 +207,7 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
         },
         _ if mode == Promotion::Strict => None,
         (Kind::Bool, _) => Some(high),
-        // The least float of at least twice the integer's width, float64 at most, and no less than the other.
+        // The smallest float with at least twice the integer's width, up to float64, and not smaller than the other dtype.
         _ => match (2 * width(low)).min(64).max(width(high)) {
             16 => Some(DType::Float16),
             32 => Some(DType::Float32),
@@ -216,7 +216,7 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// The dtype in which an array meets a literal.
+/// The common dtype of an array and a literal.
 fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     let is_kept = match literal {
         Literal::Bool(_) => dtype == DType::Bool,
@@ -232,7 +232,7 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// The bits of a literal as an element of a dtype, if it has any.
+/// The bits of a literal as an element of a dtype, if the dtype can represent it.
 pub fn literal(x: Literal, dtype: DType) -> Option<u64> {
     match (x, dtype.kind()) {
         (Literal::Bool(x), _) => Some(oracle::cast(Value::Bool(x), dtype.name()).bits()),

@@ -9,7 +9,7 @@ use super::{floats, typing};
 use crate::tensor::Tensor;
 use crate::{Value, oracle};
 
-/// The elements of each result, in C order of the reduced axes; results in C order too.
+/// The elements that are reduced to each result, in row-major order of the reduced axes. The results are in row-major order too.
 fn groups(x: &Tensor, taken: &[bool]) -> Vec<Vec<u64>> {
     let kept: usize = (0..taken.len()).filter(|&axis| !taken[axis]).map(|axis| x.shape[axis]).product();
     let mut groups = vec![Vec::new(); kept];
@@ -42,7 +42,7 @@ fn convert(bits: &[u64], from: DType, to: DType) -> Vec<u64> {
     bits.iter().map(|&bits| oracle::cast(value(from, bits), to.name()).bits()).collect()
 }
 
-/// Applies a function of two of the oracle.
+/// Applies one of the oracle's functions of two arguments.
 fn apply(name: &str, dtype: DType, x: u64, y: u64) -> u64 {
     oracle::apply(name, &[value(dtype, x), value(dtype, y)]).expect("a function of numbers").bits()
 }
@@ -52,7 +52,7 @@ fn is_nan(dtype: DType, bits: u64) -> bool {
 }
 
 impl Reduction {
-    /// Computes it.
+    /// Computes the reduction.
     ///
     /// # Errors
     /// The errors of [`type_of`](Reduction::type_of).
@@ -80,7 +80,7 @@ impl Reduction {
     }
 }
 
-/// One result.
+/// One element of the result, from the elements that are reduced to it.
 fn combined(r: &Reduction, group: &[u64], from: DType, to: DType) -> u64 {
     let is_true = |&bits: &u64| oracle::cast(value(from, bits), "bool").bits() == 1;
     match r.function {
@@ -95,7 +95,7 @@ fn combined(r: &Reduction, group: &[u64], from: DType, to: DType) -> u64 {
         Function::ArgMin => first("less", from, group),
         Function::Sum | Function::Prod | Function::NanSum | Function::NanProd => {
             let accumulator = typing::accumulator(to);
-            // To the requested dtype, and from there to the accumulator's.
+            // Elements are converted to the requested dtype first, and then to the accumulator's.
             let elements = convert(&convert(&replaced(r.function, from, group), from, to), to, accumulator);
             let is_product = matches!(r.function, Function::Prod | Function::NanProd);
             let result = match accumulator {
@@ -143,7 +143,7 @@ fn total<N: Number>(elements: &[u64], is_product: bool) -> u64 {
     canonical(&elements, &combine).unwrap_or(none).bits()
 }
 
-/// The sum or the product, and that of nothing.
+/// Addition or multiplication, and its identity element.
 fn operation<N: Number>(is_product: bool) -> (fn(&N, &N) -> N, N) {
     match is_product {
         true => (|a, b| a.multiply(*b), N::ONE),
@@ -151,7 +151,7 @@ fn operation<N: Number>(is_product: bool) -> (fn(&N, &N) -> N, N) {
     }
 }
 
-/// The elements, with NaN replaced if the function requires it.
+/// The elements after the function's treatment of NaN.
 fn replaced(function: Function, dtype: DType, group: &[u64]) -> Vec<u64> {
     let other = match function {
         Function::NanSum => 0,
@@ -161,18 +161,18 @@ fn replaced(function: Function, dtype: DType, group: &[u64]) -> Vec<u64> {
     group.iter().map(|&bits| if is_nan(dtype, bits) { other } else { bits }).collect()
 }
 
-/// The elements that are no NaN, or one NaN if there is no other.
+/// The elements without NaNs; a single NaN if nothing else remains.
 fn numbers(dtype: DType, group: &[u64]) -> Vec<u64> {
     let numbers: Vec<u64> = group.iter().copied().filter(|&bits| !is_nan(dtype, bits)).collect();
     if numbers.is_empty() { group[..1].to_vec() } else { numbers }
 }
 
-/// The maximum or the minimum, a NaN the canonical one.
+/// The maximum or the minimum, with any NaN canonical.
 fn extreme(name: &str, dtype: DType, group: &[u64]) -> u64 {
     group.iter().fold(group[0], |extreme, &bits| apply(name, dtype, extreme, bits))
 }
 
-/// The index of the first NaN, or else of the first element that none is beyond.
+/// The index of the first NaN or, without NaNs, of the first maximum or minimum.
 fn first(beyond: &str, dtype: DType, group: &[u64]) -> u64 {
     if let Some(nan) = group.iter().position(|&bits| is_nan(dtype, bits)) {
         return nan as u64;
@@ -187,7 +187,7 @@ fn first(beyond: &str, dtype: DType, group: &[u64]) -> u64 {
 }
 
 impl Cumulative {
-    /// Computes it.
+    /// Computes the scan.
     ///
     /// # Errors
     /// The errors of [`type_of`](Cumulative::type_of).
@@ -225,7 +225,7 @@ fn scanned<N: Number>(row: &[u64], c: &Cumulative) -> Vec<u64> {
 }
 
 impl VecDot {
-    /// Computes it, in the dtype that the operands' have met in.
+    /// Computes the dot products in the operands' common dtype.
     ///
     /// # Errors
     /// The errors of [`shape`](VecDot::shape).
@@ -243,7 +243,7 @@ impl VecDot {
         Ok(Tensor { dtype, shape, bits: convert(&sums, accumulator, dtype) })
     }
 
-    /// An operand's row for each result.
+    /// The elements of an operand along the axis, for each result.
     fn rows(&self, x: &Tensor, shape: &[usize], dtype: DType) -> Vec<Vec<u64>> {
         let axis = (x.shape.len() as isize + self.axis) as usize;
         let taken: Vec<bool> = (0..x.shape.len()).map(|a| a == axis).collect();
@@ -253,7 +253,7 @@ impl VecDot {
         let new = shape.len() - own.len();
         (0..shape.iter().product())
             .map(|at: usize| {
-                // From the last axis on: the index along each, 0 where the operand has one element.
+                // Decodes the index along each axis, from the last one on; it is 0 where the operand has one element.
                 let (mut rest, mut row, mut step) = (at, 0, 1);
                 for (number, &extent) in shape.iter().enumerate().rev() {
                     let index = rest % extent;

@@ -1,21 +1,21 @@
-//! A call of a reduction with its arguments, as plain data.
+//! The call of a reduction with its arguments, as plain data.
 
 use broadloom_core::DType;
 
-/// Declares the reductions of one array: variant, name, parameters other than axes and `keepdims`.
+/// Declares the reductions of one array: variant, name, and the parameters besides axes and `keepdims`.
 macro_rules! reductions {
     ($($variant:ident $name:literal $doc:literal;)*) => {
-        /// A function that combines the elements along some axes to one.
+        /// A function that reduces the elements along some axes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Function {
             $(#[doc = $doc] $variant,)*
         }
 
         impl Function {
-            /// Every one.
+            /// All functions.
             pub const ALL: &[Function] = &[$(Function::$variant),*];
 
-            /// The name in the standard, or in NumPy where the standard has none.
+            /// The name in the standard, or NumPy's if the standard lacks the function.
             pub fn name(self) -> &'static str {
                 match self { $(Function::$variant => $name,)* }
             }
@@ -48,23 +48,23 @@ reductions! {
 }
 
 impl Function {
-    /// The function of a name.
+    /// The function with this name.
     pub fn from_name(name: &str) -> Option<Function> {
         Function::ALL.iter().copied().find(|function| function.name() == name)
     }
 
-    /// Whether the function has a dtype for its result.
+    /// Whether the function has a parameter for the dtype of its result.
     pub fn takes_dtype(self) -> bool {
         use Function::*;
         matches!(self, Sum | Prod | NanSum | NanProd | Count)
     }
 
-    /// Whether the divisor can be corrected.
+    /// Whether the function has a parameter for the correction of the divisor.
     pub fn takes_correction(self) -> bool {
         matches!(self, Function::Var | Function::Std | Function::NanVar | Function::NanStd)
     }
 
-    /// Whether it searches along one axis or all, and not along several.
+    /// Whether it searches along one axis or all axes, but not along several.
     pub fn is_search(self) -> bool {
         matches!(self, Function::ArgMax | Function::ArgMin)
     }
@@ -75,25 +75,25 @@ impl Function {
 pub struct Reduction {
     /// The function.
     pub function: Function,
-    /// The axes along which it reduces, negative ones counted from the last; all of them by default.
+    /// The axes, where negative ones count from the last; all axes by default.
     pub axes: Option<Vec<isize>>,
-    /// Whether a reduced axis stays with extent 1.
+    /// Whether reduced axes are kept with extent 1.
     pub keepdims: bool,
-    /// The dtype that elements are converted to first, for sums and products; that of a count.
+    /// The dtype that elements are converted to first, for sums and products; the dtype of the result, for a count.
     pub dtype: Option<DType>,
-    /// The number subtracted from the number of elements, for variances and standard deviations.
+    /// The number subtracted from the number of elements in the divisor of variances and standard deviations.
     pub correction: f64,
     /// The order of a norm.
     pub ord: f64,
 }
 
 impl Reduction {
-    /// Along all axes, with the defaults of the standard.
+    /// A reduction along all axes, with the standard's defaults.
     pub fn all(function: Function) -> Reduction {
         Reduction { function, axes: None, keepdims: false, dtype: None, correction: 0.0, ord: 2.0 }
     }
 
-    /// Along these axes.
+    /// A reduction along these axes, with the standard's defaults.
     pub fn along(function: Function, axes: &[isize]) -> Reduction {
         Reduction { axes: Some(axes.to_vec()), ..Reduction::all(function) }
     }
@@ -102,13 +102,13 @@ impl Reduction {
 /// A cumulative sum or product and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cumulative {
-    /// Whether elements are multiplied, and not added.
+    /// Whether elements are multiplied instead of added.
     pub is_product: bool,
-    /// The axis, counted from the last if negative; the only one by default.
+    /// The axis, counted from the last if negative. It may be omitted if there is only one.
     pub axis: Option<isize>,
     /// The dtype that elements are converted to first.
     pub dtype: Option<DType>,
-    /// Whether the result begins with the sum, or the product, of nothing.
+    /// Whether the result begins with the identity element.
     pub include_initial: bool,
 }
 
@@ -119,7 +119,7 @@ impl Cumulative {
     }
 }
 
-/// The sums of products along an axis that both operands have, counted from the last; the others are broadcast.
+/// The dot products along an axis of both operands, counted from the last. The other axes are broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VecDot {
     /// The axis, negative.

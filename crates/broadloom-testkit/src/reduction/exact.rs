@@ -1,12 +1,12 @@
-//! Sums of floats without any rounding, as integers in units of 2^-1074, and the error of a sum in terms of them.
+//! Sums of floats without rounding, as integers in units of 2^-1074, and the error of a computed sum relative to them.
 
 use num_bigint::BigInt;
 
-/// Floats added without rounding.
+/// An exact sum of floats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum(BigInt);
 
-/// A finite float in units of 2^-1074, of which every float of any dtype is a whole number.
+/// A finite float as an integer in units of 2^-1074, of which every float of any dtype is a multiple.
 fn units(x: f64) -> BigInt {
     assert!(x.is_finite(), "{x} has no exact sum with others");
     let (bits, fraction) = (x.to_bits(), x.to_bits() & ((1 << 52) - 1));
@@ -30,20 +30,20 @@ impl Sum {
     /// ```
     ///
     /// # Panics
-    /// If one of them is no number.
+    /// If an element is infinite or NaN.
     pub fn of(elements: impl IntoIterator<Item = f64>) -> Sum {
-        // Partial sums of few elements, so that long integers are added seldom.
+        // Sums few elements at a time, so that long integers are seldom added.
         Sum(elements.into_iter().map(units).sum())
     }
 
-    /// |x − this| as a multiple of |scale|, to the precision of float64; 0 for 0 of 0.
+    /// |x − this| relative to |scale|, with the precision of float64. 0 if both are 0.
     fn distance(&self, x: f64, scale: &Sum) -> f64 {
         let error = units(x) - &self.0;
         let (error, scale) = (error.magnitude().clone(), scale.0.magnitude().clone());
         if error.bits() == 0 {
             return 0.0;
         }
-        // 64 bits of each, and the powers of two that were taken off.
+        // The leading 64 bits, and the exponent that was removed.
         let leading = |x: &num_bigint::BigUint| {
             let shift = x.bits().saturating_sub(64);
             ((x >> shift).iter_u64_digits().next().unwrap_or(0) as f64, shift as i32)
@@ -66,7 +66,7 @@ pub fn error_of_sum(elements: &[f64], computed: f64, precision: i32) -> f64 {
     exact.distance(computed, &magnitudes) * 2f64.powi(precision)
 }
 
-/// The bound of [`error_of_sum`] for the canonical sum of n elements: log2(n/16) + 5.
+/// The bound on [`error_of_sum`] for the canonical sum of n elements: log2(n/16) + 5.
 pub fn bound(n: usize) -> f64 {
     (n.max(1) as f64 / 16.0).log2() + 5.0
 }

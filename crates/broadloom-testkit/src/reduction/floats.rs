@@ -1,11 +1,11 @@
-//! Means, variances and norms of one list of floats by their definitions, in the accumulator's arithmetic.
+//! Means, variances and norms of a list of floats by their definitions, in the accumulator's arithmetic.
 
 use broadloom_core::DType;
 
 use super::numbers::Float;
 use super::tree::canonical;
 
-/// The canonical sum; +0 of nothing.
+/// The canonical sum; +0 without elements.
 pub fn sum<F: Float>(x: &[F]) -> F {
     canonical(x, &|a, b| a.add(*b)).unwrap_or(F::ZERO)
 }
@@ -15,8 +15,8 @@ pub fn mean<F: Float>(x: &[F]) -> F {
     sum(x).divide(F::count(x.len()))
 }
 
-/// The sum of the squared differences from the mean, divided by the number of elements less the correction; NaN where
-/// that is not positive.
+/// The sum of squared differences from the mean, divided by the number of elements less the correction; NaN if that is not
+/// positive.
 pub fn variance<F: Float>(x: &[F], correction: f64) -> F {
     let mean = mean(x);
     let squares: Vec<F> = x.iter().map(|x| squared(x.subtract(mean))).collect();
@@ -27,19 +27,19 @@ fn squared<F: Float>(x: F) -> F {
     x.multiply(x)
 }
 
-/// A number of elements less the correction, computed in float64 and rounded; NaN where it is not positive.
+/// The number of elements less the correction, computed in float64 and rounded; NaN if it is not positive.
 fn divisor<F: Float>(n: usize, correction: f64) -> F {
     let left = n as f64 - correction;
     F::nearest(if left > 0.0 { left } else { f64::NAN })
 }
 
-/// The mean of what is not NaN: in the sum each NaN is +0.
+/// The mean without NaNs, which count as +0 in the sum.
 pub fn mean_of_numbers<F: Float>(x: &[F]) -> F {
     let numbers: Vec<F> = x.iter().map(|&x| if x.is_nan() { F::ZERO } else { x }).collect();
     sum(&numbers).divide(F::count(count_of_numbers(x)))
 }
 
-/// The variance of what is not NaN: in the sum of squares each NaN is +0.
+/// The variance without NaNs, which count as +0 in the sum of squares.
 pub fn variance_of_numbers<F: Float>(x: &[F], correction: f64) -> F {
     let mean = mean_of_numbers(x);
     let square = |x: &F| if x.is_nan() { F::ZERO } else { squared(x.subtract(mean)) };
@@ -51,8 +51,8 @@ fn count_of_numbers<F: Float>(x: &[F]) -> usize {
     x.iter().filter(|x| !x.is_nan()).count()
 }
 
-/// The root of the sum of squares. Where that sum is infinite, or so small that squares may have lost digits, elements
-/// are first multiplied by a power of two, and the root is divided by it.
+/// The square root of the sum of squares. If that sum is infinite, or so small that squares may have lost digits, elements are
+/// scaled by a power of two first, and the root is scaled back.
 fn euclidean<F: Float>(x: &[F], of_float16: bool) -> F {
     let sum_of_squares = |x: &[F]| sum(&x.iter().map(|&x| squared(x)).collect::<Vec<F>>());
     let (down, up, least) = if F::DTYPE == DType::Float32 { (-70, 90, -60) } else { (-600, 600, -900) };
@@ -68,7 +68,7 @@ fn euclidean<F: Float>(x: &[F], of_float16: bool) -> F {
     sum_of_squares(&scaled).square_root().multiply(power(-scale))
 }
 
-/// The norm of an order.
+/// The vector norm of an order.
 pub fn norm<F: Float>(x: &[F], ord: f64, of_float16: bool) -> F {
     let magnitudes: Vec<F> = x.iter().map(|x| x.magnitude()).collect();
     if ord == 1.0 {

@@ -1,19 +1,19 @@
-//! The arithmetic of accumulators: that of the target for floats, which IEEE 754 defines to the bit, NaN apart, and
-//! arithmetic modulo 2^64 for integers.
+//! The arithmetic of accumulators. For floats it is the target's, which IEEE 754 defines to the bit except for NaNs, and for
+//! integers it is modulo 2^64.
 
 use broadloom_core::{DType, Op, Scalar, fold};
 
-/// A number that is accumulated.
+/// The type of an accumulator.
 pub trait Number: Copy {
-    /// The sum of nothing.
+    /// The identity element of addition.
     const ZERO: Self;
-    /// The product of nothing.
+    /// The identity element of multiplication.
     const ONE: Self;
 
-    /// The number of these bits.
+    /// The number with these bits.
     fn from_bits(bits: u64) -> Self;
 
-    /// The bits; those of the canonical NaN for every NaN.
+    /// The bits; every NaN has those of the canonical NaN.
     fn bits(self) -> u64;
 
     /// The sum.
@@ -23,15 +23,15 @@ pub trait Number: Copy {
     fn multiply(self, other: Self) -> Self;
 }
 
-/// A float that is accumulated.
+/// The type of a float accumulator.
 pub trait Float: Number + PartialOrd {
-    /// Its dtype.
+    /// The dtype.
     const DTYPE: DType;
 
     /// The nearest float.
     fn nearest(x: f64) -> Self;
 
-    /// The float next to a number of elements.
+    /// The float nearest to a number of elements.
     fn count(n: usize) -> Self;
 
     /// The number as a float64, exactly.
@@ -54,7 +54,7 @@ pub trait Float: Number + PartialOrd {
         self.exact().is_nan()
     }
 
-    /// The power, which is approximate: that of the scalar instance.
+    /// The power. It is approximate, and computed by the scalar instance.
     fn power(self, exponent: Self) -> Self {
         let args = [self, exponent].map(|x| Scalar { dtype: Self::DTYPE, bits: x.bits() });
         Self::from_bits(fold::apply(Op::Pow, &args).expect("a power of floats").bits)

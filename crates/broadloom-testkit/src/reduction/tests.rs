@@ -40,12 +40,12 @@ fn the_golden_value() {
     };
     let x: Vec<f64> = (0..1_000_000).map(|_| next()).collect();
     assert_eq!(floats::sum(&x).to_bits(), 0x4061_8f71_f637_9380);
-    // The order matters to the last digits: added one by one, it is another sum.
+    // The order affects the last digits: adding the elements one by one gives another sum.
     assert_ne!(x.iter().sum::<f64>().to_bits(), 0x4061_8f71_f637_9380);
     assert!(error_of_sum(&x, floats::sum(&x), 53) <= bound(x.len()));
 }
 
-/// With the identity appended, up to whole rows and up to a power of two of rows, the bits are the same.
+/// Appending the identity element, up to whole rows and to a power of two of rows, does not change the bits.
 #[test]
 fn padding_changes_nothing() {
     let mut rng = Rng::new(3);
@@ -54,7 +54,7 @@ fn padding_changes_nothing() {
         let rows = (n as usize).div_ceil(16).next_power_of_two();
         let mut padded = x.clone();
         padded.resize(16 * rows, -0.0);
-        // A tree over rows, then one over lanes.
+        // Combines the rows in a tree, and then the lanes.
         let row = |row: usize| padded[16 * row..16 * row + 16].to_vec();
         let add = |a: &Vec<f32>, b: &Vec<f32>| a.iter().zip(b).map(|(a, b)| a + b).collect();
         let lanes = pairwise(&(0..rows).map(row).collect::<Vec<_>>(), &add).expect("a row");
@@ -63,18 +63,18 @@ fn padding_changes_nothing() {
     }
 }
 
-/// 2^24 + 1 is no float32, so that each order has a sum of its own.
+/// 2^24 + 1 is not a float32, so different orders give different sums.
 #[test]
 fn sums_by_hand() {
     let big = 16777216.0f32;
-    // Lane 0 has elements 0 and 16. What it meets is rounded: 1 and again 1 are lost, then 2, 4 and 8 are added.
+    // Lane 0 has elements 0 and 16. Each sum with it is rounded: adding 1 has no effect, twice; then 2, 4 and 8 are added.
     let mut x = vec![1.0f32; 17];
     x[0] = big;
     assert_eq!(floats::sum(&x), big + 14.0);
     assert_eq!(Reduction::all(Function::Sum).run(&singles(&x), STRICT).expect("types").bits, [0x4b80_0007]);
-    // Serially each 1 is lost.
+    // In serial order, each 1 is lost.
     assert_eq!(x.iter().sum::<f32>(), big);
-    // Signs of zeros.
+    // The signs of zero results.
     assert_eq!(float_of(Function::Sum, &[]).to_bits(), 0);
     assert_eq!(float_of(Function::Sum, &[-0.0; 33]).to_bits(), (-0.0f64).to_bits());
     assert_eq!(float_of(Function::Sum, &[-0.0, 0.0]).to_bits(), 0);
@@ -83,7 +83,7 @@ fn sums_by_hand() {
     assert_eq!(float_of(Function::Sum, &[f64::INFINITY, f64::NEG_INFINITY]).to_bits(), 0x7ff8 << 48);
 }
 
-/// Read off NumPy's documentation and computed by hand.
+/// Results taken from NumPy's documentation, or computed by hand.
 #[test]
 fn axes_and_dtypes() {
     let x = ints(DType::Int8, &[2, 3], &[100, 100, 100, -1, 0, 5]);
@@ -158,7 +158,8 @@ fn moments_and_norms() {
     assert_eq!(norm(-1.0, &[2.0, -2.0]), 1.0);
 }
 
-/// 60000 is the mean of two float16, whose sum is none; 2049 is none either, but in the mean's float32 it is.
+/// The sum of two float16 maxima is out of range, but their mean is not. 2049 is not a float16, but the accumulator, a float32, can
+/// represent it.
 #[test]
 fn float16_is_rounded_once() {
     let [max, one, two_to_11] = [0x7bff, 0x3c00, 0x6800];
@@ -180,7 +181,7 @@ fn dots_of_broadcast_rows() {
     let x = ints(DType::Int8, &[2, 1, 3], &[1, 2, 3, 4, 5, 100]);
     let y = ints(DType::Int8, &[3, 2], &[1, 0, 0, 1, -1, 2]);
     let got = VecDot { axis: -2 }.run(&ints(DType::Int8, &[2, 3, 1], &[1, 2, 3, 4, 5, 100]), &y, DType::Int8);
-    // [1 2 3]·[1 0 -1], [1 2 3]·[0 1 2]; [4 5 100]·[1 0 -1], [4 5 100]·[0 1 2] modulo 256.
+    // The dot products [1 2 3]·[1 0 -1], [1 2 3]·[0 1 2], [4 5 100]·[1 0 -1] and [4 5 100]·[0 1 2], modulo 256.
     let want = ints(DType::Int8, &[2, 2], &[-2, 8, -96, 205]);
     assert_eq!(got, Ok(want));
     let along = |axis| VecDot { axis }.shape(&x.shape, &y.shape);
@@ -203,7 +204,7 @@ fn cumulative_sums() {
         without_axis.run(&doubles(&[2], &[3.0, -2.0]), STRICT).map(|x| x.bits[1]),
         Ok((-6f64).to_bits())
     );
-    // Each element is a sum of the prefix, with a logarithmic error.
+    // Each element is the sum of a prefix, with logarithmic error.
     let mut rng = Rng::new(9);
     let x: Vec<f64> = (0..2000).map(|_| rng.below(1 << 30) as f64 - 5e8).collect();
     for (i, &got) in cumulative(&x, &|a, b| a + b).iter().enumerate() {
@@ -211,7 +212,7 @@ fn cumulative_sums() {
     }
 }
 
-/// Large terms that cancel, at random places.
+/// Large terms that cancel, at random positions.
 #[test]
 fn ill_conditioned_sums_keep_the_bound() {
     let mut rng = Rng::new(17);
@@ -231,7 +232,7 @@ fn ill_conditioned_sums_keep_the_bound() {
         let got = error_of_sum(&narrow, floats::sum(&singles).into(), 24);
         assert!(got <= bound(n), "{n}: {got}");
     }
-    // The comparison is not always of 0: added one by one, equal numbers exceed the bound.
+    // The bound can fail: for equal numbers, serial addition exceeds it.
     let x = vec![f64::from(0.1f32); 1 << 20];
     let serial = x.iter().fold(0f32, |sum, &x| sum + x as f32);
     assert!(error_of_sum(&x, serial.into(), 24) > bound(x.len()));

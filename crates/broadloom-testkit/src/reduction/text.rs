@@ -1,4 +1,4 @@
-//! Calls of reductions in the text language; arguments with default values are left out.
+//! Formats calls of reductions in the text language. Arguments with default values are omitted.
 
 use broadloom_core::Literal;
 use broadloom_core::text::print;
@@ -19,7 +19,7 @@ fn number(x: f64) -> String {
 }
 
 impl Reduction {
-    /// The call of an operand of this name.
+    /// The text of the call for an operand of this name.
     pub fn text(&self, x: &str) -> String {
         let mut args = vec![x.to_owned()];
         args.extend(self.axes.as_deref().map(|given| format!("axis={}", axes(given))));
@@ -38,7 +38,7 @@ impl Reduction {
 }
 
 impl Cumulative {
-    /// The call of an operand of this name.
+    /// The text of the call for an operand of this name.
     pub fn text(&self, x: &str) -> String {
         let mut args = vec![x.to_owned()];
         args.extend(self.axis.map(|axis| format!("axis={axis}")));
@@ -49,7 +49,7 @@ impl Cumulative {
 }
 
 impl VecDot {
-    /// The call of operands of these names.
+    /// The text of the call for operands of these names.
     pub fn text(&self, x: &str, y: &str) -> String {
         let axis = if self.axis == -1 { String::new() } else { format!(", axis={}", self.axis) };
         format!("vecdot({x}, {y}{axis})")

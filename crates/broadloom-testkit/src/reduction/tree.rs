@@ -1,13 +1,14 @@
 //! The order in which elements are combined, by its definition.
 //!
-//! Every function here takes any operation, so that a test can see the order itself.
+//! Every function accepts any operation, so that a test can record the order itself.
 
 /// The number of lanes of the canonical reduction.
 pub const LANES: usize = 16;
 
-/// Combines elements in the canonical order; nothing if there are none.
+/// Combines elements in the canonical order. Nothing if there are no elements.
 ///
-/// Element i belongs to lane i mod 16. The elements of a lane are combined [`pairwise`], and so are then the lanes' results.
+/// Element i belongs to lane i mod 16. The elements of each lane are combined [`pairwise`], and then so are the results of the
+/// lanes.
 ///
 /// ```
 /// use broadloom_testkit::reduction::tree::canonical;
@@ -22,7 +23,8 @@ pub fn canonical<T: Clone>(elements: &[T], combine: &impl Fn(&T, &T) -> T) -> Op
     pairwise(&lanes, combine)
 }
 
-/// Combines adjacent elements, and the results again, until one is left; an odd last one is carried up unchanged.
+/// Combines pairs of adjacent elements, and repeats this with the results until one is left. If the number is odd, the last
+/// element is passed on unchanged.
 ///
 /// ```
 /// use broadloom_testkit::reduction::tree::pairwise;
@@ -45,10 +47,10 @@ pub fn pairwise<T: Clone>(elements: &[T], combine: &impl Fn(&T, &T) -> T) -> Opt
     }
 }
 
-/// Each element combined with all before it.
+/// Combines each element with all elements before it.
 ///
-/// The binary digits of i split the elements before element i into aligned blocks of 2^k elements. Their totals, each
-/// [`pairwise`], are combined from left to right, the largest block first, and at last with element i.
+/// The binary digits of i split the elements before element i into aligned blocks of 2^k elements. The total of each block,
+/// computed [`pairwise`], is combined from left to right, largest block first, and finally with element i.
 ///
 /// ```
 /// use broadloom_testkit::reduction::tree::cumulative;

@@ -1,10 +1,10 @@
-//! The dtypes and shapes of reductions, by the standard, and by `docs/conformance.md` where it leaves a choice.
+//! The dtypes and shapes of reductions, by the standard and, where it leaves a choice, by `docs/conformance.md`.
 
 use broadloom_core::{DType, Promotion};
 
 use super::call::{Cumulative, Function, Reduction, VecDot};
 
-/// Which axes a reduction takes away, by number.
+/// For each axis, whether it is reduced.
 pub(super) fn axes(given: Option<&[isize]>, rank: usize) -> Result<Vec<bool>, String> {
     let Some(given) = given else { return Ok(vec![true; rank]) };
     let mut taken = vec![false; rank];
@@ -18,7 +18,7 @@ pub(super) fn axes(given: Option<&[isize]>, rank: usize) -> Result<Vec<bool>, St
     Ok(taken)
 }
 
-/// An axis that may count from the last.
+/// Resolves an axis that may count from the last.
 pub(super) fn axis(axis: isize, rank: usize) -> Result<usize, String> {
     let rank = rank as isize;
     if (-rank..rank).contains(&axis) {
@@ -28,7 +28,7 @@ pub(super) fn axis(axis: isize, rank: usize) -> Result<usize, String> {
     }
 }
 
-/// The dtype to which elements are converted before they are added or multiplied, which is that of the result.
+/// The dtype that elements are converted to before they are added or multiplied, which is the result's.
 pub(super) fn of_sums(
     dtype: DType,
     asked: Option<DType>,
@@ -65,10 +65,10 @@ fn of_floats(dtype: DType, name: &str, promotion: Promotion) -> Result<DType, St
 }
 
 impl Reduction {
-    /// The dtype and the shape of the result for an operand's.
+    /// The dtype and shape of the result, given those of the operand.
     ///
     /// # Errors
-    /// Why there is no such result, in words.
+    /// The reason why the call is ill-typed.
     pub fn type_of(
         &self,
         dtype: DType,
@@ -124,10 +124,10 @@ fn reduced(
 }
 
 impl Cumulative {
-    /// The dtype and the shape of the result for an operand's.
+    /// The dtype and shape of the result, given those of the operand.
     ///
     /// # Errors
-    /// Why there is no such result, in words.
+    /// The reason why the call is ill-typed.
     pub fn type_of(
         &self,
         dtype: DType,
@@ -150,10 +150,10 @@ pub(super) fn scan_axis(c: &Cumulative, shape: &[usize]) -> Result<usize, String
 }
 
 impl VecDot {
-    /// The shape of the result for two operands', which have met in one numeric dtype: that of the result.
+    /// The shape of the result, given those of the operands. The dtype is the common dtype of the operands.
     ///
     /// # Errors
-    /// Why there is no such result, in words.
+    /// The reason why the call is ill-typed.
     pub fn shape(&self, x: &[usize], y: &[usize]) -> Result<Vec<usize>, String> {
         let least = x.len().min(y.len()) as isize;
         if !(-least..0).contains(&self.axis) {

@@ -1,23 +1,23 @@
-//! Types of a function's declaration: the edition that the function comes from, and its values at special arguments.
+//! Types for the declaration of a function: the edition that it comes from, and its values at special arguments.
 
-/// Where a function comes from.
+/// The edition of the standard that a function comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edition {
-    /// The edition of the Array API standard that the special cases are written from.
+    /// The edition of the Array API standard that the tests follow.
     Standard,
     /// A later edition.
     Later,
-    /// No edition: C's or ONNX's function.
+    /// Not in the standard: a function of C or ONNX.
     None,
 }
 
-/// A value at a special argument.
+/// The value at a special argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Special {
-    /// Not a number.
+    /// NaN.
     Nan,
-    /// An infinity; the field says whether it is the negative one.
+    /// An infinity; the field is true for the negative one.
     Infinite(bool),
-    /// Exactly this number. The sign of a zero is not judged in ulps.
+    /// Exactly this number. The sign of a zero is not judged.
     Exactly(f64),
 }

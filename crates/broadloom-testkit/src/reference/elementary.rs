@@ -1,8 +1,9 @@
-//! The functions over 127-bit significands: one of the two references, fast enough for a hundred million points.
+//! The functions on numbers with 127-bit significands: the quick one of the two references, fast enough for a hundred million
+//! points.
 //!
-//! Every step is a rounded operation of [`Wide`], a truncated one of [`Fixed`] on a value near 1, or a series cut below
-//! 2^-128; sums that cancel are of values that are exact, or lose no more bits than stated where they stand. So a value
-//! is within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
+//! Every step is a rounded operation of [`Wide`], a truncated operation of [`Fixed`] on a value near 1, or a series truncated
+//! below 2^-128. Sums in which terms cancel have exact terms, or lose no more bits than a comment beside them states. Every value
+//! is therefore within [`RELATIVE_ERROR`]. The constants come from [`super::precise`].
 
 use std::sync::LazyLock;
 
@@ -10,16 +11,18 @@ use super::arguments;
 use super::precise::{Constants, ERFC_SATURATED};
 use super::wide::{Fixed, Wide};
 
-/// No value here is further from the exact one, relatively, than 2^-104 (`pow`; the others stay below 2^-112).
+/// The bound on the relative error of every value: 2^-104, which only `pow` needs. The error of the other functions is below
+/// 2^-112.
 pub const RELATIVE_ERROR: f64 = 4.930380657631324e-32;
 
-/// Beyond 2^14, the exponential and its relatives are as good as zero or infinite in every format.
+/// For arguments beyond 2^14, the exponential and related functions are replaced by very small or large values, which every
+/// format rounds to zero or infinity.
 const SATURATED: i32 = 14;
 const HUGE: Wide = Wide::power_of_two(1 << 20);
 
 pub(super) static CONSTANTS: LazyLock<Constants> = LazyLock::new(Constants::new);
 
-/// Coefficients 1/f(0), 1/f(1), … as a constant table.
+/// A table of the constants 1/f(0), 1/f(1), ….
 macro_rules! inverses {
     ($n:literal, |$k:ident| $f:expr) => {{
         let mut table = [Fixed::inverse(1); $n];
@@ -36,17 +39,17 @@ const fn factorial(n: u128) -> u128 {
     if n == 0 { 1 } else { n * factorial(n - 1) }
 }
 
-/// 1/1!, 1/2!, …: (e^s − 1)/s for s below 2^-5, cut at 2^-138.
+/// The coefficients 1/1!, 1/2!, … of (e^s − 1)/s, for s below 2^-5; truncation error 2^-138.
 const EXPM1: [Fixed; 18] = inverses!(18, |k| factorial(k as u128 + 1));
-/// 1/1!, 1/3!, …: sin(s)/s in s² for s up to 2^-6, cut at 2^-144.
+/// The coefficients 1/1!, 1/3!, … of sin(s)/s in powers of s², for s up to 2^-6; truncation error 2^-144.
 const SIN: [Fixed; 8] = inverses!(8, |k| factorial(2 * k as u128 + 1));
-/// 1/0!, 1/2!, …: cos(s) in s², cut at 2^-140.
+/// The coefficients 1/0!, 1/2!, … of cos(s) in powers of s²; truncation error 2^-140.
 const COS: [Fixed; 8] = inverses!(8, |k| factorial(2 * k as u128));
-/// 1, 1/3, 1/5, …: atan(s)/s in s² for s up to 2^-6, cut at 2^-136; the first nine for atanh(s)/s and s up to 2^-7.5, cut
-/// at 2^-139.
+/// The coefficients 1, 1/3, 1/5, … of atan(s)/s in powers of s², for s up to 2^-6; truncation error 2^-136. The first nine are
+/// also used for atanh(s)/s with s up to 2^-7.5; truncation error 2^-139.
 const ODD: [Fixed; 11] = inverses!(11, |k| 2 * k as u128 + 1);
 
-/// 1/(0!·1), 1/(1!·3), 1/(2!·5), …: erf(s)·√π/(2s) in s² for s up to 1, cut at 2^-130.
+/// The coefficients 1/(0!·1), 1/(1!·3), 1/(2!·5), … of erf(s)·√π/(2s) in powers of s², for s up to 1; truncation error 2^-130.
 const ERF: [Fixed; 32] = inverses!(32, |k| factorial(k as u128) * (2 * k as u128 + 1));
 
 /// c0 + c1·t + c2·t² + …
@@ -70,7 +73,7 @@ pub fn exp(x: Wide) -> Wide {
     let mut k = (x.to_f64() * std::f64::consts::LOG2_E).floor() as i64;
     let rest = |k: i64| {
         let k = Wide::from_i64(k);
-        // The first product is exact: 107 and 16 bits.
+        // The first product is exact, since its factors have 107 and 16 bits.
         (x - k * constants.ln2_high) - k * constants.ln2_low
     };
     let mut r = rest(k);
@@ -92,11 +95,11 @@ pub fn expm1(x: Wide) -> Wide {
         let series = if x.is_negative() { alternating(&EXPM1, s) } else { sum(&EXPM1, s) };
         return x * Wide::from(series);
     }
-    // At least 2^-6 in magnitude: 6 bits are lost.
+    // The result is at least 2^-6 in magnitude, so at most 6 bits cancel.
     exp(x) - Wide::ONE
 }
 
-/// 2^x: the integer apart, so that its power is exact.
+/// 2^x. The integer part is split off, so that its power is exact.
 pub fn exp2(x: Wide) -> Wide {
     if x.exponent() >= SATURATED {
         return exp(x);
@@ -105,7 +108,7 @@ pub fn exp2(x: Wide) -> Wide {
     exp((x - whole.into()) * CONSTANTS.ln2).scale(whole as i32)
 }
 
-/// The cube root, by two of I. Newton's steps from the target's.
+/// The cube root, by two Newton steps from the target's float64 result.
 pub fn cbrt(x: Wide) -> Wide {
     // x = m · 2^3k with m in [1, 8)
     let k = x.exponent().div_euclid(3);
@@ -121,13 +124,13 @@ fn erf_near(x: Wide) -> Wide {
     x * CONSTANTS.two_over_root_pi * Wide::from(alternating(&ERF, a * a))
 }
 
-/// erfc(x) for x from 1/2 on, by the trapezoidal rule in steps of h = 1/3 on the line, where x is far from the poles:
+/// erfc(x) for x ≥ 1/2, by the trapezoidal rule with step h = 1/3 on the real line:
 ///
 /// erfc(x) = (x·e^(−x²)/π)·∫ e^(−t²)/(x² + t²) dt
 ///         = (h·x·e^(−x²)/π)·(1/x² + 2·Σ e^(−k²h²)/(x² + k²h²)) − 2/(e^(2πx/h) − 1)
 ///
-/// to about e^(−π²/h²) = 2^-128 of it; the last term is the poles', which count below π/h alone (F. Matta and A. Reichel,
-/// "Uniform computation of the error function and other related functions", 1971).
+/// with a relative error of about e^(−π²/h²) = 2^-128. The last term is the contribution of the poles, which is only needed for x
+/// below π/h (F. Matta and A. Reichel, "Uniform computation of the error function and other related functions", 1971).
 fn erfc_far(x: Wide) -> Wide {
     let square = x * x;
     let steps = CONSTANTS.gauss.iter().zip(1..);
@@ -179,7 +182,7 @@ pub fn tanh(x: Wide) -> Wide {
     (e / (e + Wide::from_i64(2))).with_sign(x.is_negative())
 }
 
-/// 2·atanh(s), the logarithm of (1 + s)/(1 − s), for s below 2^-7.
+/// 2·atanh(s), which is the logarithm of (1 + s)/(1 − s), for s below 2^-7.
 fn twice_atanh(s: Wide) -> Wide {
     let fixed = s.abs().to_fixed();
     (s * Wide::from(sum(&ODD[..9], fixed * fixed))).scale(1)
@@ -194,7 +197,7 @@ pub fn log(x: Wide) -> Wide {
         e += 1;
         m = m.scale(-1);
     }
-    // m is in [3/4, 3/2), so that e·ln2 is never nearly undone.
+    // m is in [3/4, 3/2), so that the logarithm of m never nearly cancels e·ln2.
     let j = (m.to_f64() * 64.0).round() as i64;
     let c = Wide::new(false, j as u128, -6);
     let near = twice_atanh((m - c) / (m + c));
@@ -206,7 +209,7 @@ pub fn log1p(x: Wide) -> Wide {
     if x.exponent() < -7 {
         return twice_atanh(x / (Wide::from_i64(2) + x));
     }
-    // The logarithm is at least 2^-8 in magnitude: 8 bits are lost, none where 1 + x is exact.
+    // The logarithm is at least 2^-8 in magnitude, so at most 8 bits cancel, and none if 1 + x is exact.
     log(Wide::ONE + x)
 }
 
@@ -220,13 +223,13 @@ pub fn log10(x: Wide) -> Wide {
     log(x) / CONSTANTS.ln10
 }
 
-/// x mod π/2 of the least magnitude, and the multiple that was taken, mod 4.
+/// Reduces x modulo π/2 to the remainder of minimum magnitude. Returns the multiple of π/2, modulo 4, and the remainder.
 fn reduce(x: f64) -> (u64, Wide) {
     if x.abs() < 0.78 {
         return (0, Wide::from_f64(x));
     }
-    // x = m · 2^e, and bit k of 2/π weighs 2^-k: those with e − k ≥ 2 make multiples of 4 of it. A window of 320
-    // bits from there leaves out less than 2^-264, and no float64 is nearer to a multiple of π/2 than 2^-62.
+    // x = m · 2^e, and bit k of 2/π has the weight 2^-k. Bits with e − k ≥ 2 only contribute multiples of 4. The 320 bits after
+    // these leave an error below 2^-264, and no float64 is closer to a multiple of π/2 than 2^-62.
     let e = (x.to_bits() >> 52 & 0x7ff) as i32 - 1075;
     let m = x.to_bits() & ((1 << 52) - 1) | 1 << 52;
     let first = (e - 1).max(1);
@@ -239,7 +242,7 @@ fn reduce(x: f64) -> (u64, Wide) {
         carry = word >> 64;
     }
     words[0] = carry as u64;
-    // `words` is an integer, most significant word first; it counts units of 2^-point.
+    // `words` is an integer with the most significant word first, in units of 2^-point.
     let point = (first + 319 - e) as u32;
     let bit = |i: u32| words[5 - (i / 64) as usize] >> (i % 64) & 1;
     let mut quadrant = bit(point + 1) << 1 | bit(point);
@@ -248,7 +251,7 @@ fn reduce(x: f64) -> (u64, Wide) {
         quadrant += 1;
         words.iter_mut().for_each(|word| *word = !*word);
     }
-    // The bits below the point, aligned to the top.
+    // The fraction bits, shifted to the most significant position.
     let (skip, shift) = ((384 - point) / 64, (384 - point) % 64);
     let word = |i: u32| {
         let at = |i: u32| words.get(i as usize).copied().unwrap_or(0);
@@ -264,7 +267,7 @@ fn reduce(x: f64) -> (u64, Wide) {
     (quadrant % 4, r.with_sign(negative))
 }
 
-/// The sine and the cosine of an angle up to π/4 in magnitude.
+/// The sine and cosine of an angle of at most π/4 in magnitude.
 fn sin_cos_near(r: Wide) -> (Wide, Wide) {
     let a = r.abs().to_fixed();
     let j = (a + Fixed::ratio(1, 6)).floor(5);
@@ -275,7 +278,7 @@ fn sin_cos_near(r: Wide) -> (Wide, Wide) {
     if j == 0 {
         return (r * Wide::from(sin), Wide::from(cos));
     }
-    // Both are above 2^-7, and the units that are lost weigh 2^-127.
+    // Both results are above 2^-7, and the rounding error is in units of 2^-127.
     let (sin_c, cos_c) = CONSTANTS.sin_cos[j as usize];
     let (x, y) = (sin_c * cos, cos_c * (d * sin));
     let (z, w) = (cos_c * cos, sin_c * (d * sin));
@@ -314,19 +317,19 @@ pub fn tan(x: f64) -> Wide {
     if quadrant % 2 == 0 { sin / cos } else { -(cos / sin) }
 }
 
-/// The angle of the point (x, y) with y in [0, x].
+/// The polar angle of the point (x, y), for y in [0, x].
 fn octant(y: Wide, x: Wide) -> Wide {
     let distance = y.exponent().saturating_sub(x.exponent()).max(-60);
     let quotient = y.scale(-y.exponent()).to_f64() / x.scale(-x.exponent()).to_f64();
     let j = if y.is_zero() { 0 } else { (quotient * f64::powi(2.0, distance + 5)).round() as i64 };
     let c = Wide::new(false, j as u128, -5);
-    // With c = 0 nothing cancels; else the angle is above 2^-6 and the difference exact to 2^-125 of x.
+    // With c = 0 nothing cancels. Otherwise the angle is above 2^-6, and the difference has an error of at most 2^-125 of x.
     let s = (y - c * x) / (x + c * y);
     let fixed = s.abs().to_fixed();
     s * Wide::from(alternating(&ODD, fixed * fixed)) + CONSTANTS.atan[j as usize]
 }
 
-/// The angle of the point (x, y).
+/// The polar angle of the point (x, y).
 pub fn atan2(y: Wide, x: Wide) -> Wide {
     let (b, a) = (y.abs(), x.abs());
     let steep = b.compare_magnitude(a).is_gt();
@@ -335,7 +338,7 @@ pub fn atan2(y: Wide, x: Wide) -> Wide {
     angle.with_sign(y.is_negative())
 }
 
-/// The angle of a point of float64 coordinates, by the signs of zeros where both are.
+/// The polar angle of a point with float64 coordinates. If both are zero, their signs determine it.
 pub fn angle(y: f64, x: f64) -> Wide {
     atan2(y.into(), arguments::abscissa(y, x).into()).with_sign(y.is_sign_negative())
 }
@@ -345,7 +348,7 @@ pub fn atan(x: Wide) -> Wide {
     atan2(x, Wide::ONE)
 }
 
-/// The other side of the right triangle with hypotenuse 1: √(1 − x²).
+/// √(1 − x²), the other leg of a right triangle with hypotenuse 1.
 fn complement(x: Wide) -> Wide {
     ((Wide::ONE - x) * (Wide::ONE + x)).sqrt()
 }
@@ -386,22 +389,22 @@ pub fn hypot(x: Wide, y: Wide) -> Wide {
 
 /// x^y, for x above 0.
 pub fn pow(x: Wide, y: Wide) -> Wide {
-    // |y·ln x| is below 2^10 where the result is in range; its error is that of the logarithm times as much.
+    // |y·ln x| is below 2^10 if the result is in range, and multiplies the logarithm's relative error.
     exp(y * log(x))
 }
 
-/// x^y, for x other than 0, and an integer y if x is negative.
+/// x^y, for nonzero x; y must be an integer if x is negative.
 pub fn signed_pow(x: f64, y: f64) -> Wide {
     pow(x.abs().into(), y.into()).with_sign(x < 0.0 && arguments::is_odd(y))
 }
 
-/// The square root of a float64 again, by a Newton step from the target's.
+/// The square root of a float64 by a Newton step from the target's result, as a second implementation for the filter.
 pub fn sqrt_again(x: f64) -> f64 {
     let root = x.sqrt();
     if root > 0.0 && root.is_finite() { 0.5 * (root + x / root) } else { root }
 }
 
-/// ln(e^x + e^y), and how many bits cancelled in the last sum, if any.
+/// ln(e^x + e^y), and the number of bits that cancelled in the last sum.
 pub fn logaddexp(x: Wide, y: Wide) -> (Wide, i32) {
     let (greater, less) = if (x - y).is_negative() { (y, x) } else { (x, y) };
     let rest = log1p(exp(less - greater));

@@ -1,9 +1,9 @@
-//! One declaration for each function that is not computed exactly (and for the square root, which is).
+//! A declaration for each function that is not computed exactly, and for the square root.
 //!
-//! A row has everything that tests, the accuracy command and the benches need to know of a function: its special
-//! cases, its two references, its order and symmetry, its points, and the loop that its speed is compared with. They all
-//! go through [`Function::ALL`], so that a row is enough. The rows are written from the functions' texts, not from the crates
-//! under test.
+//! A row has everything that tests, the accuracy command and the benchmarks need to know about a function: its special cases, its
+//! two references, its monotonicity and symmetry, its points, and the loop that its speed is compared with. All of them iterate
+//! over [`Function::ALL`], so a new function only needs a row. The rows are written from the specifications of the functions, not
+//! from the crates under test.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use Special::{Exactly, Infinite, Nan};
 /// The relation between f(−x) and f(x).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symmetry {
-    /// Nothing.
+    /// No relation.
     None,
     /// f(−x) = f(x)
     Even,
@@ -28,60 +28,60 @@ pub enum Symmetry {
 /// The quick reference of a function.
 #[derive(Clone, Copy)]
 pub(super) enum Quick {
-    /// Of a number of any precision.
+    /// A function of one number.
     One(fn(Wide) -> Wide),
-    /// Of a float64 angle.
+    /// A function of a float64 angle.
     Angle(fn(f64) -> Wide),
-    /// Of two float64 arguments; with the number of bits that cancelled in the last sum.
+    /// A function of two float64 arguments, which also returns the number of bits that cancelled in the last sum.
     Two(fn(f64, f64) -> (Wide, i32)),
 }
 
-/// A value at an argument, for arguments that are no NaN.
+/// The value at an argument, if that is special. Arguments are not NaN.
 type Specials = fn(f64, f64) -> Option<Special>;
 
-/// A function of float64 by two libraries of unrelated origin.
+/// A float64 function in two independent libraries.
 #[derive(Clone, Copy)]
 pub enum Libraries {
-    /// Of one argument.
+    /// A function of one argument.
     One([fn(f64) -> f64; 2]),
-    /// Of two. A NaN of the second one alone says that the first one's value is not to be believed.
+    /// A function of two arguments. A NaN from the second library alone means that the first one's value must not be trusted.
     Two([fn(f64, f64) -> f64; 2]),
 }
 
-/// The properties of a function.
+/// The declared properties of a function.
 pub struct Model {
-    /// The name for users.
+    /// The public name.
     pub name: &'static str,
-    /// Where the function comes from.
+    /// The edition of the standard that the function comes from.
     pub edition: Edition,
-    /// Whether it also takes integers, exactly.
+    /// Whether it also accepts integers, for which it is exact.
     pub takes_integers: bool,
-    /// Whether every result is the exact one rounded to nearest.
+    /// Whether every result is the exact value rounded to nearest.
     pub is_nearest: bool,
-    /// Whether it grows (or, for `Less`, falls) over its whole domain.
+    /// Whether it increases (or, for `Less`, decreases) over its whole domain.
     pub order: Option<Ordering>,
-    /// Whether its float32 results have to keep that order.
+    /// Whether its float32 results must be in that order.
     pub single_keeps_order: bool,
-    /// Whether it is even or odd.
+    /// The symmetry.
     pub symmetry: Symmetry,
-    /// The value where it is no number, infinite, or known without arithmetic; zeros, with their signs, are always
-    /// among these.
+    /// The value at arguments for which it is NaN, infinite, or known without arithmetic. Arguments at which the value is a zero,
+    /// with its sign, are always included.
     pub(super) special: Specials,
     pub(super) quick: Quick,
     pub(super) precise: fn(&mut Evaluation<'_>) -> precise::Big,
-    /// The intervals that matter.
+    /// The intervals of arguments that matter.
     pub intervals: &'static [(f64, f64)],
-    /// The least and the greatest exponent of arguments whose results are not all the same.
+    /// The minimum and maximum exponent of arguments. For exponents outside of the range, results don't vary.
     pub exponents: (i32, i32),
-    /// Where something begins, ends or changes, for this function alone.
+    /// Arguments at which the behaviour of this function changes.
     pub edges: &'static [f64],
-    /// float64 arguments whose exact value is unusually near to a number or to the middle of two.
+    /// float64 arguments at which the exact value is unusually close to a number or to the midpoint of two.
     pub hard: &'static [f64],
-    /// Arguments at which the value is a number, which must be met.
+    /// Arguments at which the exact value is a number, which the function must return.
     pub exact: &'static [(f64, f64)],
-    /// Two float64 libraries of unrelated origin.
+    /// Two independent float64 libraries that have the function.
     pub libraries: Option<Libraries>,
-    /// The loop that its speed is compared with.
+    /// The loop with which the function's speed is compared.
     pub speed: Option<Speed>,
 }
 
@@ -127,12 +127,12 @@ impl Model {
         Model::new(name, special, Quick::Two(quick), precise)
     }
 
-    /// Whether its argument is an angle, of any size.
+    /// Whether its argument is an angle, which may be large.
     pub const fn is_of_angles(&self) -> bool {
         matches!(self.quick, Quick::Angle(_))
     }
 
-    /// Number of arguments.
+    /// The number of arguments.
     pub const fn arity(&self) -> usize {
         match self.quick {
             Quick::Two(_) => 2,
@@ -149,7 +149,7 @@ const INFINITY: f64 = f64::INFINITY;
 
 macro_rules! functions {
     ($($name:ident $model:expr;)*) => {
-        /// A function that is not computed exactly (and the square root, which is).
+        /// A function that is not computed exactly, or the square root.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "each is the function of that name")]
         pub enum Function {
@@ -157,7 +157,7 @@ macro_rules! functions {
         }
 
         impl Function {
-            /// All of them, by name.
+            /// All functions, by name.
             pub const ALL: [Function; [$(stringify!($name)),*].len()] = [$(Function::$name),*];
         }
 
@@ -444,7 +444,8 @@ functions! {
         libraries: Some(Libraries::Two([
             |x, y| sum_of_exponentials(x, y, pxfm::f_exp, pxfm::f_log1p).0,
             |x, y| {
-                // Two bits that cancel are four of the 13 that the sum has beyond the filter's tolerance.
+                // Two cancelled bits in the value cost four of the 13 bits by which the sum is more accurate than the filter
+                // requires.
                 let (value, log1p) = sum_of_exponentials(x, y, f64::exp, f64::ln_1p);
                 if value.abs() >= log1p / 4.0 { value } else { f64::NAN }
             },
@@ -541,49 +542,49 @@ functions! {
 }
 
 impl Function {
-    /// Its properties.
+    /// The declared properties.
     pub fn model(self) -> &'static Model {
         &MODELS[self as usize]
     }
 
-    /// The name for users.
+    /// The public name.
     pub fn name(self) -> &'static str {
         self.model().name
     }
 
-    /// The function of a name.
+    /// The function with this name.
     pub fn from_name(name: &str) -> Option<Function> {
         Function::ALL.into_iter().find(|f| f.name() == name)
     }
 
-    /// Number of arguments.
+    /// The number of arguments.
     pub fn arity(self) -> usize {
         self.model().arity()
     }
 
-    /// The value where it is no number, infinite, or known without arithmetic; zeros, with their signs, are always
-    /// among these.
+    /// The value at arguments for which it is NaN, infinite, or known without arithmetic. Arguments at which the value is a zero,
+    /// with its sign, are always included.
     pub fn special(self, x: f64, y: f64) -> Option<Special> {
         if self.arity() == 1 && x.is_nan() { Some(Nan) } else { (self.model().special)(x, y) }
     }
 
-    /// Whether no argument below 0 has a value.
+    /// Whether it has no value at arguments below 0.
     pub fn is_of_positive_numbers(self) -> bool {
         self.arity() == 1 && self.special(-0.5, 0.0) == Some(Nan)
     }
 }
 
-/// The value at one argument; a zero covers both signs.
+/// The value at one argument; a zero matches zeros of both signs.
 fn at(x: f64, argument: f64, value: f64) -> Option<Special> {
     (x == argument).then_some(Exactly(value))
 }
 
-/// A zero has itself for a value.
+/// A zero is mapped to itself.
 fn zero(x: f64) -> Option<Special> {
     at(x, 0.0, x)
 }
 
-/// An infinity has itself for a value.
+/// An infinity is mapped to itself.
 fn infinite(x: f64) -> Option<Special> {
     x.is_infinite().then_some(Infinite(x < 0.0))
 }
@@ -604,7 +605,7 @@ fn special_log(x: f64) -> Option<Special> {
     }
 }
 
-/// The angle of the point (x, y): zeros lie on the axes, by their signs.
+/// The polar angle of the point (x, y). The signs of zeros select the side of the axis.
 fn special_atan2(y: f64, x: f64) -> Option<Special> {
     match () {
         () if x.is_nan() || y.is_nan() => Some(Nan),
@@ -614,7 +615,7 @@ fn special_atan2(y: f64, x: f64) -> Option<Special> {
     }
 }
 
-/// Source: C's Annex F, since the standard's first editions lack the function.
+/// From C's Annex F, since the first editions of the standard lack the function.
 fn special_hypot(x: f64, y: f64) -> Option<Special> {
     match () {
         () if x.is_infinite() || y.is_infinite() => Some(Infinite(false)),
@@ -629,15 +630,15 @@ fn special_logaddexp(x: f64, y: f64) -> Option<Special> {
         _ if x.is_nan() || y.is_nan() => Some(Nan),
         (INFINITY, _) | (_, INFINITY) => Some(Infinite(false)),
         (f64::NEG_INFINITY, f64::NEG_INFINITY) => Some(Infinite(true)),
-        // The logarithm of the other's exponential alone; a zero of either sign has that of 1, whose logarithm is +0.
+        // The result is the logarithm of the other term's exponential. For a zero of either sign it is that of 1, which is +0.
         (f64::NEG_INFINITY, other) | (other, f64::NEG_INFINITY) => Some(Exactly(other + 0.0)),
         _ => None,
     }
 }
 
-/// m + log1p(e^(k − m)) for the greater operand m, and that logarithm.
+/// m + log1p(e^(k − m)) for the larger operand m and the smaller one k, and the log1p term.
 fn sum_of_exponentials(x: f64, y: f64, exp: fn(f64) -> f64, log1p: fn(f64) -> f64) -> (f64, f64) {
-    // A NaN is one of the two; `f64::max` would drop it.
+    // If one operand is NaN, it is kept; `f64::max` would drop it.
     let (m, k) = if x >= y { (x, y) } else { (y, x) };
     let l = log1p(exp(k - m));
     (m + l, l)

@@ -1,4 +1,5 @@
-"""Values of each function by mpmath, to 200 bits, that the accuracy command's references are tested against.
+"""Computes values of each function with mpmath, to 200 bits, with which the references of the accuracy command are
+tested.
 
     python3 mpmath.py > mpmath.txt        (mpmath 1.3.0)
 
@@ -31,7 +32,7 @@ ANY = [LEAST, 3e-320, TINY, 1e-300, 1e-160, 2.0**-60, 2.0**-30, 2.0**-26, 1e-5, 
 WIDE = ANY + [1e4, 1e10, 2.0**53 - 1, 1e22, 1e100, 1e300, MAX]
 NEAR1 = [1 - 2.0**-k for k in (53, 52, 40, 27, 20, 10, 5, 2)]
 OVER1 = [1 + 2.0**-k for k in (52, 40, 27, 20, 10, 5, 2)]
-# The float64 nearest a multiple of pi/2 (Muller, Elementary Functions), and others that are near one.
+# The float64 number nearest to a multiple of pi/2 (Muller, Elementary Functions), and others that are close to one.
 TRIG = [6381956970095103 * 2.0**797, 5.319372648326541e255, 2.0**1000, 2.0**500 * 1.2345]
 signed = lambda xs: [s * x for x in xs for s in (1, -1)]
 EXPS = [709.0, 709.78, 710.47, 745.0, 708.4, 0.6931471805599453]

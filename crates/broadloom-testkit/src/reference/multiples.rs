@@ -1,13 +1,13 @@
-//! The float64 numbers that are nearest to multiples of π/2, where argument reduction is hardest.
+//! The float64 numbers closest to multiples of π/2, for which argument reduction is hardest.
 //!
-//! They are numbers m · 2^e with m below 2^53, for every e that a number above 1 can have. Each m is the denominator
-//! of a convergent of 2^e · 2/π, so that no smaller m comes nearer at that e (Lagrange).
+//! They are numbers m · 2^e with m below 2^53, for every exponent e of a number above 1. Each m is the denominator of a
+//! convergent of 2^e · 2/π, so that no smaller m is closer to a multiple for that e (Lagrange).
 
 use num_bigint::BigUint;
 
 use super::elementary::CONSTANTS;
 
-/// For each exponent, the three last convergents' numbers.
+/// The numbers from the last three convergents for each exponent.
 pub fn near_multiples_of_half_pi() -> Vec<f64> {
     let words = &CONSTANTS.two_over_pi;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -22,11 +22,11 @@ pub fn near_multiples_of_half_pi() -> Vec<f64> {
         .collect()
 }
 
-/// The three greatest denominators below 2^53 of convergents of a ratio.
+/// The three largest denominators below 2^53 of convergents of the ratio above / below.
 fn denominators(mut above: BigUint, mut below: BigUint) -> Vec<u64> {
     let (mut last, mut q) = (0_u128, 1_u128);
     let mut all = Vec::new();
-    // The integer part, which has denominator 1, and then the partial quotients.
+    // Skips the integer part, whose denominator is 1; the partial quotients follow.
     above %= &below;
     while above != BigUint::ZERO {
         std::mem::swap(&mut above, &mut below);

@@ -1,10 +1,10 @@
-//! The float64 pairs whose exponentials add up to nearly 1, where the terms of logaddexp cancel most.
+//! The float64 pairs whose exponentials sum to nearly 1, for which the terms of logaddexp cancel most.
 //!
-//! Each a below 0 has one b = ln(1 − e^a), whose distance from a float64 is practically random, so that only a search
-//! finds the pairs that cancel most. `near_one.txt` holds the pairs of a long search, with the correctly rounded
-//! values of logaddexp; `search` is the method, and its tests repeat a short search.
+//! For each a below 0, b = ln(1 − e^a) gives a sum of 1. The distance of b from a float64 is practically random, so the pairs
+//! that cancel most can only be found by a search. `near_one.txt` contains the pairs found by a long search, with the correctly
+//! rounded values of logaddexp. The module `search` implements the method, and its tests repeat a short search.
 
-/// The pairs that the long search has found, as x1, x2 and the float64 nearest to logaddexp(x1, x2).
+/// The pairs found by the long search: x1, x2 and the float64 nearest to logaddexp(x1, x2).
 pub fn nearest_to_one() -> Vec<[f64; 3]> {
     let rows = include_str!("near_one.txt").lines().filter(|line| !line.starts_with('#'));
     rows.map(|row| {

@@ -1,11 +1,13 @@
-//! The float32 arguments at which functions are nearest to the middle of two float32.
+//! The float32 arguments at which exact values of functions are closest to the midpoint of two float32 numbers.
 //!
-//! They were found among all 2^32 arguments of each function: float64 in full precision does not decide the nearest float32, or
-//! barely does. The values in `near_ties.txt` are mpmath's (`scripts/near_ties.py`), and each is compared with the precise reference.
+//! They were found among all 2^32 arguments of each function: float64 arithmetic does not suffice, or barely suffices, to
+//! determine the nearest float32. The values in `near_ties.txt` were computed with mpmath (`scripts/near_ties.py`), and each is
+//! compared with the precise reference.
 
 use super::functions::{Function, Symmetry};
 
-/// Each with the function, the argument and the nearest float32. Of even and odd functions the arguments of both signs.
+/// The function, the argument and the nearest float32 of each case. For even and odd functions, both signs of the argument are
+/// included.
 pub fn near_ties() -> Vec<(Function, f32, f32)> {
     let rows = include_str!("near_ties.txt").lines().filter(|line| !line.starts_with('#'));
     rows.flat_map(|row| {

@@ -1,8 +1,8 @@
-//! The functions at any precision, by `dashu-float`, whose results are correctly rounded (interval arithmetic under
-//! Ziv's loop): the reference that decides.
+//! The functions at any precision by `dashu-float`, whose results are correctly rounded (interval arithmetic in Ziv's loop). This
+//! is the decisive reference.
 //!
-//! Arguments outside of the library's range (results of astronomic size, infinite arguments) are replaced by values that no format can tell
-//! from them.
+//! Results outside of the library's range (extremely large or small ones, and those for infinite arguments) are replaced by
+//! values that every format rounds in the same way.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use dashu_float::{ConstCache, Context, FBig, FpResult, Repr};
 use super::arguments;
 use super::wide::{Fixed, Wide};
 
-/// Beyond this, erfc is as good as zero in every format.
+/// For arguments beyond this, erfc rounds to zero in every format.
 pub(super) const ERFC_SATURATED: f64 = 40.0;
 
-/// An arbitrarily precise number.
+/// A number of arbitrary precision.
 pub(super) type Big = FBig<HalfEven, 2>;
 
 thread_local! {
@@ -27,7 +27,7 @@ pub(super) fn power_of_two(exponent: isize) -> Big {
     Big::ONE << exponent
 }
 
-/// A float64's value; ±2^10000 for an infinity, where functions that have a finite limit have reached it.
+/// The value of a float64. An infinity becomes ±2^10000, at which functions with a finite limit have reached it in every format.
 pub(super) fn big(x: f64) -> Big {
     match Big::try_from(x) {
         Ok(value) if x.is_finite() => value,
@@ -36,7 +36,7 @@ pub(super) fn big(x: f64) -> Big {
     }
 }
 
-/// The nearest number of 126 bits.
+/// The nearest number with 126 bits.
 pub(super) fn to_wide(x: &Big) -> Wide {
     let rounded = x.clone().with_precision(126).value();
     let (significand, exponent) = rounded.into_repr().into_parts();
@@ -49,7 +49,7 @@ fn value(result: FpResult<Big>) -> Big {
     result.expect("a finite value").value()
 }
 
-/// Whether e^|x| is beyond all formats, its inverse below.
+/// Whether e^|x| is out of the range of every format, and so is its inverse.
 fn saturates(x: &Big) -> bool {
     *x > power_of_two(14) || *x < -power_of_two(14)
 }
@@ -74,7 +74,7 @@ pub(super) fn tiny() -> Big {
     power_of_two(-(1 << 20))
 }
 
-/// A function at (`x`, `y`) to `bits` bits; unary functions don't read `y`.
+/// Evaluates a function at (`x`, `y`) to `bits` bits. Unary functions ignore `y`.
 pub(super) fn at(x: f64, y: f64, bits: usize, function: fn(&mut Evaluation<'_>) -> Big) -> Big {
     CACHE.with_borrow_mut(|cache| function(&mut Evaluation { x, y, bits, cache }))
 }
@@ -87,18 +87,19 @@ pub(super) struct Evaluation<'c> {
     cache: &'c mut ConstCache,
 }
 
-/// A function of the library.
+/// A function of `dashu-float`.
 type Library = fn(&Context<HalfEven>, &Repr<2>, Option<&mut ConstCache>) -> FpResult<Big>;
 
 const LN: Library = |context, x, cache| context.ln(x, cache);
 
 impl Evaluation<'_> {
-    /// The library's function at the first argument.
+    /// The library's function of the first argument.
     pub fn value(&mut self, function: Library) -> Big {
         self.of(&big(self.x), function)
     }
 
-    /// Calls the function; where e^|x| is beyond all formats, gives the first of the two below 0 and the second above.
+    /// The library's function of the first argument or, if e^|x| is out of the range of every format, `below` for a negative
+    /// argument and `above` for a positive one.
     pub fn saturating(&mut self, [below, above]: [fn() -> Big; 2], function: Library) -> Big {
         match () {
             () if !saturates(&big(self.x)) => self.value(function),
@@ -107,12 +108,12 @@ impl Evaluation<'_> {
         }
     }
 
-    /// 2^x; of an integer exactly.
+    /// 2^x, which is exact for an integer x.
     pub fn exp2(&mut self) -> Big {
         if saturates(&big(self.x)) {
             return if self.x < 0.0 { tiny() } else { huge() };
         }
-        // Exact, as is the remainder.
+        // Rounding is exact, and so is the remainder.
         let whole = self.x.round();
         let context = Context::<HalfEven>::new(self.bits + 20);
         let ln2 = value(context.ln(big(2.0).repr(), Some(self.cache)));
@@ -120,7 +121,7 @@ impl Evaluation<'_> {
         self.of(&rest, |c, x, k| c.exp(x, k)) << whole as isize
     }
 
-    /// erf(x), to `more` additional bits: (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms are of one sign.
+    /// erf(x) to `more` additional bits, by (2/√π)·e^(−x²)·Σ 2^k·x^(2k+1)/(1·3·…·(2k+1)), whose terms have the same sign.
     fn erf_to(&mut self, more: usize) -> Big {
         let bits = self.bits + more + 40;
         let context = Context::<HalfEven>::new(bits);
@@ -140,7 +141,7 @@ impl Evaluation<'_> {
         value(context.mul(scaled.repr(), x.repr()))
     }
 
-    /// erf(x); from 9 on it is 1 less what no format can tell.
+    /// erf(x). From 9 on, a value that every format rounds to 1.
     pub fn erf(&mut self) -> Big {
         let magnitude = self.x.abs();
         let erf = if magnitude < 40.0 { self.erf_to(0) } else { Big::ONE };
@@ -148,7 +149,7 @@ impl Evaluation<'_> {
         if magnitude >= 40.0 && self.x < 0.0 { -erf } else { erf }
     }
 
-    /// 1 − erf(x), with as many more bits as the difference loses.
+    /// 1 − erf(x), computed with as many additional bits as the difference loses.
     pub fn erfc(&mut self) -> Big {
         if self.x > ERFC_SATURATED {
             return tiny();
@@ -166,7 +167,7 @@ impl Evaluation<'_> {
         value(function(&Context::new(self.bits), x.repr(), Some(self.cache)))
     }
 
-    /// The angle of a point, which is odd in the first coordinate, whose zero has a sign.
+    /// The polar angle of a point. It is odd in the first argument, including its zeros.
     pub fn atan2(&mut self) -> Big {
         let context = Context::<HalfEven>::new(self.bits);
         let (y, x) = (big(self.x.abs()), big(arguments::abscissa(self.x, self.y)));
@@ -178,8 +179,8 @@ impl Evaluation<'_> {
         value(Context::<HalfEven>::new(self.bits).hypot(big(self.x).repr(), big(self.y).repr()))
     }
 
-    /// x^y for x other than 0, and an integer y if x is negative. `log` tells which results
-    /// are of astronomic size and are replaced.
+    /// x^y for nonzero x; y must be an integer if x is negative. `log` estimates which results are extremely large or small;
+    /// these are replaced.
     pub fn pow(&mut self, log: fn(Wide) -> Wide) -> Big {
         let (x, y) = (self.x, self.y);
         let negative = x < 0.0 && arguments::is_odd(y);
@@ -193,7 +194,7 @@ impl Evaluation<'_> {
         if negative { -magnitude } else { magnitude }
     }
 
-    /// ln(e^x + e^y). Fewer than 256 bits cancel in the last sum, for float64 arguments.
+    /// ln(e^x + e^y). Fewer than 256 bits cancel in the last sum for float64 arguments.
     pub fn logaddexp(&mut self) -> Big {
         let (x, y) = (self.x, self.y);
         let context = Context::<HalfEven>::new(self.bits + 256);
@@ -220,29 +221,29 @@ fn two_over_root_pi(bits: usize) -> Big {
 /// The constants of [`super::elementary`].
 pub(super) struct Constants {
     pub ln2: Wide,
-    /// The first 107 bits of ln 2, and the rest.
+    /// The first 107 bits of ln 2; `ln2_low` has the rest.
     pub ln2_high: Wide,
     pub ln2_low: Wide,
     pub ln10: Wide,
     pub half_pi: Wide,
     pub two_over_root_pi: Wide,
-    /// e^(−k²/9), from k = 1.
+    /// e^(−k²/9), for k from 1.
     pub gauss: [Wide; 28],
-    /// e^(j/32).
+    /// e^(j/32), for j from 0.
     pub exp: [Wide; 23],
-    /// ln(j/64), from j = 48.
+    /// ln(j/64), for j from 48.
     pub log: [Wide; 49],
-    /// atan(j/32).
+    /// atan(j/32), for j from 0.
     pub atan: [Wide; 33],
-    /// The sine and the cosine of j/32.
+    /// The sine and the cosine of j/32, for j from 0.
     pub sin_cos: [(Fixed, Fixed); 27],
-    /// The bits of 2/π after the point.
+    /// The fraction bits of 2/π.
     pub two_over_pi: [u64; 22],
 }
 
 impl Constants {
     pub fn new() -> Constants {
-        // A cache of its own: the thread's is in use if `pow` is the first to need the constants.
+        // A separate cache, since the thread's own is in use if `pow` is the first function to need the constants.
         let mut cache = ConstCache::new();
         let mut at = |x: f64, bits: usize, function: Library| {
             Evaluation { x, y: 0.0, bits, cache: &mut cache }.value(function)
@@ -283,7 +284,7 @@ impl Constants {
         }
     }
 
-    /// 320 bits of 2/π, from the one that weighs 2^-`first`.
+    /// 320 bits of 2/π, starting with the bit of weight 2^-`first`.
     pub fn two_over_pi_window(&self, first: u32) -> [u64; 5] {
         let (word, shift) = ((first as usize - 1) / 64, (first - 1) % 64);
         let words = &self.two_over_pi[word..word + 6];

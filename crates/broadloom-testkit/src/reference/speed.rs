@@ -1,15 +1,15 @@
-//! The loop that a function's speed is compared with: over the standard library's, or another library's, function.
+//! The loops with which a function's speed is compared. They call the standard library's function, or another library's.
 //!
-//! A macro makes the loops at the function's declaration, so that the compiler sees the body, as in
-//! any program; only the loop as a whole is behind a pointer.
+//! A macro defines each loop at the function's declaration, so that the compiler can inline the body as in any program. Only the
+//! loop as a whole is called through a function pointer.
 
-/// A loop: two columns of arguments, of which functions of one read the first, and the results.
+/// A loop over two columns of arguments, which writes the results. Functions of one argument read the first column only.
 type Loop<T> = fn(&[T], &[T], &mut [T]);
 
-/// Ordinary arguments and the loops.
+/// Typical arguments, and the loops.
 #[derive(Clone, Copy)]
 pub struct Speed {
-    /// The loop's formula, as it is written.
+    /// The formula of the loop, as text.
     pub formula: &'static str,
     /// The interval of each argument.
     pub intervals: [(f64, f64); 2],
@@ -19,7 +19,8 @@ pub struct Speed {
     pub double: Loop<f64>,
 }
 
-/// Arguments and their intervals, and the formula: one for both types, or one each and how the two are called.
+/// Defines the loops from the arguments with their intervals, and a formula: one for both types, or one for each type with a text
+/// that describes them.
 macro_rules! speed {
     ([$x:ident: $lo:expr, $hi:expr] $formula:expr) => {
         speed!([$x: $lo, $hi; _y: 0.0, 1.0] $formula)

@@ -12,7 +12,7 @@ fn rows() -> impl Iterator<Item = (Function, [f64; 2], Big)> {
         let (arguments, value) = words[1..].split_at(function.arity());
         let bits = |word: &&str| f64::from_bits(u64::from_str_radix(word, 16).expect("bits"));
         let arguments = [bits(&arguments[0]), arguments.get(1).map_or(0.0, bits)];
-        // Unlimited precision, so that nothing is rounded here.
+        // The precision is unlimited, so that nothing is rounded here.
         let part = |digits: &str| {
             let digits = u128::from_str_radix(&format!("0{digits}"), 16).expect("digits");
             Big::from(digits).with_precision(0).value()
@@ -55,13 +55,13 @@ fn the_quick_reference_agrees_with_mpmath() {
         let (estimate, cancelled) = function.estimate(x, y);
         let exact = precise::to_wide(&exact);
         let error = ((estimate - exact) / exact).abs().to_f64() / 2_f64.powi(cancelled);
-        // Four bits to spare, to see the bound fail before it is relied upon.
+        // The test bound is stricter by four bits, so that the test fails before the real bound is violated.
         let bound = elementary::RELATIVE_ERROR / 16.0;
         assert!(error < bound, "{function:?}({x:e}, {y:e}): 2^{}", error.log2());
     }
 }
 
-/// The outcome of a random point: the least margin to the stated bound of the quick reference.
+/// At random points, the difference between the references is within the bound of the quick one.
 #[test]
 fn the_references_agree_with_each_other() {
     let mut rng = Rng::new(1);
@@ -84,7 +84,7 @@ fn the_references_agree_with_each_other() {
     }
 }
 
-/// π/2 is 1.921fb54442d18469…p+0, and the float64 next to it 4469…·2^-53 below.
+/// π/2 is 0x1.921fb54442d18469…p+0; the nearest float64 is 0x0.469… ulp below.
 #[test]
 fn an_ulp_is_that_of_the_exact_values_binade() {
     let half_pi = std::f64::consts::FRAC_PI_2;
@@ -101,20 +101,20 @@ fn an_ulp_is_that_of_the_exact_values_binade() {
         }
         Judgement::Wrong => panic!("wrong"),
     };
-    // asin(1) = 0x1.921fb54442d18|469898…p+0: the rest is 0x0.469898cc… of an ulp.
+    // asin(1) = 0x1.921fb54442d18|469898…p+0; the error is 0x0.469898cc… ulp.
     let (ulps, nearest) = judged(Function::Asin, Format::FLOAT64, 1.0, half_pi);
     assert!((ulps - f64::from(0x469898cc_u32) / f64::from(1_u32 << 16) / 65536.0).abs() < 1e-9 && nearest);
     let (next, nearest) = judged(Function::Asin, Format::FLOAT64, 1.0, half_pi.next_up());
     assert!((next + ulps - 1.0).abs() < 1e-9 && !nearest);
-    // cos(2^-13) is half an ulp below 1, less a little, of the ulp below 1; a float32.
+    // cos(2^-12) is slightly less than half an ulp below 1, where the ulp is that of numbers below 1, in float32.
     let (ulps, nearest) = judged(Function::Cos, Format::FLOAT32, 2_f64.powi(-12), 1.0);
     assert!((ulps - 0.5).abs() < 1e-6 && ulps < 0.5 && nearest, "{ulps}");
     let (ulps, _) = judged(Function::Cos, Format::FLOAT32, 2_f64.powi(-12), 1.0 - 2_f64.powi(-24));
     assert!((ulps - 0.5).abs() < 1e-6 && ulps > 0.5, "{ulps}");
-    // In the subnormals, an ulp is the least number.
+    // For subnormals, an ulp is the smallest number.
     let tiny = 2_f64.powi(-149);
     assert_eq!(judged(Function::Sin, Format::FLOAT32, 3.0 * tiny, 5.0 * tiny), (2.0, false));
-    // Overflow counts as 2^128, and nothing counts as more.
+    // Overflow counts as 2^128, and so do all larger values.
     let (ulps, nearest) = judged(Function::Exp, Format::FLOAT32, 1e30, f64::INFINITY);
     assert_eq!((ulps, nearest), (0.0, true));
     assert_eq!(judged(Function::Exp, Format::FLOAT32, 1e30, f64::from(f32::MAX)), (1.0, false));
@@ -124,7 +124,7 @@ fn an_ulp_is_that_of_the_exact_values_binade() {
 
 #[test]
 fn ties_go_to_the_even_neighbour() {
-    // 14^4 = 38416 is half way between the float16 numbers 38400 and 38432.
+    // 14^4 = 38416 is the midpoint of the float16 numbers 38400 and 38432.
     let at = |got| judge(Function::Pow, Format::FLOAT16, 14.0, 4.0, got);
     assert_eq!(at(38400.0), Judgement::Off { ulps: 0.5, nearest: true });
     assert_eq!(at(38432.0), Judgement::Off { ulps: 0.5, nearest: false });
@@ -161,7 +161,7 @@ fn kinds_are_told_apart() {
     }
 }
 
-/// The limits at infinity and at signed zeros that are no special numbers.
+/// The limits at infinities and signed zeros that are not special values.
 #[test]
 fn angles_have_their_quadrant() {
     let infinity = f64::INFINITY;

@@ -1,16 +1,16 @@
-//! Binary floating point with significands of 127 bits, in integer arithmetic.
+//! Binary floating-point numbers with 127-bit significands, in integer arithmetic.
 //!
-//! A sum, product, quotient or root is exact or within 2^-125 of the result, relatively; the difference of operands
-//! within a factor of two is exact. Exponents are wide enough that nothing over- or underflows.
+//! A sum, product, quotient or root is exact or has a relative error below 2^-125. The difference of operands within a factor of
+//! two is exact. The range of exponents is large enough that nothing over- or underflows.
 
 use std::cmp::Ordering;
 
-/// Bits of a significand.
+/// The number of bits of a significand.
 const BITS: u32 = 127;
-/// The least normalised significand.
+/// The smallest normalised significand.
 const TOP: u128 = 1 << (BITS - 1);
 
-/// ± significand · 2^(exponent − 126), the significand in [2^126, 2^127), or 0.
+/// ± significand · 2^(exponent − 126), with a significand in [2^126, 2^127), or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wide {
     negative: bool,
@@ -18,18 +18,18 @@ pub struct Wide {
     significand: u128,
 }
 
-/// The product's high and low halves.
+/// The high and low 128 bits of the product.
 fn product(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
     let (high, low) = (a1 * b1, a0 * b0);
-    // Neither sum overflows for a and b below 2^127, nor does the general one with its carries.
+    // These sums don't overflow for a and b below 2^127, nor does the general one with its carries.
     let (middle, carried) = (a1 * b0).overflowing_add(a0 * b1);
     let (low, carry) = low.overflowing_add(middle << 64);
     (high + (middle >> 64) + (u128::from(carried) << 64) + u128::from(carry), low)
 }
 
-/// floor((high · 2^128 + low) / divisor) for a divisor with its top bit set and above `high` (Knuth's algorithm D).
+/// floor((high · 2^128 + low) / divisor), for a divisor that has its top bit set and is above `high` (Knuth's algorithm D).
 fn quotient(high: u128, low: u128, divisor: u128) -> u128 {
     const LOW: u128 = u64::MAX as u128;
     let (d1, d0) = (divisor >> 64, divisor & LOW);
@@ -60,7 +60,7 @@ impl Wide {
         Wide { negative: false, exponent, significand: TOP }
     }
 
-    /// ± `significand` · 2^`exponent`, low bits cut off.
+    /// ± `significand` · 2^`exponent`, truncated to 127 bits.
     pub fn new(negative: bool, significand: u128, exponent: i32) -> Wide {
         if significand == 0 {
             return Wide::ZERO;
@@ -70,7 +70,8 @@ impl Wide {
         Wide { negative, exponent: exponent + 127 - zeros as i32, significand: shifted }
     }
 
-    /// The value of a float64. An infinity becomes ±2^10000, where functions that have a finite limit have reached it.
+    /// The value of a float64. An infinity becomes ±2^10000, at which functions with a finite limit have reached it in every
+    /// format.
     ///
     /// # Panics
     /// For NaN.
@@ -84,12 +85,12 @@ impl Wide {
         Wide::new(x.is_sign_negative(), u128::from(significand), field.max(1) as i32 - 1075)
     }
 
-    /// An integer.
+    /// The value of an integer.
     pub fn from_i64(x: i64) -> Wide {
         Wide::new(x < 0, u128::from(x.unsigned_abs()), 0)
     }
 
-    /// The float64 towards zero from it; 0 or the greatest one beyond the range.
+    /// The value rounded towards zero to float64. Out of range, it is 0 or the largest number.
     pub fn to_f64(self) -> f64 {
         if self.significand == 0 || self.exponent < -1022 {
             return if self.negative { -0.0 } else { 0.0 };
@@ -99,40 +100,40 @@ impl Wide {
         f64::from_bits(bits | u64::from(self.negative) << 63)
     }
 
-    /// ± significand · 2^exponent, the significand rounded to `bits` bits.
+    /// The sign, significand and exponent, with the significand rounded to `bits` bits.
     pub fn parts(self, bits: u32) -> (bool, u128, i32) {
         let spare = BITS - bits;
         let rounded = (self.significand + (1 << spare >> 1)) >> spare;
         (self.negative, rounded, self.exponent - (bits as i32 - 1))
     }
 
-    /// floor(log2 |x|), far below any exponent for 0.
+    /// floor(log2 |x|). For 0, a number far below all exponents.
     pub fn exponent(self) -> i32 {
         self.exponent
     }
 
-    /// Whether it is 0.
+    /// Whether the number is 0.
     pub fn is_zero(self) -> bool {
         self.significand == 0
     }
 
-    /// Whether it is below 0.
+    /// Whether the number is negative.
     pub fn is_negative(self) -> bool {
         self.negative && !self.is_zero()
     }
 
-    /// Whether the bit that weighs 2^`exponent` is set in the magnitude.
+    /// Whether the bit of weight 2^`exponent` is set in the magnitude.
     pub fn bit(self, exponent: i32) -> bool {
         let place = exponent - (self.exponent - 126);
         (0..127).contains(&place) && self.significand >> place & 1 == 1
     }
 
-    /// The magnitude.
+    /// The absolute value.
     pub fn abs(self) -> Wide {
         Wide { negative: false, ..self }
     }
 
-    /// The magnitude with a sign.
+    /// The absolute value with the given sign.
     pub fn with_sign(self, negative: bool) -> Wide {
         Wide { negative, ..self }
     }
@@ -147,14 +148,14 @@ impl Wide {
         (self.exponent, self.significand).cmp(&(other.exponent, other.significand))
     }
 
-    /// The square root of a value that is not negative.
+    /// The square root of a non-negative value.
     pub fn sqrt(self) -> Wide {
         if self.is_zero() {
             return self;
         }
         let odd = self.exponent & 1;
         let x = Wide { exponent: odd, ..self };
-        // Two Newton steps from 52 bits leave 2^-208 and the rounding of the last step.
+        // Two Newton steps, from an approximation of 52 bits, have an error of 2^-208 plus the rounding of the last step.
         let mut root = Wide::from_f64(x.to_f64().sqrt());
         for _ in 0..2 {
             root = (root + x / root).scale(-1);
@@ -162,7 +163,7 @@ impl Wide {
         root.scale((self.exponent - odd) / 2)
     }
 
-    /// The magnitude in units of 2^-127, for one below 2.
+    /// The magnitude in units of 2^-127. It must be below 2.
     pub fn to_fixed(self) -> Fixed {
         debug_assert!(self.exponent <= 0);
         Fixed(if self.exponent < -127 { 0 } else { self.significand << 1 >> -self.exponent })
@@ -198,7 +199,7 @@ impl std::ops::Add for Wide {
         if b.is_zero() || distance > 127 {
             return a;
         }
-        // One bit below the significand is kept, so that a distance of at most 1 loses nothing in a difference.
+        // One bit below the significand is kept, so that the difference of operands whose exponents differ by at most 1 is exact.
         let (x, y) = (a.significand << 1, b.significand << 1 >> distance);
         if a.negative == b.negative {
             match x.checked_add(y) {
@@ -257,7 +258,7 @@ impl std::ops::Div for Wide {
     }
 }
 
-/// A number in [0, 2) in units of 2^-127, for series.
+/// A number in [0, 2) in units of 2^-127, for power series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fixed(u128);
 
@@ -277,7 +278,7 @@ impl Fixed {
         (self.0 >> (127 - bits)) as u64
     }
 
-    /// The greater less the lesser.
+    /// The absolute difference.
     pub fn distance(self, other: Fixed) -> Fixed {
         Fixed(self.0.abs_diff(other.0))
     }
@@ -302,7 +303,7 @@ impl std::ops::Sub for Fixed {
 impl std::ops::Mul for Fixed {
     type Output = Fixed;
 
-    /// Short by less than a unit.
+    /// The product is truncated by less than a unit.
     fn mul(self, other: Fixed) -> Fixed {
         let (high, low) = product(self.0, other.0);
         Fixed(high << 1 | low >> 127)
@@ -319,7 +320,7 @@ mod tests {
         Wide::new(rng.chance(1, 2), significand | 1, rng.below(40) as i32 - 20)
     }
 
-    /// |error| ≤ 2^-125 of the value.
+    /// Whether |error| ≤ 2^-125 of the value.
     fn close(error: Wide, value: Wide) -> bool {
         error.is_zero() || error.exponent() < value.exponent() - 124
     }

@@ -1,7 +1,7 @@
-//! Checks that host functions are given the right operands, and that their results reach the outputs.
+//! Tests that host functions receive the right operands, and that their results reach the outputs.
 //!
-//! The expected value of an element is the closure's own, called here for that element. Operands are compared bit for
-//! bit, including NaNs, since memory passes them unchanged.
+//! The expected value of an element is obtained by calling the closure for that element. Operands are compared bit for bit,
+//! including NaNs, since memory passes them unchanged.
 
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op, Scalar};
@@ -19,13 +19,13 @@ fn function<Args: 'static, F: broadloom_mem::HostClosure<Args>>(name: &str, f: F
     HostFunction::new(name, f).expect("a name")
 }
 
-/// Bits that depend on all of `bits`.
+/// Mixes bits, so that the result depends on all of them.
 fn mixed(bits: u64) -> u64 {
     let product = (bits ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 29
 }
 
-/// The function of `T` and `U` that mixes both operands' bits into the result's.
+/// A host function from `T` and `U` that mixes the bits of both operands into the result.
 struct From<T>(std::marker::PhantomData<T>);
 struct Any;
 
@@ -46,10 +46,10 @@ impl<T: Elem> DTypeVisitor for From<T> {
     }
 }
 
-/// Every dtype as an operand and as a result, bit for bit: NaNs are also passed as they are in memory.
+/// Tests every dtype as an operand and as a result, bit for bit. NaNs must be passed unchanged too.
 ///
 /// # Panics
-/// Where a bit differs from what the function gives.
+/// If a bit differs from the function's result.
 pub fn host_functions_of_every_dtype(subject: Subject<'_>) {
     for function in DType::ALL.iter().flat_map(|from| from.visit(Any)) {
         let (from, to) = (function.signature().operands()[0], function.signature().result());
@@ -86,11 +86,11 @@ fn second(x: f64) -> bool {
     x.fract().abs() > 0.3
 }
 
-/// Several functions in one kernel, one fed by another, between ops of other widths, in several outputs: every length from
-/// 1 to 70, and every choice of uniform operands.
+/// Tests several host functions in one kernel: one uses another's result, between ops on other element sizes, with several
+/// outputs, for every length from 1 to 70 and every choice of uniform operands.
 ///
 /// # Panics
-/// Where a bit differs from what the functions give.
+/// If a bit differs from the functions' results.
 pub fn host_functions_among_ops(subject: Subject<'_>) {
     let functions = [function("first", first), function("second", second)];
     let mut kernel = Kernel {

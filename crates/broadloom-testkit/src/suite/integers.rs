@@ -1,7 +1,7 @@
-//! Integer operations that executors compute by other methods than the scalar instance.
+//! Tests integer operations that executors compute by other methods than the scalar instance.
 //!
-//! Operands are chosen where those methods could fail: quotients next to integers, shift counts around the width, integers
-//! next to the midpoint of two floats.
+//! Operands are chosen for which these methods could fail: quotients close to integers, shift counts around the width, and
+//! integers next to the midpoint of two floats.
 
 use broadloom_core::kernel::Code;
 use broadloom_core::{DType, Kind, Op, Scalar};
@@ -9,7 +9,7 @@ use broadloom_core::{DType, Kind, Op, Scalar};
 use super::{Subject, check};
 use crate::one_of;
 
-/// A generator of bits; the high ones are the better ones.
+/// A generator of random bits, of which the high ones are better distributed.
 struct Bits(u64);
 
 impl Bits {
@@ -18,7 +18,7 @@ impl Bits {
         self.0 ^ self.0 >> 32
     }
 
-    /// A number of any size, of either sign, with few or many bits set.
+    /// A number of any magnitude and sign, with few or many bits set.
     fn number(&mut self) -> u64 {
         let size = self.next() >> (self.next() % 64);
         let x = if self.next().is_multiple_of(4) { 1 << (size % 64) } else { size };
@@ -34,10 +34,10 @@ fn scalar(dtype: DType, x: u64) -> Scalar {
     Scalar { dtype, bits: x & u64::MAX >> (64 - 8 * dtype.size()) }
 }
 
-/// Quotients and remainders where the quotient is an integer or next to one, by varying and by uniform divisors.
+/// Tests quotients and remainders whose exact quotient is an integer or close to one, with varying and with uniform divisors.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn quotients_next_to_integers(subject: Subject<'_>) {
     let mut bits = Bits(1);
     for (dtype, op) in
@@ -60,10 +60,10 @@ pub fn quotients_next_to_integers(subject: Subject<'_>) {
     }
 }
 
-/// Every count from below 0 to beyond the width.
+/// Tests shifts by every count, from negative ones to counts beyond the width.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn shifts_by_every_count(subject: Subject<'_>) {
     let mut bits = Bits(2);
     for (dtype, op) in
@@ -75,10 +75,10 @@ pub fn shifts_by_every_count(subject: Subject<'_>) {
     }
 }
 
-/// Integers in the middle of two floats, and next to it; and floats next to integers.
+/// Tests conversions of integers at and next to the midpoint of two floats, and of floats next to integers.
 ///
 /// # Panics
-/// Where a bit differs from the scalar instance.
+/// If a bit differs from the scalar instance.
 pub fn conversions_next_to_the_middle(subject: Subject<'_>) {
     let mut bits = Bits(3);
     for dtype in integers() {

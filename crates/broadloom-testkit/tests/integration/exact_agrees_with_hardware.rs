@@ -1,12 +1,11 @@
-//! The oracle's exact arithmetic against the target's floating-point unit, on values chosen for their
-//! difficulty and on many random ones. float16 is compared with float64 arithmetic rounded once: with 53 ≥
-//! 2·11 + 2 bits that is correctly rounded.
+//! Compares the oracle's exact arithmetic with the target's floating-point unit, on difficult values and on many random ones.
+//! float16 is compared with float64 arithmetic rounded once, which is correctly rounded because 53 ≥ 2·11 + 2 bits.
 
 use broadloom_testkit::Value::{F16, F32, F64, I64, U64};
 use broadloom_testkit::{DTYPES, Value, oracle};
 use half::f16;
 
-/// A 64-bit linear congruential generator, stirred (PCG's output step is enough here).
+/// A 64-bit linear congruential generator with PCG's output step, which is good enough here.
 struct Random(u64);
 
 impl Random {
@@ -16,8 +15,8 @@ impl Random {
     }
 }
 
-/// Bits of floats around every place where something changes, `fraction` and `width` being those of the
-/// format.
+/// Bit patterns of floats around every point at which something changes, for a format with `width` bits, `fraction` of them in
+/// the fraction.
 fn edge_cases(fraction: u32, width: u32) -> Vec<u64> {
     let sign = 1u64 << (width - 1);
     let infinity = (sign - 1) & !((1 << fraction) - 1);
@@ -42,7 +41,7 @@ fn edge_cases(fraction: u32, width: u32) -> Vec<u64> {
     magnitudes.iter().flat_map(|&bits| [bits, bits | sign]).collect()
 }
 
-/// Pairs of bits: all pairs of edge-case values, then random ones, half of them with exponents close together.
+/// All pairs of edge-case values, followed by random pairs. Half of these have similar exponents.
 fn pairs(fraction: u32, width: u32) -> impl Iterator<Item = (u64, u64)> {
     let edge_cases = edge_cases(fraction, width);
     let seconds = edge_cases.clone();
@@ -57,7 +56,7 @@ fn pairs(fraction: u32, width: u32) -> impl Iterator<Item = (u64, u64)> {
     }))
 }
 
-/// The target's result, with its NaNs, which have any bits, replaced by the canonical one.
+/// The target's result, with every NaN replaced by the canonical one, since its bits are unspecified.
 fn computed(x: Value) -> Value {
     match x {
         x if !x.is_nan() => x,
@@ -75,7 +74,7 @@ fn check(function: &str, args: &[Value], expected: Value) {
     assert!(got.is_some_and(|got| got.same(&expected)), "{function}{args:?} gives {got:?}, not {expected:?}");
 }
 
-/// Compares all functions that Rust has an exact counterpart of, for float32 and float64.
+/// Compares all functions that have an exact counterpart in Rust, for float32 and float64.
 macro_rules! agrees {
     ($name:ident, $float:ident, $variant:ident, $bits:ident, $fraction:literal, $width:literal) => {
         #[test]
@@ -102,7 +101,7 @@ macro_rules! agrees {
                 check("abs", &[vx], $variant(x.abs()));
                 check("negative", &[vx], $variant(-x));
                 check("signbit", &[vx], Value::Bool(x.is_sign_negative()));
-                // Rust's % is the remainder toward zero, with the sign of x; ours follows y.
+                // Rust's % truncates, so its result has the sign of x; the standard's has the sign of y.
                 let rest = x % y;
                 let python = if rest == 0.0 { (0.0 as $float).copysign(y) } else { rest + y };
                 let moves = rest == 0.0 || (rest < 0.0) != (y < 0.0);
@@ -159,7 +158,7 @@ fn every_float16_agrees_in_functions_of_one_argument() {
         check("trunc", &[F16(half)], F16(f16::from_f64(x.trunc())));
         check("round", &[F16(half)], F16(f16::from_f64(x.round_ties_even())));
         for to in DTYPES {
-            // A NaN of the same dtype is moved.
+            // A NaN converted to its own dtype keeps its bits.
             let moved = half.is_nan() && *to == "float16";
             let through_float64 = if moved { F16(half) } else { computed(oracle::cast(F64(x), to)) };
             assert!(oracle::cast(F16(half), to).same(&through_float64), "{half:?} to {to}");
@@ -179,7 +178,7 @@ fn casts_agree_with_the_target() {
         .chain(edge_cases(23, 32).into_iter().map(|x| f64::from(f32::from_bits(x as u32)).to_bits()));
     let edge_case_doubles: Vec<u64> =
         doubles.flat_map(|x| [x.wrapping_sub(1), x, x.wrapping_add(1)]).collect();
-    // Random numbers around 1 to 2^64, where the integers lie.
+    // Random numbers around 1 to 2^64, among which are integers.
     let random_doubles =
         (0..30_000).map(|_| ((1023 + random.next() % 65) << 52) | (random.next() & !(0x7ff << 52)));
     for bits in edge_case_doubles.into_iter().chain(random_doubles) {
@@ -197,7 +196,7 @@ fn casts_agree_with_the_target() {
         same(F32(x as f32), "int64", I64(x as f32 as i64));
     }
     for i in 0..30_000 {
-        // Integers of every length, half of them within 3 of a power of two or of a tie.
+        // Integers of every bit length, half of them within 3 of a power of two or of a tie.
         let shift = random.next() % 64;
         let near = (1u64 << 63 | 1 << (62 - random.next() % 62)) >> shift;
         let x = if i % 2 == 0 {

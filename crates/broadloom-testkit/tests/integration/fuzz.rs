@@ -1,13 +1,13 @@
-//! `broadloom-fuzz`: its reports on programs that go right, and the command lines that it refuses.
+//! Tests the reports of `broadloom-fuzz` on programs without a fault, and the command lines that it rejects.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A directory that is gone after the test, in which the command runs.
+/// The temporary directory in which the command runs, removed on drop.
 struct Dir(tempfile::TempDir);
 
-/// Exit status, standard output and standard error of a run.
+/// The exit status, standard output and standard error of a run.
 struct Outcome {
     status: Option<i32>,
     stdout: String,
@@ -39,7 +39,7 @@ impl Dir {
         Outcome { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Runs the command, which succeeds without a word on standard error, and gives its standard output.
+    /// Runs the command, which must succeed and print nothing on standard error, and returns its standard output.
     fn ok(&self, args: &[&str]) -> String {
         let outcome = self.run(args);
         assert_eq!((outcome.status, &*outcome.stderr), (Some(0), ""), "{args:?}");
@@ -66,12 +66,12 @@ fn it_checks_a_program_of_ones_own() {
     dir.write("p.txt", b"x: float32[3] = [1.5, nan, -0.0]\ny = maximum(x, 0.5)\nreturn y, x\n");
     let told = dir.ok(&["--program", "p.txt", "--programs", "30"]);
     assert!(told.contains("30 programs") && told.contains("the rarest is maximum of float32"), "{told}");
-    // Extents that are drawn could be more than memory holds.
+    // Random extents could need more memory than there is.
     dir.write("deep.txt", deep().as_bytes());
     dir.ok(&["--program", "deep.txt", "--programs", "20"]);
     dir.write("p.txt", b"x: float32[3] = [1.5, nan, -0.0]\ny = maximum(x, 0.5)\nreturn y, x\n");
     std::fs::remove_file(dir.path("deep.txt")).expect("there");
-    // Nothing went wrong: no file.
+    // No difference was found, so no file is written.
     dir.ok(&["--program", "p.txt", "--programs", "3", "-o", "found.txt"]);
     assert_eq!(dir.names(), ["p.txt"]);
 }
@@ -118,7 +118,7 @@ fn a_signal_ends_it_with_a_report() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_broadloom-fuzz"));
     command.args(["--seconds", "600", "-o", "found.txt"]).current_dir(dir.0.path());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
-    // The handlers are there before the file for a finding is.
+    // The signal handlers are installed before the output file is created.
     while dir.names().is_empty() {
         std::thread::yield_now();
     }

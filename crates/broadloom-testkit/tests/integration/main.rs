@@ -1,4 +1,4 @@
-//! The oracle, the references and the random programs against independent answers: hardware, cases, each other.
+//! Compares the oracle, the references and the random programs with independent results: hardware, case files, and each other.
 
 mod exact_agrees_with_hardware;
 #[cfg(feature = "report")]

@@ -1,15 +1,15 @@
-//! The results that the oracle accepts of functions that are not computed exactly, and those that it rejects.
+//! Tests which results the oracle accepts for functions that are not computed exactly.
 
 use broadloom_testkit::Value::{self, F16, F32, F64, I8};
 use broadloom_testkit::oracle::accepts;
 use half::f16;
 
-/// The float this many steps away from zero.
+/// The float that is `by` steps farther from zero.
 fn step(x: Value, by: i64) -> Value {
     Value::from_bits(x.dtype(), x.bits().wrapping_add_signed(by)).expect("a dtype")
 }
 
-/// Checks which of the floats around a result are accepted: those from two steps nearer to zero to two beyond it.
+/// Checks which of five floats around a result are accepted, from two steps closer to zero to two steps farther.
 #[track_caller]
 fn check(function: &str, args: &[Value], around: Value, accepted: [bool; 5]) {
     let got = [-2, -1, 0, 1, 2].map(|by| accepts(function, args, step(around, by)).expect("a function"));
@@ -20,8 +20,7 @@ const NONE_BUT_IT: [bool; 5] = [false, false, true, false, false];
 
 #[test]
 fn an_ordinary_result_is_one_of_the_floats_around_the_exact_one() {
-    // By mpmath: the nearest floats are above the exact results by 0.21, below by 0.44, below by 0.23 and above by 0.29
-    // of a unit.
+    // By mpmath, the nearest floats are above the exact results by 0.21 ulp, below by 0.44, below by 0.23 and above by 0.29.
     check("exp", &[F64(0.5)], F64(1.648_721_270_700_128_2), [false, true, true, false, false]);
     check("exp", &[F32(0.5)], F32(1.648_721_2), [false, false, true, true, false]);
     check(
@@ -39,7 +38,7 @@ fn an_ordinary_result_is_one_of_the_floats_around_the_exact_one() {
 fn a_result_that_is_a_float_is_that_float() {
     check("exp", &[F64(0.0)], F64(1.0), NONE_BUT_IT);
     check("exp", &[F32(1e-40)], F32(1.0), NONE_BUT_IT);
-    // Below a power of two the floats are half as far apart.
+    // Below a power of two, floats are half as far apart.
     check("log2", &[F64(256.0)], F64(8.0), NONE_BUT_IT);
     check("log10", &[F32(1e8)], F32(8.0), NONE_BUT_IT);
     check("pow", &[F64(10.0), F64(22.0)], F64(1e22), NONE_BUT_IT);
@@ -52,7 +51,7 @@ fn powers_that_are_defined_are_rounded_correctly() {
     check("pow", &[F64(0.1), F64(2.0)], F64(0.1 * 0.1), NONE_BUT_IT);
     check("pow", &[F64(0.1), F64(-1.0)], F64(10.0), NONE_BUT_IT);
     check("pow", &[F64(0.1), F64(1.0)], F64(0.1), NONE_BUT_IT);
-    // 1 / (1 - 2^-53) lies 2^-106 above the middle of 1 and the next float.
+    // 1 / (1 - 2^-53) is 2^-106 above the midpoint of 1 and the next float.
     check("pow", &[F64(1.0 - f64::EPSILON / 2.0), F64(-1.0)], F64(1.0 + f64::EPSILON), NONE_BUT_IT);
 }
 
@@ -67,11 +66,11 @@ fn float16_of_one_argument_is_rounded_correctly() {
 
 #[test]
 fn what_overflows_or_vanishes() {
-    // The largest number and 0.72 of a unit: nearer to infinity.
+    // The largest number plus 0.72 ulp, which is closer to infinity.
     let y = F32(1.2 * 2f32.powi(116));
     check("hypot", &[F32(f32::MAX), y], F32(f32::INFINITY), [false, true, true, false, false]);
     check("exp", &[F32(89.0)], F32(f32::INFINITY), NONE_BUT_IT);
-    // 0.537 of the smallest subnormal, and nothing of it.
+    // 0.537 of the smallest subnormal, and a value that is negligible compared to it.
     let x = F32(-103.9);
     let [zero, least] = [0, 1].map(|bits| Value::from_bits("float32", bits).expect("a dtype"));
     assert_eq!(
@@ -86,7 +85,7 @@ fn what_overflows_or_vanishes() {
 
 #[test]
 fn terms_that_cancel_are_judged_as_others_are() {
-    // 2.69423685922220927…e-17: above the nearest float by 0.15 of a unit.
+    // 2.69423685922220927…e-17; the nearest float is 0.15 ulp below.
     let (x, y) = (F64(-0.004_247_843_315_149_931), F64(-5.463_467_049_920_793));
     let nearest = F64(2.694_236_859_222_209_2e-17);
     check("logaddexp", &[x, y], nearest, [false, false, true, true, false]);

@@ -1,5 +1,4 @@
-//! The case files and the oracle were both written from the Array API standard and the SONNX Div text; each
-//! checks the other.
+//! Compares the case files with the oracle. Both were written independently from the Array API standard and the SONNX Div text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +8,7 @@ use broadloom_testkit::oracle::{self, SIGNATURES, Signature};
 use broadloom_testkit::reference::Edition;
 use broadloom_testkit::{DTYPES, Value};
 
-/// Few enough rows and a file has surely lost some; a function of bools has one for each of its calls.
+/// The minimum number of rows of a file; one with fewer has lost some. A function of bools has a row for each possible call.
 fn least_rows(function: &str) -> usize {
     match Signature::of(function) {
         Some(Signature { takes: [true, false, false], arity, .. }) => 1 << arity,
@@ -17,7 +16,7 @@ fn least_rows(function: &str) -> usize {
     }
 }
 
-/// All cases, by the stem of their file.
+/// All cases, by file name without extension.
 fn files() -> BTreeMap<String, Vec<Case>> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/spec"));
     cases::read(folder).unwrap_or_else(|error| panic!("{error}"))

@@ -1,4 +1,4 @@
-//! Programs as text: what is printed reads back, and what can't be read is an error in its line.
+//! Programs as text: a printed program parses to the same program, and a text that can't be parsed gives an error with the line.
 
 use broadloom_testkit::random::{Program, Size, program, with_other_values};
 
@@ -47,9 +47,9 @@ fn errors_name_the_line() {
         ("x: int8[2] = [1]", 1, "1 elements, not 2"),
         ("x: int8[1] = [128]", 1, "`128` is no int8"),
         ("x: int8[1] = [0x100]", 1, "`0x100` is no int8"),
-        // Eight bits were taken for a bool, and printed as one.
+        // Regression: eight bits were accepted as a bool, and printed as one bit.
         ("x: bool[1] = [0x2]", 1, "`0x2` is no bool"),
-        // The product overflowed.
+        // Regression: the product of the extents overflowed.
         ("x: int8[4294967296,4294967296,0] = []\nreturn x", 1, "[4294967296, 4294967296, 0] exceeds a limit"),
         ("x: float32[1] = [one]", 1, "found the name `one`, expected a value"),
         ("x: float32[1] = [1e39]", 1, "`1e39` is no float32"),

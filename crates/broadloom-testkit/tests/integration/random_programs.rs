@@ -1,5 +1,5 @@
-//! The random programs type, reach everything, and are the same each time; the reference is right where it can be
-//! read off; the shrinker finds the smallest failing program.
+//! Random programs are well-typed, cover everything, and are reproducible. The reference gives results that were computed by
+//! hand, and the shrinker finds the smallest failing program.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use broadloom_testkit::random::{
 };
 use broadloom_testkit::reduction::{Function, Reduction};
 
-/// An integer division by zero fails.
+/// Integer division by zero is an error.
 const STRICT: Semantics =
     Semantics { int_division: IntDivision::Error, accuracy: Accuracy::Fast, contract: false };
 
@@ -96,7 +96,7 @@ fn everything_is_reached() {
                     reached.insert(format!("{} to {to}", values[*arg].dtype));
                 }
                 Step::View(_, view) => {
-                    // A slice is written as Python's: `x[1:, ::-1]`.
+                    // A slice is printed as in Python: `x[1:, ::-1]`.
                     let written = view.to_string();
                     let name = written.split_once('(').map_or("slice", |(name, _)| name);
                     reached.insert(name.to_owned());
@@ -167,7 +167,7 @@ fn everything_is_reached() {
     wanted.extend((2..=4).map(|uses| format!("{uses} uses")));
     for function in Function::ALL {
         let name = function.name();
-        // The number of elements is a constant, which nothing computes.
+        // The number of elements is a constant, so the graph has no operation for it.
         if *function == Function::Count {
             continue;
         }
@@ -202,7 +202,7 @@ fn everything_is_reached() {
 #[test]
 fn views_take_the_elements_that_numpy_takes() {
     let slice = |start: Option<isize>, stop: Option<isize>, step: isize| PySlice { start, stop, step };
-    // Read off numpy.arange(12).reshape(3, 4).
+    // Taken from numpy.arange(12).reshape(3, 4).
     let rows: [(View, &[usize], &[u64]); 13] = [
         (View::Slice(vec![slice(Some(1), None, 1)]), &[2, 4], &[4, 5, 6, 7, 8, 9, 10, 11]),
         (View::Slice(vec![slice(None, None, -2), slice(Some(-1), Some(-3), -1)]), &[2, 2], &[11, 10, 3, 2]),
@@ -241,7 +241,7 @@ fn views_take_the_elements_that_numpy_takes() {
     }
 }
 
-/// Lengths were counted one by one, and products overflowed.
+/// Regression: lengths were counted one by one, and products overflowed.
 #[test]
 fn views_of_any_extents_have_types() {
     let slice = |start, stop, step| View::Slice(vec![PySlice { start, stop, step }]);
@@ -347,7 +347,7 @@ fn types_meet_as_the_standard_and_numpy_say() {
 
 #[test]
 fn the_shrinker_leaves_what_makes_a_program_fail() {
-    // "Fails" where a root is a float16 square that has an infinite element.
+    // Here a program "fails" if a root is a float16 square with an infinite element.
     let fails = |p: &Program| {
         let Ok(outcome) = p.run() else { return false };
         p.roots.iter().any(|&root| {

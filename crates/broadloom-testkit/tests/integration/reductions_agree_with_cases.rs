@@ -1,4 +1,4 @@
-//! The reference of reductions gives what the rows of the case files say.
+//! The reference for reductions gives the results stated in the case files.
 
 use std::path::Path;
 

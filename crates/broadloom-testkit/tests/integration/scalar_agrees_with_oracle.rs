@@ -1,6 +1,5 @@
-//! The scalar instance of every function against the oracle, on all pairs of edge-case values. The approximate
-//! functions, whose results the oracle lets differ by less than a unit in the last place, are also tested on ordinary
-//! numbers and around their edges.
+//! Compares the scalar instance of every function with the oracle, on all pairs of edge-case values. Approximate functions, whose
+//! results may differ from the exact ones by less than an ulp, are also tested on ordinary numbers and around their edges.
 
 use std::sync::Mutex;
 
@@ -23,7 +22,7 @@ fn approximate(dtype: DType, operands: usize) -> impl Iterator<Item = Op> {
     Op::public().filter(move |&op| op.operands() == operands && is_approximate(op, dtype))
 }
 
-/// The difference between the scalar instance's result and the oracle's, if there is one.
+/// A description of the difference between the scalar instance's result and the oracle's, if there is one.
 fn wrong(op: Op, args: &[Scalar]) -> Option<String> {
     let got = fold::apply(op, args).expect("an accepted dtype");
     let values: Vec<Value> = args.iter().copied().map(value).collect();
@@ -37,7 +36,7 @@ fn wrong(op: Op, args: &[Scalar]) -> Option<String> {
     (!is_right).then(complaint)
 }
 
-/// Makes calls, on all processors; panics with some of those that are wrong.
+/// Tests calls on all processors. Panics with some of the wrong ones.
 fn check(calls: impl Iterator<Item = (Op, Vec<Scalar>)> + Send) {
     let (calls, found) = (Mutex::new(calls), Mutex::new((0, Vec::new())));
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -67,7 +66,7 @@ fn check(calls: impl Iterator<Item = (Op, Vec<Scalar>)> + Send) {
 fn every_op_on_all_pairs() {
     let ops = Op::public().flat_map(|op| op.dtypes().iter().map(move |&dtype| (op, dtype)));
     check(ops.flat_map(|(op, dtype)| {
-        // Integers are divided as float64: the graph converts them, so the op sees floats only.
+        // Integers are divided as float64: the graph converts them, so the op is only applied to floats.
         let mut lists = vec![edge_cases::values(dtype); op.operands()];
         if op == Op::Where {
             lists[0] = edge_cases::values(DType::Bool);
@@ -97,8 +96,8 @@ fn every_cast_of_edge_case_values() {
     }
 }
 
-/// Where a float is narrowed: midpoints between adjacent floats of the narrower dtype, and numbers next to those. An
-/// error there is one of rounding, or of rounding twice.
+/// Conversions to a narrower float dtype, at midpoints between adjacent floats of that dtype and next to them. Errors there
+/// indicate wrong rounding, or double rounding.
 #[test]
 fn narrowing_half_way_between_neighbours() {
     for (from, to) in
@@ -118,7 +117,7 @@ fn narrowing_half_way_between_neighbours() {
     }
 }
 
-/// float16 is small enough to be tried whole.
+/// float16 is small enough to be tested completely.
 #[test]
 fn every_float16_in_unary_functions() {
     let dtype = DType::Float16;
@@ -137,7 +136,7 @@ fn every_float16_in_casts() {
     }
 }
 
-/// All pairs of 8-bit integers.
+/// Tests all pairs of 8-bit integers.
 #[test]
 fn every_pair_of_bytes() {
     check([DType::Int8, DType::UInt8].into_iter().flat_map(|dtype| {
@@ -148,7 +147,7 @@ fn every_pair_of_bytes() {
     }));
 }
 
-/// Powers of integers: every exponent to the last digit of the wrapped result.
+/// Powers of random integers, whose bases and exponents have every bit length. The wrapped results must be exact.
 #[test]
 fn powers_of_integers() {
     let integers = DType::ALL.iter().copied().filter(|dtype| dtype.is_integer());
@@ -165,13 +164,13 @@ fn powers_of_integers() {
 
 const FLOATS: [DType; 3] = [DType::Float16, DType::Float32, DType::Float64];
 
-/// The nearest float of a dtype, and its position in their order.
+/// The float of a dtype nearest to `x`.
 fn float(dtype: DType, x: f64) -> Scalar {
     let bits = oracle::cast(Value::F64(x), dtype.name()).bits();
     Scalar { dtype, bits }
 }
 
-/// A number of a random significand, its binary exponent in a range.
+/// A number with a random significand, and a binary exponent in a range.
 fn ordinary(rng: &mut Rng, dtype: DType, exponents: std::ops::Range<i32>) -> Scalar {
     let exponent = exponents.start + rng.below(exponents.len()) as i32;
     let significand = 1.0 + (rng.next() >> 12) as f64 / 2f64.powi(52);
@@ -179,10 +178,9 @@ fn ordinary(rng: &mut Rng, dtype: DType, exponents: std::ops::Range<i32>) -> Sca
     float(dtype, sign * significand * 2f64.powi(exponent))
 }
 
-/// Where something begins, ends or changes, for one function or another; what is so for one alone stands at its
-/// declaration.
+/// Arguments at which some function changes its behaviour. Those of a single function are listed at its declaration.
 const EDGES: [f64; 62] = [
-    // Results that overflow, become subnormal and vanish: exp, sinh and cosh of float64, float32 and float16.
+    // Arguments at which results overflow, become subnormal or vanish: exp, sinh and cosh of float64, float32 and float16.
     709.782712893384,
     710.4758600739439,
     708.3964185322641,
@@ -198,7 +196,7 @@ const EDGES: [f64; 62] = [
     9.704060527839234,
     16.635532333438686,
     17.328679513998632,
-    // Halves, wholes and multiples of log(2), and the smallest terms of tanh and expm1.
+    // Fractions and multiples of log(2), and arguments at which terms of tanh and expm1 become negligible.
     0.34657359027997264,
     std::f64::consts::LN_2,
     1.0397207708399179,
@@ -213,8 +211,7 @@ const EDGES: [f64; 62] = [
     36.7368005696771,
     37.42994775023705,
     0.5493061443340548,
-    // Multiples of a quarter of π, the golden worst cases of reduction (float32 and float64), whole numbers near
-    // multiples of π.
+    // Multiples of π/4, known worst cases of argument reduction (float32 and float64), and integers close to multiples of π.
     std::f64::consts::FRAC_PI_4,
     std::f64::consts::FRAC_PI_2,
     2.356194490192345,
@@ -236,7 +233,7 @@ const EDGES: [f64; 62] = [
     5.319372648326541e255,
     1e22,
     1e308,
-    // Bends of the inverse functions, and numbers whose squares are nothing beside 1.
+    // Arguments at which inverse functions change their method, and numbers whose squares are negligible compared to 1.
     0.125,
     0.25,
     0.4375,
@@ -296,13 +293,13 @@ fn approximate_functions_of_two_ordinary_numbers() {
                 let (x, y) = match i % 7 {
                     0 => (ordinary(&mut rng, dtype, -4..5), ordinary(&mut rng, dtype, -4..5)),
                     1 => [(); 2].map(|()| Scalar { dtype, bits: rng.next() & mask }).into(),
-                    // Of like magnitudes.
+                    // Operands of similar magnitude.
                     2 => {
                         let x = Scalar { dtype, bits: rng.next() & mask };
                         let y = x.bits.wrapping_add_signed(rng.next() as i64 % (1 << (4 * dtype.size())));
                         (x, Scalar { dtype, bits: y & mask })
                     }
-                    // A power at the ends of the range.
+                    // A power at either end of the range.
                     3 | 4 => {
                         let x = if i % 7 == 3 {
                             ordinary(&mut rng, dtype, -14..15)
@@ -314,7 +311,7 @@ fn approximate_functions_of_two_ordinary_numbers() {
                             + rng.below(100) as f64 / 50.0;
                         (x, float(dtype, power / number(x).abs().log2()))
                     }
-                    // exp(x) + exp(y) around 1, and next to it.
+                    // exp(x) + exp(y) is 1 or close to it.
                     5 => {
                         let x = number(ordinary(&mut rng, dtype, -1..1)).abs() - 2.0;
                         (float(dtype, x), float(dtype, x - number(ordinary(&mut rng, dtype, -3..1)).abs()))
@@ -330,7 +327,7 @@ fn approximate_functions_of_two_ordinary_numbers() {
     }));
 }
 
-/// The number that a float is.
+/// The value of a float.
 fn number(x: Scalar) -> f64 {
     f64::from_bits(oracle::cast(value(x), "float64").bits())
 }
@@ -341,7 +338,7 @@ fn near_one(rng: &mut Rng, dtype: DType) -> Scalar {
     float(dtype, 1.0 + distance)
 }
 
-/// The precision, and the binary exponents of half the smallest subnormal and of the end of the finite numbers.
+/// The precision, and the binary exponents of half the smallest subnormal and of the upper end of the finite numbers.
 fn range(dtype: DType) -> (i32, f64, f64) {
     match dtype {
         DType::Float16 => (11, -25.0, 16.0),

@@ -1,4 +1,4 @@
-//! The command line of `broadloom-bench`.
+//! Parses the command line of `broadloom-bench`.
 
 use std::num::NonZeroUsize;
 
@@ -59,8 +59,7 @@ pub struct Arguments {
     pub quick: bool,
 }
 
-/// The widest vectors that are wanted, `None` for `auto`; by this name clap takes it for a value, not for an option that
-/// may be left out.
+/// The maximum vector width; `None` for `auto`. The alias keeps clap from treating the `Option` as an optional argument.
 pub type WidestVectors = Option<VectorWidth>;
 
 fn vector_width() -> impl TypedValueParser<Value = WidestVectors> {
@@ -91,7 +90,7 @@ fn dtype(name: &str) -> Result<DType, String> {
     })
 }
 
-/// The maximum number of elements of a workload: some take 40 GB at this size.
+/// The maximum number of elements of a workload; some workloads take 40 GB at this size.
 const MOST_ELEMENTS: f64 = 1e9;
 
 fn elements(word: &str) -> Result<usize, String> {

@@ -1,4 +1,4 @@
-//! `broadloom-bench`: times the workloads against plain loops measured in the same run.
+//! `broadloom-bench` times the workloads, and plain loops for comparison in the same run.
 //!
 //! Each row is printed as soon as it is measured, as a table or as JSON. A workload is not timed if its result differs from the
 //! loop's. The exit status is 1 if a result differs or can't be computed, and 2 for a wrong command line.
@@ -18,12 +18,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use arguments::Arguments;
 
-/// The default sizes: call overhead, L1, L2, and memory.
+/// The default sizes: one for the overhead of calls, one each for the L1 and L2 caches, and two for memory.
 const SIZES: [usize; 5] = [10, 1_000, 100_000, 10_000_000, 30_000_000];
 
-/// The approximate duration of a measurement, for small sizes, which vary less, and for others.
+/// The approximate duration of a measurement: at sizes up to [`SMALL`], whose times vary less, and at larger ones.
 const BUDGETS: (Duration, Duration) = (Duration::from_millis(150), Duration::from_millis(400));
-/// The largest small size.
+/// The largest size for which the shorter duration is used.
 const SMALL: usize = 1_000;
 
 /// The reason for a failure: an exit status and a message.
@@ -54,11 +54,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures, and prints the results.
+/// Measures the selected workloads, and prints a row for each measurement.
 fn bench(args: &Arguments) -> Result<(), Failure> {
     let plan = plan(args)?;
     if args.threads.get() > 1 {
-        // Fails if a pool exists already, which is then used.
+        // This fails if the global pool already exists, which is then used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(args.threads.get()).build_global();
     }
     let bar = bar(plan.len() as u64);
@@ -75,7 +75,7 @@ fn bench(args: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A bar for this many measurements, on a terminal only.
+/// A progress bar for this many measurements, which is shown on a terminal only.
 fn bar(measurements: u64) -> ProgressBar {
     let target =
         if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -84,7 +84,7 @@ fn bar(measurements: u64) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Prints a line above the bar.
+/// Prints a line above the progress bar.
 fn line(bar: &ProgressBar, text: &str) -> io::Result<()> {
     bar.suspend(|| {
         let mut out = io::stdout().lock();
@@ -92,7 +92,7 @@ fn line(bar: &ProgressBar, text: &str) -> io::Result<()> {
     })
 }
 
-/// The measurements, in this order.
+/// The selected measurements, in the order in which they are made.
 fn plan(args: &Arguments) -> Result<Vec<(&'static Workload, DType, usize)>, Failure> {
     let all: Vec<&Workload> = WORKLOADS.iter().collect();
     let workloads = if args.workloads.is_empty() { &all } else { &args.workloads };
@@ -147,7 +147,7 @@ fn columns(row: &Row) -> String {
     )
 }
 
-/// One JSON object; names have no characters that JSON escapes.
+/// The row as a JSON object. Names contain no characters that JSON would escape.
 fn json(row: &Row, lazy: bool) -> String {
     let Row { workload, dtype, n, elements, threads, executor, ns_per_elem, gb_s, .. } = row;
     let Row { loop_ratio, copy_ratio, loop_ns_per_elem, copy_gb_s, asked, vector_width, .. } = row;

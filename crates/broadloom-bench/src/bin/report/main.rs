@@ -1,7 +1,7 @@
 //! Runs the table of workloads and writes the results into the documentation.
 //!
-//! The argument is a directory with a `performance.md` that has two markers. The program replaces the text between them
-//! and writes two plots beside the page, once everything is measured.
+//! The argument is a directory with a `performance.md` that contains two markers. After all measurements, the text between the
+//! markers is replaced, and two plots are written to the same directory.
 //!
 //! `cargo run --release -p broadloom-bench --bin report -- docs/generated` takes some five minutes.
 #![forbid(unsafe_code)]
@@ -33,12 +33,12 @@ struct Cli {
 }
 
 const ALL: [Executor; 3] = [Executor::Auto, Executor::Interp, Executor::Jit];
-/// The workloads that are timed over sizes.
+/// The workloads that are timed at many sizes.
 const CALLS: [&str; 2] = ["triad", "sigmoid"];
-/// The workloads that are timed on two threads.
+/// The workloads that are timed on one and on two threads.
 const THREADS: [&str; 5] = ["add", "triad", "iter10", "sigmoid", "transposed"];
 
-/// The sizes, and the approximate time for each.
+/// The sizes, and the approximate time to spend at a given size.
 struct Plan {
     sizes: Vec<usize>,
     calls: Vec<usize>,
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cli = Cli::parse();
     let page = cli.directory.join("performance.md");
     let text = std::fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?;
-    // Before the work, not after it.
+    // Checks the page's markers before the measurements start.
     page::between(&text, "")?;
     let measured = measure(&Plan::new(cli.quick))?;
     plots::roofline(&cli.directory.join("roofline.svg"), &measured)?;

@@ -4,20 +4,20 @@ use broadloom_bench::Row;
 
 /// Everything that was measured.
 pub struct Measured {
-    /// The table: under `auto`, the interpreter and compiled code, alternating.
+    /// The rows of the table: under `auto`, on the interpreter, and as machine code, measured alternately.
     pub rows: Vec<Row>,
-    /// Times of calls over sizes: the name of the line, whether the expression is built each time, the rows.
+    /// The times of calls over sizes: the label of the plot's line, whether the expression is built for each call, and the rows.
     pub calls: Vec<(&'static str, bool, Vec<Row>)>,
-    /// Pairs of rows: on one thread, and on two.
+    /// Pairs of rows, measured on one and on two threads.
     pub threads: Vec<(Row, Row)>,
-    /// Vector widths in bits, and the peak rate of float32 operations per nanosecond.
+    /// Pairs of a vector width in bits and the peak rate of float32 operations per nanosecond.
     pub peaks: Vec<(usize, f64)>,
-    /// The sizes of the table.
+    /// The sizes in the table.
     pub sizes: Vec<usize>,
 }
 
 impl Measured {
-    /// The largest size of the table.
+    /// The largest size in the table.
     pub fn largest(&self) -> usize {
         self.sizes.iter().copied().max().unwrap_or(0)
     }

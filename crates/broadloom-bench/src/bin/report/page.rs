@@ -1,6 +1,6 @@
-//! The section of `docs/generated/performance.md` on the workloads, as Markdown.
+//! Writes the section of `docs/generated/performance.md` on the workloads, as Markdown.
 //!
-//! The machine is described by its capabilities, not by its name.
+//! The machine is described by its features and not by its name.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::measured::Measured;
 const BEGIN: &str = "<!-- workloads: begin; written by `cargo run --release -p broadloom-bench --bin report -- docs/generated` -->\n";
 const END: &str = "<!-- workloads: end -->\n";
 
-/// The page with this text between its markers.
+/// Replaces the text between the markers of a page.
 pub fn between(page: &str, text: &str) -> Result<String, String> {
     let missing = |marker: &str| format!("performance.md has no line {}", marker.trim_end());
     let begin = page.find(BEGIN).ok_or_else(|| missing(BEGIN))? + BEGIN.len();
@@ -20,7 +20,7 @@ pub fn between(page: &str, text: &str) -> Result<String, String> {
     Ok(format!("{}{text}{}", &page[..begin], &page[end..]))
 }
 
-/// The text between the markers.
+/// The text that goes between the markers.
 pub fn section(measured: &Measured) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
@@ -41,7 +41,7 @@ pub fn section(measured: &Measured) -> String {
     out
 }
 
-/// The machine by its features.
+/// Describes the machine by its features.
 fn machine(measured: &Measured) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut features = vec![format!("{cores} hardware threads ({})", std::env::consts::ARCH)];
@@ -78,7 +78,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// A row for each workload and dtype, a column for each size.
+/// Appends the table with a row for each workload and dtype, and a column for each size.
 fn table(out: &mut String, measured: &Measured) {
     *out += "Each cell: ns for an element, the chosen executor (i: interpreter, c: compiled code), × the plain loop's time. The last columns are GB/s\n\
              of inputs and outputs at the largest size, the same in bandwidths of the copy, and the worst of the sizes of the engine's\n\
@@ -126,7 +126,7 @@ fn table(out: &mut String, measured: &Measured) {
     }
 }
 
-/// Times of whole calls on small arrays.
+/// Appends the times of whole calls on small arrays.
 fn calls(out: &mut String, measured: &Measured) {
     let sizes: Vec<usize> = measured
         .calls
@@ -151,7 +151,7 @@ fn calls(out: &mut String, measured: &Measured) {
     *out += "\n";
 }
 
-/// The speed-up by a second thread.
+/// Appends the speed-up gained by a second thread.
 fn threads(out: &mut String, measured: &Measured) {
     let Some((one, _)) = measured.threads.first() else { return };
     *out += &format!(

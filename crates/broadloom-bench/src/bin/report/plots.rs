@@ -1,6 +1,6 @@
-//! The two plots of the page, as SVG.
+//! Draws the two plots of the page as SVG.
 //!
-//! Both axes are logarithmic, and labels are moved apart until none overlap.
+//! Both axes are logarithmic. Labels are moved apart so that none overlap.
 
 use std::error::Error;
 use std::ops::Range;
@@ -19,7 +19,7 @@ type Paper<'p> = DrawingArea<SVGBackend<'p>, Shift>;
 type Outcome = Result<(), Box<dyn Error>>;
 
 const SIZE: (u32, u32) = (960, 640);
-/// Pixels around the plot: left, right, top, bottom.
+/// The margins around the plot in pixels: left, right, top, bottom.
 const MARGINS: (i32, i32, i32, i32) = (70, 110, 150, 58);
 
 const INK: RGBColor = RGBColor(38, 38, 38);
@@ -35,7 +35,7 @@ struct Sheet<'p> {
     y: Range<f64>,
 }
 
-/// The stroke of a line.
+/// The style of a line.
 #[derive(Clone, Copy)]
 enum Stroke {
     Solid,
@@ -43,7 +43,7 @@ enum Stroke {
     Dotted,
 }
 
-/// The mark and label of a point.
+/// The shape of the mark at a data point.
 #[derive(Clone, Copy)]
 enum Mark {
     Disc,
@@ -90,7 +90,7 @@ impl<'p> Sheet<'p> {
         ((left, top), (SIZE.0 as i32 - right, SIZE.1 as i32 - bottom))
     }
 
-    /// A point in pixels.
+    /// Converts a data point to pixels.
     fn place(&self, (x, y): (f64, f64)) -> (i32, i32) {
         let ((left, top), (right, bottom)) = self.corners();
         let share = |at: f64, range: &Range<f64>| (at / range.start).ln() / (range.end / range.start).ln();
@@ -115,7 +115,7 @@ impl<'p> Sheet<'p> {
         Ok(self.paper.draw(&Text::new(text.to_owned(), at, style))?)
     }
 
-    /// A line through points in pixels.
+    /// Draws a line through points given in pixels.
     fn stroke(&self, points: Vec<(i32, i32)>, stroke: Stroke, color: RGBColor) -> Outcome {
         let style = color.stroke_width(2);
         let (dash, gap) = match stroke {
@@ -138,7 +138,7 @@ impl<'p> Sheet<'p> {
     }
 }
 
-/// The powers of ten of an axis with labels, and 2 to 9 times them without.
+/// The ticks of an axis: powers of ten with labels, and their multiples by 2 to 9 without.
 fn ticks(range: &Range<f64>) -> Vec<(f64, String, bool)> {
     let exponents = range.start.log10().floor() as i32..=range.end.log10().ceil() as i32;
     let all = exponents.flat_map(|e| (1..10).map(move |m| (f64::from(m) * 10f64.powi(e), e, m)));
@@ -148,7 +148,7 @@ fn ticks(range: &Range<f64>) -> Vec<(f64, String, bool)> {
         .collect()
 }
 
-/// Operations over intensity, float32, at the largest size.
+/// Draws the roofline plot: operations per nanosecond over arithmetic intensity, for float32 at the largest size.
 pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
     let n = measured.largest();
     let counts = |row: &&Row| {
@@ -180,7 +180,7 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
     let slope = vec![sheet.place((foot, foot * copy)), sheet.place((peak / copy, peak))];
     sheet.stroke(slope, Stroke::Solid, INK)?;
     let top = sheet.corners().0.1;
-    // The names are above the plot, each as near to its points as the one before it allows.
+    // The names are above the plot, each as close to its points as the preceding name allows.
     let mut names: Vec<(i32, i32, &str, bool)> = Vec::new();
     for row in &rows {
         let x = intensity(row);
@@ -223,7 +223,7 @@ pub fn roofline(path: &Path, measured: &Measured) -> Outcome {
     Ok(sheet.paper.present()?)
 }
 
-/// Moves places apart, so that each is so far from the one before it, inside a range; they are in order.
+/// Moves ascending positions so that each is at least `apart` from the one before it, within `range`.
 fn spread(places: &mut [i32], apart: i32, range: Range<i32>) {
     let mut least = range.start;
     for place in places.iter_mut() {
@@ -237,7 +237,7 @@ fn spread(places: &mut [i32], apart: i32, range: Range<i32>) {
     }
 }
 
-/// The time of a call over the number of elements.
+/// Draws the time of a call over the number of elements.
 pub fn latency(path: &Path, measured: &Measured) -> Outcome {
     let all = || measured.calls.iter().flat_map(|(_, _, rows)| rows);
     let ours = |row: &Row| row.ns_per_elem * row.elements as f64;

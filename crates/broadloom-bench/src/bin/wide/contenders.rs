@@ -1,4 +1,4 @@
-//! The contenders: kernels as machine code at each width, and loops that the machine's C compiler makes.
+//! The compared implementations: kernels as machine code at each vector width, and loops compiled by the machine's C compiler.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use broadloom_core::kernel::{Code, Inst, ValueId};
 use broadloom_core::{DType, Kernel};
 use broadloom_mem::Access;
 
-/// A kernel over inputs of any dtypes: the instructions, and which values are results.
+/// A kernel with inputs of any dtypes, given its instructions and the values that are outputs.
 pub fn kernel(inputs: &[DType], params: &[DType], body: &[(Code, [u32; 3])], outputs: &[u32]) -> Kernel {
     Kernel {
         inputs: inputs.to_vec(),
@@ -32,7 +32,7 @@ pub fn compile(kernel: &Kernel) -> Result<Vec<Compiled>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// A library of these loops in C, which have no initialisers.
+/// Compiles C loops to a library. The source must have no initialisers.
 pub fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
     let folder = tempfile::tempdir().ok()?;
     let (source, library) = (folder.path().join("loops.c"), folder.path().join("loops.so"));
@@ -43,11 +43,11 @@ pub fn compiled_c(text: &str, flags: &[&str]) -> Option<libloading::Library> {
     if !built.is_ok_and(|status| status.success()) {
         return None;
     }
-    // SAFETY: the library was compiled just now from a text of this program, which has no initialisers.
+    // SAFETY: the library was just compiled from a source in this program, which has no initialisers.
     unsafe { libloading::Library::new(&library).ok() }
 }
 
 pub fn symbol<T: Copy>(library: &libloading::Library, name: &str) -> Option<T> {
-    // SAFETY: callers ask for a name that ends in the element type, with the pointer type of the function of that name in `C`.
+    // SAFETY: callers pass the name of a function in `C`, which ends in the element type, and the matching pointer type.
     unsafe { library.get::<T>(name.as_bytes()).ok().map(|s| *s) }
 }

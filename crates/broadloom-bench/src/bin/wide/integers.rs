@@ -1,4 +1,4 @@
-//! Kernels of integers at each width, against loops in C: products and sums of bytes, divisions by a literal, choices.
+//! Integer kernels at each vector width, compared with C loops: products and sums of bytes, divisions by a literal, selections.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use broadloom_core::{DType, Kernel, Op, Scalar};
 
 use crate::contenders::{compile, kernel, symbol};
 
-/// The loops, each over up to three inputs of bytes.
+/// The C loops, each with up to three inputs of bytes.
 pub const C: &str = r"
 #include <stdint.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ LOOP(narrow, uint16_t, uint8_t, a[i])
 
 type Function = unsafe extern "C" fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
-/// Name, name of the loop in C, kernel and parameters.
+/// The rows: a name, the name of the C loop, the kernel, and its parameters.
 fn table() -> Vec<(&'static str, &'static str, Kernel, Vec<u64>)> {
     use DType::{Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
     let apply = |op, dtype| Code::Apply(op, dtype);
@@ -82,7 +82,8 @@ fn table() -> Vec<(&'static str, &'static str, Kernel, Vec<u64>)> {
     ]
 }
 
-/// Prints nanoseconds per element at each width, then those of the loops in C, for this machine and for AVX2.
+/// Prints the nanoseconds per element at each vector width, followed by those of the C loops compiled for this machine and for
+/// AVX2.
 pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
     println!(
         "\nintegers, ns per element: widths {:?}, then loops in C",
@@ -90,7 +91,7 @@ pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
     );
     let n = 100_000;
     for (name, function, mut kernel, params) in table() {
-        // As an expression's literals, which the kernel has the classes of.
+        // The parameters, as literals of an expression; the code may depend on their class.
         let literals = kernel.params.iter().zip(&params).map(|(&dtype, &bits)| Scalar { dtype, bits });
         kernel.short_reciprocals = literals.map(Scalar::has_short_reciprocal).collect();
         let compiled = compile(&kernel)?;
@@ -120,8 +121,8 @@ pub fn print(libraries: &[libloading::Library]) -> Result<(), Box<dyn Error>> {
             let [a, b, c_] = [0, 1, 2].map(|i| inputs.get(i).unwrap_or(&inputs[0]).as_ptr());
             contenders.push(Box::new(move |calls| {
                 for _ in 0..calls {
-                    // SAFETY: the loop reads `n` elements of as many inputs as the kernel has, of its dtypes, and writes `n`
-                    // of the dtype of its output, which is as long.
+                    // SAFETY: the loop reads `n` elements from each input of the kernel, of the kernel's dtypes, and writes `n`
+                    // elements to the output, which has that length.
                     unsafe { c(black_box(a), black_box(b), black_box(c_), out.as_mut_ptr(), n) };
                 }
             }));

@@ -1,7 +1,7 @@
-//! Machine code at each vector width, against loops fused by rustc for the target's widest vectors, and against C.
+//! Compares machine code at each vector width with loops that rustc fuses for the target's maximum vector width, and with C.
 //!
-//! The loops in C take part if `gcc` is on the path. All contenders but those in C, whose functions are accurate to 4
-//! ulp, must give the same bits; contenders alternate.
+//! The C loops are included if `gcc` is on the path. All contenders must give the same bits, except for the C loops, whose
+//! functions are accurate to 4 ulp. Contenders alternate.
 //!
 //! `cargo run --release -p broadloom-bench --features wide --bin wide`
 
@@ -24,7 +24,7 @@ use pulp::Arch;
 
 use contenders::{compile, compiled_c, kernel, symbol};
 
-/// A kernel over two inputs, under construction.
+/// A kernel with two inputs, under construction.
 pub struct Body {
     kernel: Kernel,
     dtype: DType,
@@ -36,7 +36,7 @@ impl Body {
         Body { kernel: Kernel { inputs: vec![dtype; 2], ..Kernel::default() }, dtype, params: Vec::new() }
     }
 
-    /// Run-time scalars come before instructions.
+    /// Adds a run-time scalar. Scalars must be added before instructions.
     fn scalar(&mut self, x: f64) -> ValueId {
         self.kernel.params.push(self.dtype);
         self.params.push(match self.dtype {
@@ -54,10 +54,10 @@ impl Body {
     }
 }
 
-/// Coefficients of the polynomial.
+/// The coefficients of the polynomial.
 const COEFFICIENTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
 
-/// A line of the table.
+/// Measures and prints a row of the table.
 macro_rules! measure {
     ($t:ty, $name:literal, $n:expr, $from:expr, $to:expr, $c:expr, |$k:ident, $x:ident, $y:ident| $ours:expr, |$o:ident, $a:ident, $b:ident| $f:expr) => {{
         let (a, b) = numbers::<$t>($n, $from, $to);
@@ -117,7 +117,7 @@ macro_rules! measure {
             let (a, b) = (&a, &b);
             contenders.push(Box::new(move |calls| {
                 for _ in 0..calls {
-                    // SAFETY: the loop in C reads and writes `$n` elements, which is the length of all three slices.
+                    // SAFETY: the C loop reads and writes `$n` elements, which is the length of all three slices.
                     unsafe { c(black_box(a.as_ptr()), black_box(b.as_ptr()), by_c[0].as_mut_ptr(), $n) };
                 }
             }));
@@ -142,16 +142,16 @@ macro_rules! measure {
 }
 
 fn run<T: Elem>(code: &Compiled, a: &[T], b: &[T], out: &mut [T], params: &[u64]) {
-    // SAFETY: the bytes of `x`, for as long as it is borrowed; a float has no padding.
+    // SAFETY: these are the bytes of `x`, which stays borrowed; a float has no padding.
     let bytes = |x: &[T]| unsafe { std::slice::from_raw_parts(x.as_ptr().cast::<u8>(), size_of_val(x)) };
-    // SAFETY: the bytes of `out`, which is borrowed mutably; any bytes are a float.
+    // SAFETY: these are the bytes of `out`, which is borrowed mutably; any bytes are a valid float.
     let to = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), size_of_val(out)) };
     let done =
         code.run_slices(out.len(), [bytes(a), bytes(b)].into_iter(), [to].into_iter(), params, &mut []);
     assert!(done.is_ok(), "{done:?}");
 }
 
-/// Loops in C for the functions of which gcc has vector forms.
+/// C loops for the functions that gcc can vectorise.
 const C: &str = r"
 #include <math.h>
 #include <stddef.h>
@@ -161,12 +161,12 @@ void sincos_f32(const float *a, const float *b, float *o, size_t n) { for (size_
 void sincos_f64(const double *a, const double *b, double *o, size_t n) { for (size_t i = 0; i < n; i++) { double s = sin(a[i]), c = cos(b[i]); o[i] = s * s + c * c; } }
 ";
 
-/// The loops in C, compiled for this machine; `None` without a compiler.
+/// The C loops compiled for this machine; `None` without a compiler.
 fn loops_in_c() -> Option<libloading::Library> {
     compiled_c(C, &["-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512"])
 }
 
-/// Microseconds to compile chains of this many ops.
+/// Prints the time to compile chains of operations, in microseconds.
 fn compile_times() -> Result<(), Box<dyn Error>> {
     println!("\ncompiling: ops, µs at each width, the widest against 128 bits");
     let compiler = Compiler::host()?;
@@ -196,7 +196,7 @@ fn compile_times() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nanoseconds per element of integers and of float16, at each width.
+/// Prints the nanoseconds per element of integer and float16 kernels, at each vector width.
 fn others() -> Result<(), Box<dyn Error>> {
     use DType::{Float16, Float32, Int32, UInt8, UInt16};
     let apply = |op, dtype| Code::Apply(op, dtype);
@@ -226,7 +226,7 @@ fn others() -> Result<(), Box<dyn Error>> {
         let compiled = compile(&kernel)?;
         let inputs: Vec<Vec<u8>> = (1u8..)
             .zip(&kernel.inputs)
-            // Small numbers of any dtype: no overflow, no divisor that is 0.
+            // Small numbers of any dtype, so that nothing overflows and no divisor is 0.
             .map(|(i, d)| {
                 let element = |k: usize| (u64::from(i) * 0x3c00 + 1 + (k as u64 * 7919) % 200).to_le_bytes();
                 (0..n).flat_map(|k| element(k).into_iter().take(d.size())).collect()
@@ -259,7 +259,7 @@ fn others() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A workload at both sizes and both dtypes, if it is selected.
+/// Measures a workload at both sizes for both dtypes, if it is selected.
 macro_rules! sizes {
     ($name:literal, $asked:ident, $from:expr, $to:expr, $c:expr, $($body:tt)*) => {
         if $asked($name) {
@@ -271,10 +271,10 @@ macro_rules! sizes {
     };
 }
 
-/// There is no loop in C.
+/// For rows without a C loop.
 const NO_C: Option<&libloading::Library> = None;
 
-/// Additions and multiplications.
+/// Rows of additions and multiplications.
 fn arithmetic(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     sizes!(
         "triad",
@@ -341,7 +341,7 @@ fn arithmetic(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One function each.
+/// Rows of one function each.
 fn functions(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     sizes!("exp", asked, -20.0, 20.0, NO_C, |k, x, _y| k.op(Op::Exp, &[x]), |o, a, _b| Exp::call(o, a));
     sizes!("log", asked, 0.001, 1000.0, NO_C, |k, x, _y| k.op(Op::Log, &[x]), |o, a, _b| Log::call(o, a));
@@ -350,7 +350,7 @@ fn functions(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Expressions of functions, which are compared with C too.
+/// Rows of expressions with functions, which are also compared with C.
 fn expressions(asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let c = loops_in_c();
     sizes!(

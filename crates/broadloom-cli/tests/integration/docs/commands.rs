@@ -1,22 +1,22 @@
-//! Commands as the pages write them, and whether what they name exists: packages, targets, features, scripts, flags, tests.
+//! Parses the commands on the pages, and checks that what they name exists: packages, targets, features, scripts, flags, tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::pages::repository;
 
-/// A command line.
+/// A command on a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// Variables that are set for it.
+    /// The environment variables that the command sets.
     pub variables: Vec<String>,
-    /// The program and its arguments, quotes removed.
+    /// The program and its arguments, without quotes.
     pub words: Vec<String>,
-    /// The command as written, without comments and superfluous blanks.
+    /// The command as written, without comments and extra blanks.
     pub text: String,
 }
 
-/// The programs that begin a command.
+/// The programs that a command may begin with.
 const PROGRAMS: [&str; 10] = [
     "cargo",
     "broadloom",
@@ -30,7 +30,7 @@ const PROGRAMS: [&str; 10] = [
     "broadloom-bench",
 ];
 
-/// The command of a line, if it begins with a program of ours or is a script.
+/// Parses a line as a command, if it begins with one of [`PROGRAMS`] or a script.
 pub fn parse(line: &str) -> Option<Command> {
     let line = line.trim().trim_start_matches("$ ");
     let line = line.find("  #").map_or(line, |at| &line[..at]).trim_end().trim_end_matches(" &");
@@ -44,13 +44,13 @@ pub fn parse(line: &str) -> Option<Command> {
     let is_script = [".ci/run", ".ci/full"].contains(&&**program)
         || (program.ends_with(".sh") || program.ends_with(".py"))
             && ["scripts/", "crates/"].iter().any(|folder| program.starts_with(folder));
-    // `accuracy = nearest` is an option.
+    // `accuracy = nearest` is an option and not the program `accuracy`.
     let is_option = program == "accuracy" && ["=", "fast", "nearest"].contains(&&**words.get(1)?);
     let is_program = PROGRAMS.contains(&&**program) && words.len() > 1 && !is_option;
     (is_program || is_script).then(|| Command { variables, words, text: line.to_owned() })
 }
 
-/// The words of a line, as a shell splits them, for the quotes that occur.
+/// Splits a line into words as a shell does, for the kinds of quotes that occur.
 fn split(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
@@ -68,7 +68,7 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// A folder with a package, and its manifest.
+/// The folder of a package, and its manifest.
 struct Package {
     folder: PathBuf,
     manifest: String,
@@ -87,7 +87,7 @@ fn package(name: &str) -> Option<Package> {
 }
 
 impl Package {
-    /// The folder or file with the sources of a target.
+    /// The folder or file that contains the sources of a target.
     fn target(&self, kind: &str, name: &str) -> Option<PathBuf> {
         let root = repository();
         let places: &[PathBuf] = &match kind {
@@ -100,7 +100,7 @@ impl Package {
         };
         let file = |place: &PathBuf| place.with_extension("rs");
         let is_main = |place: &&PathBuf| {
-            // A command of the package's own is named in its manifest, or is the package.
+            // A program may be named in the manifest, or after the package.
             place.join("main.rs").is_file()
                 && (place.ends_with(name) || self.manifest.contains(&format!("name = \"{name}\"")))
         };
@@ -108,14 +108,14 @@ impl Package {
         found.or_else(|| places.iter().map(file).find(|file| file.is_file()))
     }
 
-    /// The sources of its only command.
+    /// The sources of the package's only program.
     fn command(&self) -> Option<PathBuf> {
         let folder = self.folder.join("src");
         folder.join("main.rs").is_file().then_some(folder)
     }
 }
 
-/// All text of a file, or of the files below a folder.
+/// The text of a file, or of all files below a folder.
 fn sources(place: &Path) -> String {
     if place.is_file() {
         return fs::read_to_string(place).unwrap_or_default();
@@ -124,8 +124,8 @@ fn sources(place: &Path) -> String {
     entries.map(|entry| sources(&entry.expect("an entry").path())).collect()
 }
 
-/// Whether a package has a test that this filter of `cargo test` selects. The segments before the last one are names of modules; the last
-/// one is part of the name of a module or a function, or the beginning of it if there are segments before.
+/// Whether a package has a test that this filter of `cargo test` selects. All segments but the last must be names of modules. The
+/// last may be the beginning of a module's or function's name or, if it is the only segment, any part of one.
 fn has_test(folder: &Path, filter: &str) -> bool {
     let sources = ["src", "tests", "benches"].map(|part| sources(&folder.join(part))).concat();
     let named = |keyword: &'static str| {
@@ -139,7 +139,7 @@ fn has_test(folder: &Path, filter: &str) -> bool {
         && named("mod ").chain(named("fn ")).any(matches)
 }
 
-/// Whether sources take a flag: as text, or as a field of what is derived from.
+/// Whether sources accept a flag: as literal text, or as a field of a struct that derives its arguments.
 fn takes(sources: &str, flag: &str) -> bool {
     let name = flag.trim_start_matches('-');
     let name = name.split_once('=').map_or(name, |(name, _)| name);
@@ -148,7 +148,7 @@ fn takes(sources: &str, flag: &str) -> bool {
         || sources.contains(&format!("{}:", name.replace('-', "_")))
 }
 
-/// The fault of a command, if it has one; `help` gives the help of a subcommand of `broadloom`.
+/// The error in a command, if there is one. `help` returns the help text of a subcommand of `broadloom`.
 pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String> {
     let words = &command.words;
     let rest = &words[1..];
@@ -172,7 +172,7 @@ pub fn fault(command: &Command, help: &dyn Fn(&str) -> String) -> Option<String>
         "cargo" => cargo(rest, &own),
         "broadloom" => own(rest),
         "make" => make(rest),
-        // `python -m MODULE` is a program of somebody else.
+        // `python -m MODULE` runs a program of another project.
         "python" | "python3" if rest[0] == "-m" => None,
         "python" | "python3" => script(&rest[0], &rest[1..]),
         name @ ("fingerprint" | "accuracy" | "conformance" | "broadloom-fuzz" | "broadloom-bench") => {
@@ -191,7 +191,7 @@ fn is_flag(word: &str) -> bool {
     word.starts_with("--") && word.len() > 2
 }
 
-/// A script with flags.
+/// Checks a script and its flags.
 fn script(path: &str, rest: &[String]) -> Option<String> {
     let Ok(text) = fs::read_to_string(repository().join(path)) else {
         return Some(format!("there is no {path}"));
@@ -199,7 +199,7 @@ fn script(path: &str, rest: &[String]) -> Option<String> {
     rest.iter().find(|flag| is_flag(flag) && !takes(&text, flag)).map(|flag| format!("{path} has no {flag}"))
 }
 
-/// `make -C FOLDER TARGET…`
+/// Checks `make -C FOLDER TARGET…`.
 fn make(rest: &[String]) -> Option<String> {
     let [flag, folder, targets @ ..] = rest else { return Some("no folder".to_owned()) };
     let text = fs::read_to_string(repository().join(folder).join("Makefile")).unwrap_or_default();
@@ -211,7 +211,7 @@ fn make(rest: &[String]) -> Option<String> {
     }
 }
 
-/// `cargo SUBCOMMAND …`; `own` judges the arguments of the command `broadloom`.
+/// Checks `cargo SUBCOMMAND …`; `own` checks the arguments of the command `broadloom`.
 fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<String> {
     let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
     let (flags, passed) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
@@ -233,7 +233,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
             }
             "--bin" | "--test" | "--bench" | "--example" => {
                 let name = words.next()?;
-                // Programs are run without naming their packages.
+                // The package is not named when a program is run.
                 if packages.is_empty() {
                     let crates = ["broadloom-cli", "broadloom-testkit", "broadloom-bench"].into_iter();
                     let has = |package: &Package| {

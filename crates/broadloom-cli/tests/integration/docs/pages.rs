@@ -1,5 +1,5 @@
-//! The pages of the repository: their headings, links, blocks of code and code within lines, by the rules of Markdown that
-//! the pages use.
+//! The repository's Markdown pages: their headings, links, code blocks and inline code. Supports the Markdown syntax that the
+//! pages use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ pub fn repository() -> PathBuf {
 
 /// A page.
 pub struct Page {
-    /// Its path from the root.
+    /// The path, relative to the root.
     pub path: String,
     pub text: String,
 }
 
-/// A fenced block.
+/// A fenced code block.
 pub struct Block<'p> {
-    /// The number of its first line.
+    /// The line number of its first line.
     pub line: usize,
-    /// The word after the fence.
+    /// The language after the opening fence.
     pub language: &'p str,
     pub lines: Vec<&'p str>,
 }
 
-/// Code or a link within a line.
+/// Inline code or a link.
 pub struct Span {
-    /// The number of its line.
+    /// The line number.
     pub line: usize,
     pub text: String,
 }
@@ -50,7 +50,7 @@ pub fn all() -> Vec<Page> {
 }
 
 impl Page {
-    /// The fenced blocks.
+    /// The fenced code blocks.
     pub fn blocks(&self) -> Vec<Block<'_>> {
         let mut blocks = Vec::new();
         let mut open: Option<Block<'_>> = None;
@@ -69,7 +69,7 @@ impl Page {
         blocks
     }
 
-    /// The text with blank lines in place of fenced blocks.
+    /// The text with fenced code blocks replaced by blank lines.
     fn prose(&self) -> String {
         let mut inside = false;
         let lines = self.text.lines().map(|line| {
@@ -81,11 +81,11 @@ impl Page {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Code between single backticks outside of blocks, line ends as blanks.
+    /// Code between single backticks outside of blocks. Line breaks are replaced by blanks.
     pub fn code(&self) -> Vec<Span> {
         let prose = self.prose();
         let (mut spans, mut line) = (Vec::new(), 1);
-        // A paragraph, a row or a heading at a time, so that a backtick too many spoils no more than that.
+        // Each paragraph, row or heading is parsed separately, so that an unpaired backtick affects nothing else.
         for paragraph in prose.split_inclusive("\n\n") {
             let mut first = line;
             for (i, part) in paragraph.split('`').enumerate() {
@@ -112,7 +112,7 @@ impl Page {
             .collect()
     }
 
-    /// The anchors of its headings, as GitHub makes them.
+    /// The anchors of the headings, as GitHub generates them.
     pub fn anchors(&self) -> Vec<String> {
         let prose = self.prose();
         let headings = prose.lines().filter(|line| line.trim_start_matches('#').starts_with(' '));
@@ -128,7 +128,7 @@ impl Page {
     }
 }
 
-/// All files below a folder of the repository, by their paths from the root, without what is built.
+/// All files below a folder of the repository, relative to the root, without build outputs.
 pub fn files() -> Vec<String> {
     let root = repository();
     let mut found = Vec::new();

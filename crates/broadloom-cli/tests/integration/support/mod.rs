@@ -1,7 +1,7 @@
-//! Runs the command in a temporary directory with files for it.
+//! Runs the command in a temporary directory.
 //!
-//! Files are written by hand and read with npyz, so that the tests share no code with the command's own reader and
-//! writer.
+//! Input files are built byte by byte and outputs are read with npyz, so that the tests share no code with the command's own
+//! reader and writer.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// A directory that is gone after the test.
+/// A temporary directory, removed on drop.
 pub struct Dir(tempfile::TempDir);
 
 /// The outcome of a run of the command.
@@ -24,7 +24,7 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-/// An array as another reader sees it.
+/// An array as npyz reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Npy {
     pub descr: String,
@@ -42,7 +42,7 @@ impl Dir {
         self.0.path().join(name)
     }
 
-    /// The names in the directory, sorted.
+    /// The names of the files in the directory, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).expect("a directory");
         let mut names: Vec<String> = entries
@@ -75,7 +75,7 @@ impl Dir {
         self.run_with(Command::new(env!("CARGO_BIN_EXE_broadloom")).args(args))
     }
 
-    /// Runs a shell script in the directory; `$broadloom` is the command.
+    /// Runs a shell script in the directory; `$broadloom` is the path of the command.
     pub fn shell(&self, script: &str) -> Outcome {
         let mut shell = Command::new("sh");
         self.run_with(shell.args(["-c", script]).env("broadloom", env!("CARGO_BIN_EXE_broadloom")))
@@ -88,7 +88,7 @@ impl Dir {
         Outcome { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 
-    /// Runs the command, which succeeds without a word, and gives what it printed.
+    /// Runs the command, which must succeed without a message, and returns its standard output.
     pub fn ok(&self, args: &[&str]) -> String {
         let outcome = self.run(args);
         assert_eq!((outcome.status, &*outcome.stderr), (Some(0), ""), "{args:?}");
@@ -96,7 +96,7 @@ impl Dir {
     }
 }
 
-/// The start of a `.npy` file; its data is this many bytes after a multiple of 64.
+/// The start of a `.npy` file, whose data begins `rest` bytes after a multiple of 64.
 pub fn header(descr: &str, shape: &[usize], fortran: bool, rest: usize) -> Vec<u8> {
     let extents: String = shape.iter().map(|extent| format!("{extent},")).collect();
     let fortran = if fortran { "True" } else { "False" };
@@ -109,7 +109,7 @@ pub fn header(descr: &str, shape: &[usize], fortran: bool, rest: usize) -> Vec<u
     [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], &text].concat()
 }
 
-/// A zip archive of these members, which are deflated.
+/// A zip archive of these members, compressed by deflate.
 pub fn deflated(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = rawzip::ZipArchiveWriter::new(Vec::new());
     for (name, bytes) in members {
@@ -124,7 +124,7 @@ pub fn deflated(members: &[(&str, &[u8])]) -> Vec<u8> {
     archive.finish().expect("an archive")
 }
 
-/// A file as npyz reads it.
+/// Reads a file with npyz.
 pub fn read(path: &Path) -> Npy {
     let bytes = fs::read(path).expect("a file");
     let mut rest = bytes.as_slice();
@@ -137,7 +137,7 @@ pub fn read(path: &Path) -> Npy {
     }
 }
 
-/// A type of elements.
+/// A type of array elements.
 pub trait Number: Copy {
     const DESCR: &'static str;
     fn bytes(values: &[Self]) -> Vec<u8>;

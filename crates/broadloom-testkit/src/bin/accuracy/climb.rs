@@ -1,8 +1,8 @@
-//! A search around the worst pairs of each kind.
+//! Local search around the pairs with the largest errors of each kind.
 //!
-//! Random pairs rarely meet the maximum error, which needs an argument where the approximation is worst and
-//! roundings that all go in one direction. The search measures pairs a few steps away from the worst ones, replaces them by the worst of
-//! these, and repeats, separately for each kind of pairs. It depends on the seed alone, not on the order in which
+//! Random pairs rarely reach the maximum error, which requires an argument at which the approximation is worst and roundings that
+//! all go in the same direction. The search measures pairs a few floats away from the worst ones, replaces these by the worst
+//! that it finds, and repeats, separately for each kind of pairs. Its result depends on the seed only, not on the order in which
 //! threads take blocks.
 
 use broadloom_testkit::random::Rng;
@@ -16,13 +16,14 @@ use crate::leaders::{KEPT, Leaders};
 use crate::measure::{Found, Run};
 use crate::points::Block;
 
-/// Rounds of the search.
+/// The number of rounds of the search.
 const ROUNDS: u64 = 160;
-/// The maximum number of pairs of a round.
+/// The maximum number of pairs in a round.
 const MOST: u64 = 1 << 14;
 
-/// A pair some steps away from another: of one operand or of both, at any distance as likely as at another; at times with a
-/// power of two or a sign changed first.
+/// A pair near another one. One or both operands are moved by a number of floats, whose order of magnitude is uniformly
+/// distributed. In a quarter of the cases, operands are first scaled by a power of two, changed in sign or swapped, depending on
+/// the function.
 fn beside(function: Function, format: Format, rng: &mut Rng, [x, y]: [f64; 2]) -> [f64; 2] {
     let stepped = |rng: &mut Rng, x: f64| {
         let reach = 1_u64 << rng.below(width(format) as usize - 3);
@@ -34,13 +35,13 @@ fn beside(function: Function, format: Format, rng: &mut Rng, [x, y]: [f64; 2]) -
         2..4 => [x, stepped(rng, y)],
         4..6 => [stepped(rng, x), stepped(rng, y)],
         _ => match function {
-            // A pair in one direction of the plane.
+            // A pair with the same or the opposite direction in the plane.
             Function::Atan2 | Function::Hypot => {
                 let by = 2_f64.powi(rng.below(2 * format.precision as usize) as i32 - format.precision);
                 let [x, y] = [x, y].map(|x| round(format, x * by));
                 if rng.chance(1, 2) { [stepped(rng, x), y] } else { [x, stepped(rng, -y)] }
             }
-            // Powers of two are further or nearer by a few.
+            // The exponent is changed so that the result changes by a few binades.
             Function::Pow => [x, round(format, y + (rng.below(9) as f64 - 4.0) / x.abs().log2())],
             _ => [stepped(rng, y), stepped(rng, x)],
         },
@@ -48,11 +49,11 @@ fn beside(function: Function, format: Format, rng: &mut Rng, [x, y]: [f64; 2]) -
 }
 
 impl Run {
-    /// Searches around the worst pairs of each kind, and adds what it finds.
+    /// Searches around the worst pairs of each kind, and adds the results to `found`.
     pub fn climb(&self, found: &mut Found, filter: Option<Filter>, executor: impl Fn() -> Executor + Sync) {
         let kinds = self.points.kinds().len();
         let Some(searched) = kinds.checked_sub(1) else { return };
-        // Terms that cancel take the precise reference in float64.
+        // In float64, cancelling terms need the precise reference, which is slow.
         let cancelling_is_slow = self.format == Format::FLOAT64;
         let mut families = std::mem::take(&mut found.leaders);
         families.truncate(if cancelling_is_slow { kinds } else { kinds + 1 });

@@ -1,17 +1,17 @@
-//! Arguments at which a function's value is a number of the format, which must be met.
+//! Arguments at which the exact value of a function is a number of the format, so that the function must return it.
 //!
-//! Most functions have a few, listed at their declaration. This module makes the families of the others by integer
-//! arithmetic, from numbers that the format holds.
+//! Most functions have a few such arguments, which are listed at their declaration. For functions with families of them, this
+//! module generates the arguments by integer arithmetic.
 
 use broadloom_testkit::reference::{Format, Function};
 
 use crate::format::step;
 use crate::points::edge_cases;
 
-/// A case: arguments and the value.
+/// The arguments, and the exact value.
 pub type Case = ([f64; 2], f64);
 
-/// m · 2^e, if the format holds it.
+/// m · 2^e, if the format can represent it.
 fn number(format: Format, m: i128, e: i32) -> Option<f64> {
     if m == 0 {
         return Some(0.0);
@@ -24,12 +24,12 @@ fn number(format: Format, m: i128, e: i32) -> Option<f64> {
     fits.then(|| odd as f64 * 2_f64.powi(e / 2) * 2_f64.powi(e - e / 2))
 }
 
-/// All powers of two of the format.
+/// The exponents of all powers of two in the format.
 fn powers(format: Format) -> impl Iterator<Item = i32> {
     format.least - format.precision + 1..=format.greatest
 }
 
-/// The cases of a function.
+/// The exact cases of a function.
 pub fn cases(function: Function, format: Format) -> Vec<Case> {
     let n = |m: i128, e: i32| number(format, m, e);
     match function {
@@ -56,7 +56,7 @@ pub fn cases(function: Function, format: Format) -> Vec<Case> {
     }
 }
 
-/// Squares of integers times even powers of two, powers of four above all.
+/// Squares of integers multiplied by even powers of two, in particular powers of four.
 fn squares(format: Format) -> Vec<Case> {
     let root = |m: i128, e: i32| Some(([number(format, m * m, 2 * e)?, 0.0], number(format, m, e)?));
     let of_two = powers(format).filter_map(|k| root(1, k));
@@ -66,7 +66,7 @@ fn squares(format: Format) -> Vec<Case> {
     of_two.chain(of_others.flat_map(|m| scales.into_iter().filter_map(move |e| root(m, e)))).collect()
 }
 
-/// Cubes of integers times powers of eight.
+/// Cubes of integers multiplied by powers of eight.
 fn cubes(format: Format) -> Vec<Case> {
     let most = 1_i128 << (format.precision / 3);
     let odd = (1..=1024).map(|i| (most - i).max(1)).chain(1..=1024);
@@ -75,7 +75,7 @@ fn cubes(format: Format) -> Vec<Case> {
     all.flat_map(|([x, y], root)| [([x, y], root), ([-x, y], -root)]).collect()
 }
 
-/// Right triangles with sides of whole numbers, scaled, and those with a side of 0.
+/// Right triangles with integer sides, scaled, and those with a side of 0.
 fn triangles(format: Format) -> Vec<Case> {
     let mut cases = Vec::new();
     for p in 2..40_i128 {
@@ -96,7 +96,7 @@ fn triangles(format: Format) -> Vec<Case> {
     cases
 }
 
-/// Powers of integers, roots of them, and powers of two to any number that gives one.
+/// Powers of integers, roots of such powers, and powers of two with every exponent whose result is a number of the format.
 fn results_of_pow(format: Format) -> Vec<Case> {
     let n = |m: i128, e: i32| number(format, m, e);
     let mut cases = Vec::new();
@@ -109,7 +109,7 @@ fn results_of_pow(format: Format) -> Vec<Case> {
                 let all = (n(base, scale), n(i128::from(exponent), 0), n(power, scale * exponent as i32));
                 if let (Some(x), Some(y), Some(z)) = all {
                     cases.push(([x, y], z));
-                    // The root of an even degree of a positive power, where 1/degree is a number.
+                    // The root of even degree of a positive power; 1/degree must be a number of the format.
                     if base > 0 && exponent.is_power_of_two() && exponent > 1 {
                         cases.push(([z, 1.0 / y], x));
                     }
@@ -152,7 +152,7 @@ mod tests {
             for format in Format::ALL {
                 let cases = cases(function, format);
                 assert!(!cases.is_empty());
-                // All, or a spread of a thousand.
+                // All cases if there are few, else about a thousand of them.
                 for &([x, y], value) in cases.iter().step_by(cases.len().div_ceil(1000)) {
                     assert!(
                         [x, y, value].iter().all(|&v| round(format, v) == v),

@@ -1,7 +1,7 @@
-//! The measured object: a kernel of one function, run by the interpreter or as machine code.
+//! Runs the function that is measured: a kernel of one function, on the interpreter or as machine code.
 //!
-//! The function runs as in a user's call, through a kernel over blocks of memory. Arguments and
-//! results are float64 values that the dtype holds exactly, so that neither conversion rounds.
+//! The kernel runs over blocks of memory as in a user's call. Arguments and results are float64 values that the dtype can
+//! represent exactly, so that converting them does not round.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub enum Accuracy {
 }
 
 impl Accuracy {
-    /// Both.
+    /// Both variants.
     pub const ALL: [Accuracy; 2] = [Accuracy::Fast, Accuracy::Nearest];
 
     /// The name of the option.
@@ -61,7 +61,7 @@ impl Accuracy {
         }
     }
 
-    /// The op of a function, if there is one.
+    /// The op of a function in this variant, if it exists.
     pub fn op(self, function: Function) -> Option<Op> {
         let op = Op::from_name(function.name())?;
         match self {
@@ -70,7 +70,7 @@ impl Accuracy {
         }
     }
 
-    /// Whether there is such a function of the dtype.
+    /// Whether the function has this variant for the dtype.
     pub fn has(self, function: Function, dtype: DType) -> bool {
         self.op(function).is_some_and(|op| op.result(dtype).is_some())
     }
@@ -88,7 +88,7 @@ impl Which {
     }
 }
 
-/// Elements of a dtype.
+/// Elements of one dtype.
 enum Column {
     F16(Vec<f16>),
     F32(Vec<f32>),
@@ -147,7 +147,7 @@ impl Column {
     }
 }
 
-/// A function of a dtype, prepared once and run on many blocks.
+/// A function for one dtype, prepared once and run on many blocks.
 pub struct Executor {
     prepared: Arc<dyn ExecutableKernel>,
     memory: WorkingMemory,
@@ -160,7 +160,7 @@ impl Executor {
     /// Prepares a function.
     ///
     /// # Errors
-    /// broadloom has no function of this name, or there is no compiler for the target.
+    /// broadloom does not have the function, or machine code is unavailable on the target.
     pub fn new(
         which: Which,
         accuracy: Accuracy,
@@ -174,7 +174,7 @@ impl Executor {
         (0..arity).for_each(|i| args[i] = ValueId(i as u32));
         let kernel = Kernel {
             inputs: vec![dtype; arity],
-            // As every kernel that rewriting makes of the function.
+            // The body that rewriting produces for this function.
             body: vec![
                 Inst { code: Code::Apply(op, dtype), args },
                 Inst { code: Code::Apply(Op::CanonicalNan, dtype), args: [ValueId(arity as u32); 3] },
@@ -194,7 +194,7 @@ impl Executor {
         })
     }
 
-    /// Runs it on columns of one length.
+    /// Runs the function on columns of equal length.
     pub fn run(&mut self, columns: &[Vec<f64>], results: &mut Vec<f64>) {
         self.inputs.iter_mut().zip(columns).for_each(|(input, column)| input.load(column));
         self.output.load(&columns[0]);

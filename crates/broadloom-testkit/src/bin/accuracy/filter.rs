@@ -1,32 +1,32 @@
-//! A quick judge for float16 and float32: two float64 libraries of unrelated origin, the target's and `pxfm`.
+//! A fast filter for float16 and float32 results: compares two independent float64 libraries, the target's and `pxfm`.
 //!
-//! A value is trusted only if both libraries agree on it to a relative 2^-40, some 4000 times the error that either claims. It
-//! decides only results that are no maximum and that differ from a rounding edge by more than that.
+//! A value is trusted only if both libraries agree on it to a relative 2^-40, about 4000 times the error that either claims. The
+//! filter decides only results whose error is not a maximum and whose exact value is farther than that from a rounding boundary.
 
 use broadloom_testkit::reference::{Format, Function, Libraries, is_canonical_nan};
 
-/// The relative error that a believed value may have: 2^-40.
+/// The maximum relative error of a trusted value: 2^-40.
 const TOLERANCE: f64 = 1.0 / (1_u64 << 40) as f64;
-/// No more than this many ulps of float32, whose significands are of 24 bits; twice that for the binade below.
+/// The tolerance in ulps of float32, which has 24 significant bits; doubled, since the value may belong to the binade below.
 pub const MARGIN: f64 = TOLERANCE * (1_u64 << 25) as f64;
 
-/// A function by two libraries, for results of a format.
+/// A function in two libraries, for results in a format.
 #[derive(Clone, Copy)]
 pub struct Filter {
     libraries: Libraries,
     format: Format,
-    /// The magnitude that infinite results count as.
+    /// The magnitude that an infinite result counts as.
     beyond: f64,
 }
 
 impl Filter {
-    /// The filter of a function, if there are two libraries of it that have many more digits than the format.
+    /// The filter of a function. Exists only if there are two libraries for it with many more digits than the format.
     pub fn new(function: Function, format: Format) -> Option<Filter> {
         let libraries = function.model().libraries.filter(|_| format.precision <= 24)?;
         Some(Filter { libraries, format, beyond: 2_f64.powi(format.beyond()) })
     }
 
-    /// The value by one of the libraries.
+    /// The value that one of the libraries computes.
     fn value(self, library: usize, at: [f64; 2]) -> f64 {
         match self.libraries {
             Libraries::One(functions) => functions[library](at[0]),
@@ -34,11 +34,12 @@ impl Filter {
         }
     }
 
-    /// The error of a result in ulps, to within [`MARGIN`], if the libraries agree on a finite value.
+    /// The error of a result in ulps, accurate to [`MARGIN`], if the libraries agree on a finite value.
     pub fn error(self, at: [f64; 2], got: f64) -> Option<f64> {
         let value = self.value(0, at);
         if value.is_nan() || got.is_nan() {
-            // No error is claimed where one of the two is a number. Of pairs, the libraries' NaN may only say that they don't know.
+            // If only one library returns NaN, the error is unknown. For functions of two arguments, a library's NaN may only
+            // mean that it can't decide.
             let is_of_one = matches!(self.libraries, Libraries::One(_));
             let agreed = is_of_one && value.is_nan() && self.value(1, at).is_nan();
             return (agreed && is_canonical_nan(got)).then_some(0.0);
@@ -55,8 +56,8 @@ impl Filter {
         if !agreed { None } else { self.distance(value, got) }
     }
 
-    /// Whether a result of a function of one argument is the nearest one clear of [`MARGIN`], as the target's library has the
-    /// value. That and the result are two that agree: where it is out, no result is believed that isn't out in the same way.
+    /// Whether a result of a function of one argument is the nearest number, and not within [`MARGIN`] of a tie, judged by the
+    /// target's library. An error of that library alone makes no wrong result pass, unless the result has the same error.
     pub fn confirms(self, x: f64, got: f64) -> bool {
         let value = self.value(1, [x, 0.0]);
         if value.is_nan() || got.is_nan() {
@@ -68,14 +69,14 @@ impl Filter {
         self.distance(value, got).is_some_and(|ulps| ulps < 0.5 - MARGIN)
     }
 
-    /// The distance of a result from a finite value that is trusted to [`TOLERANCE`], in ulps; `None` at the end of the format's
+    /// The distance in ulps of a result from a finite value that is trusted to [`TOLERANCE`]; `None` at the end of the format's
     /// range.
     fn distance(self, value: f64, got: f64) -> Option<f64> {
         let slack = value.abs() * TOLERANCE;
         if got.is_infinite() || value.abs() + slack >= self.beyond {
             return None;
         }
-        // The lesser ulp, if the value may be on either side of a power of two.
+        // Uses the smaller ulp if the value may be on either side of a power of two.
         let exponent = ((value.abs() - slack).to_bits() >> 52) as i32 - 1023;
         let ulp = exponent.max(self.format.least) - self.format.precision + 1;
         let inverse = f64::from_bits(((1023 - ulp) as u64) << 52);
@@ -92,10 +93,10 @@ mod tests {
     use crate::format::{from_bits, round};
     use crate::points::Points;
 
-    /// Arguments of a function: any bits of one, all kinds of pairs.
+    /// Arguments for tests: any bit patterns for a function of one, and pairs of all kinds for a function of two.
     fn arguments(function: Function, format: Format) -> Vec<[f64; 2]> {
         if function.arity() == 2 {
-            // float16 has no kinds: all of its pairs are run.
+            // float16 has no kinds, since all its pairs are measured.
             let points = Points::new(function, Format::FLOAT32, 20_000, 5, 1);
             let mut columns = vec![Vec::new(); 2];
             points.fill(points.blocks() - 1, &mut columns);
@@ -106,7 +107,7 @@ mod tests {
         (0..4000).map(|_| [from_bits(format, rng.next()), 0.0]).collect()
     }
 
-    /// Also where the results are wrong by some ulps.
+    /// The filter must also agree where results are wrong by some ulps.
     #[test]
     fn the_filter_agrees_with_the_reference() {
         let mut rng = Rng::new(2);
@@ -118,12 +119,12 @@ mod tests {
                     let shift = rng.below(5) as f64 - 2.0;
                     let near = round(format, filter.value(0, at));
                     let got = near * (1.0 + shift / 2_f64.powi(format.precision - 1));
-                    // The target's functions give any NaN.
+                    // The target's functions may return any NaN.
                     let got = if got.is_nan() { f64::NAN } else { round(format, got) };
                     let Some(claimed) = filter.error(at, got) else { continue };
                     decided += 1;
                     match judge(function, format, at[0], at[1], got) {
-                        // A power of two is judged by the lesser ulp.
+                        // At a power of two, the filter uses the smaller ulp.
                         Judgement::Off { ulps, .. } => {
                             let fits =
                                 (claimed - ulps).abs() < MARGIN || (claimed - 2.0 * ulps).abs() < MARGIN;

@@ -1,18 +1,18 @@
-//! Numbers of a floating-point format by their place in its order.
+//! The numbers of a floating-point format by their position in the total order.
 //!
-//! The order covers all bit patterns: numbers ascend, −0 comes before +0, and NaNs are at both ends. A run of
-//! consecutive places therefore crosses every seam: binades, subnormals, zeros and infinities.
+//! The order covers all bit patterns: numbers ascend, −0 precedes +0, and NaNs are at both ends. Consecutive positions therefore
+//! cross all boundaries: those of binades, subnormals, zeros and infinities.
 
 use broadloom_core::DType;
 use broadloom_testkit::reference::Format;
 use half::f16;
 
-/// Bits of a number of the format.
+/// The number of bits of the format.
 pub fn width(format: Format) -> u32 {
     8 * format.dtype.size() as u32
 }
 
-/// The number of these bits.
+/// The number with these bits.
 pub fn from_bits(format: Format, bits: u64) -> f64 {
     match format.dtype {
         DType::Float16 => f16::from_bits(bits as u16).to_f64(),
@@ -21,7 +21,7 @@ pub fn from_bits(format: Format, bits: u64) -> f64 {
     }
 }
 
-/// The bits of a number that the format holds.
+/// The bits of a number that the format can represent.
 pub fn to_bits(format: Format, x: f64) -> u64 {
     match format.dtype {
         DType::Float16 => u64::from(f16::from_f64(x).to_bits()),
@@ -30,30 +30,30 @@ pub fn to_bits(format: Format, x: f64) -> u64 {
     }
 }
 
-/// The nearest number of the format.
+/// Rounds to the nearest number of the format.
 pub fn round(format: Format, x: f64) -> f64 {
     from_bits(format, to_bits(format, x))
 }
 
-/// The number at a place, out of 2^width.
+/// The number at a position, of 2^width positions.
 pub fn at_place(format: Format, place: u64) -> f64 {
     let sign = 1 << (width(format) - 1);
     from_bits(format, if place & sign == 0 { (sign - 1 - place) | sign } else { place ^ sign })
 }
 
-/// The place of a number.
+/// The position of a number.
 pub fn place(format: Format, x: f64) -> u64 {
     let (bits, sign) = (to_bits(format, x), 1 << (width(format) - 1));
     if bits & sign == 0 { bits | sign } else { sign - 1 - (bits ^ sign) }
 }
 
-/// The number some places further.
+/// The number that is `by` positions away from `x`.
 pub fn step(format: Format, x: f64, by: i64) -> f64 {
     let last = u64::MAX >> (64 - width(format));
     at_place(format, place(format, x).saturating_add_signed(by).min(last))
 }
 
-/// As in C's `%a`: exact, and short.
+/// Formats a number exactly in hexadecimal, as `%a` in C does.
 pub fn hex(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
@@ -68,7 +68,7 @@ pub fn hex(x: f64) -> String {
     format!("{sign}0x{lead}{point}{digits}p{exponent:+}")
 }
 
-/// The shortest decimal that is this number of the format.
+/// The shortest decimal that rounds to this number of the format.
 pub fn decimal(format: Format, x: f64) -> String {
     match format.dtype {
         DType::Float16 => format!("{}", f16::from_f64(x)),

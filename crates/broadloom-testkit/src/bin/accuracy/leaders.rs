@@ -1,4 +1,4 @@
-//! Results at points, and the worst of each kind of points.
+//! Measured results, and the ones with the largest errors for each kind of points.
 
 use std::cmp::Ordering;
 
@@ -6,24 +6,24 @@ use broadloom_testkit::reference::{Format, Function};
 
 use crate::format::{decimal, hex};
 
-/// The worst pairs of a kind that are kept from a block of random pairs.
+/// The number of worst pairs per kind that are kept from a block of random pairs.
 pub const OF_BLOCK: usize = 4;
-/// The worst pairs of a kind around which the search goes on.
+/// The number of worst pairs per kind that the local search starts from.
 pub const KEPT: usize = 48;
 
-/// A result at a point.
+/// The result of a function at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
     /// The arguments.
     pub at: [f64; 2],
     /// The result.
     pub got: f64,
-    /// Its error.
+    /// The error in ulps.
     pub ulps: f64,
 }
 
 impl Case {
-    /// As `f(x, y) = z`, exactly and in decimal.
+    /// Formats the case as `f(x, y) = z`, exactly and in decimal.
     pub fn describe(&self, function: Function, format: Format) -> String {
         let arguments = &self.at[..function.arity()];
         let list =
@@ -32,28 +32,28 @@ impl Case {
         format!("{}({}) = {} ({shown})", function.name(), list(&hex), hex(self.got))
     }
 
-    /// The order of the arguments.
+    /// Compares the arguments.
     pub fn order(&self, other: &Case) -> Ordering {
         self.at[0].total_cmp(&other.at[0]).then(self.at[1].total_cmp(&other.at[1]))
     }
 }
 
-/// The cases of the greatest errors, in order; of equal errors that of the lesser arguments first.
+/// The cases with the largest errors, in descending order. Equal errors are ordered by the arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Leaders(Vec<Case>);
 
 impl Leaders {
-    /// The cases, the greatest error first.
+    /// The cases, largest error first.
     pub fn cases(&self) -> &[Case] {
         &self.0
     }
 
-    /// The error that a case has to exceed to be among the first `count`.
+    /// The error that a new case must exceed to be among the first `count`.
     pub fn bar(&self, count: usize) -> f64 {
         count.checked_sub(1).and_then(|last| self.0.get(last)).map_or(-1.0, |case| case.ulps)
     }
 
-    /// Puts in a case, and keeps the first `count`.
+    /// Inserts a case, and keeps the first `count`.
     pub fn add(&mut self, case: Case, count: usize) {
         let order = |other: &Case| other.ulps.total_cmp(&case.ulps).reverse().then(other.order(&case));
         match self.0.binary_search_by(order) {
@@ -66,14 +66,14 @@ impl Leaders {
         }
     }
 
-    /// The cases of both, and of these the first.
+    /// Merges both, and keeps the first of them.
     pub fn merge(mut self, other: Leaders) -> Leaders {
         other.0.into_iter().for_each(|case| self.add(case, KEPT));
         self
     }
 }
 
-/// Merges the leaders of each kind.
+/// Merges the worst cases of each kind.
 pub fn merge(a: Vec<Leaders>, b: Vec<Leaders>) -> Vec<Leaders> {
     a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect()
 }

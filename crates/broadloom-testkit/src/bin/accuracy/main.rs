@@ -1,8 +1,8 @@
 //! Measures the largest error of broadloom's transcendental functions, in ulps, against independent references.
 //!
 //! The command prints a line for each function and dtype and, on request, writes `docs/generated/accuracy.json` and
-//! `docs/generated/accuracy.md`. With `--check`, an error that does not meet its bound, or that exceeds the stated maximum, fails the
-//! command.
+//! `docs/generated/accuracy.md`. With `--check`, the command fails if an error exceeds its bound or the maximum stated in the
+//! documentation.
 #![forbid(unsafe_code)]
 
 mod climb;
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures, and returns the faults that `--check` finds.
+/// Measures the selected functions, and returns the violations that `--check` finds.
 fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     if arguments.report {
         write(&arguments.docs, Vec::new())?;
@@ -130,7 +130,7 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     Ok(if arguments.check { broken } else { Vec::new() })
 }
 
-/// The items of these names; all, if there are no names.
+/// The items with these names; all items if there are no names.
 fn chosen<T: Copy>(names: &[String], all: &[T], name_of: impl Fn(&T) -> String) -> Result<Vec<T>, String> {
     if names.is_empty() {
         return Ok(all.to_vec());
@@ -153,13 +153,13 @@ fn progress(run: &Run) -> ProgressBar {
     bar.with_message(title(run))
 }
 
-/// The function and its dtype.
+/// The name of the function and of its dtype.
 fn title(run: &Run) -> String {
     let title = format!("{} {}", run.function.name(), run.format.dtype);
     if run.accuracy == Accuracy::Nearest { format!("{title} nearest") } else { title }
 }
 
-/// A line on what was found, and examples of what is wrong.
+/// Prints a line with the findings, and examples of wrong results.
 fn print(run: &Run, outcome: &Outcome, took: Duration) {
     let name = title(run);
     for (part, tally) in [("", &outcome.main), (" cancelling", &outcome.cancelling)] {
@@ -192,7 +192,7 @@ fn print(run: &Run, outcome: &Outcome, took: Duration) {
     println!("{:18}   {:.1} s", "", took.as_secs_f64());
 }
 
-/// Replaces the rows and the page.
+/// Updates the rows of the data file, and rewrites the page.
 fn write(docs: &Path, measured: Vec<Row>) -> Result<(), String> {
     let path = docs.join("accuracy.json");
     let rows = results::merge(results::read(&path)?, measured);

@@ -1,7 +1,7 @@
-//! Measures one function of one dtype at all its points, and counts what it finds in a [`Tally`].
+//! Measures one function for one dtype at all its points, and collects the findings in a [`Tally`].
 //!
-//! The precise reference confirms every reported error. The filter decides only results outside of its
-//! margin, and the reference rechecks a share of those points, so that an unsound filter is noticed.
+//! The precise reference confirms every reported error. The filter decides only results outside of its margin, and the reference
+//! rechecks a sample of those points, so that an error in the filter would be noticed.
 
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
@@ -17,34 +17,34 @@ use crate::filter::{Filter, MARGIN};
 use crate::leaders::{self, Case, Leaders, OF_BLOCK};
 use crate::points::{Block, Points};
 
-/// Every so-manieth point that the filter decides is judged by the reference too.
+/// One in this many points that the filter could decide is judged by the reference as well.
 pub const AUDIT: usize = 1009;
-/// Points of a run at which the quick reference is compared with the precise one.
+/// The number of points of a run at which the quick reference is compared with the precise one.
 const SAMPLE: usize = 200;
 
-/// The findings at some points.
+/// The findings at a set of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Their number.
+    /// The number of points.
     pub points: u64,
-    /// The maximum error.
+    /// The case with the maximum error.
     pub worst: Option<Case>,
-    /// Results other than the exact value rounded to nearest.
+    /// The number of results that are not the exact value rounded to nearest.
     pub not_nearest: u64,
-    /// Results of the wrong kind: NaN, infinite or finite where another is right.
+    /// The number of results of the wrong class, among NaN, infinite and finite.
     pub wrong: u64,
-    /// One of them.
+    /// The first such result.
     pub first_wrong: Option<Case>,
-    /// Adjacent results in the wrong order.
+    /// The number of adjacent results in the wrong order.
     pub breaks: u64,
-    /// One of them: the later of the two.
+    /// The first such case: the later one of the two results.
     pub first_break: Option<Case>,
-    /// Points at which the filter was out by more than its margin.
+    /// The number of points at which the filter's error exceeded its margin.
     pub unsound: u64,
 }
 
 impl Tally {
-    /// Counts what was found at a point.
+    /// Counts a judged result.
     pub fn note(&mut self, at: [f64; 2], got: f64, judgement: Judgement) {
         match judgement {
             Judgement::Wrong => {
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// Merges two of them.
+    /// Merges two tallies.
     pub fn merge(mut self, other: Tally) -> Tally {
         self.points += other.points;
         self.not_nearest += other.not_nearest;
@@ -76,7 +76,7 @@ impl Tally {
     }
 }
 
-/// The case of the greater error; of the lesser argument where they are the same.
+/// The case with the larger error; for equal errors the one with the smaller argument.
 fn greater(a: Case, b: Case) -> Case {
     let b_is = b.ulps.total_cmp(&a.ulps).then(a.order(&b)).is_gt();
     if b_is { b } else { a }
@@ -99,23 +99,23 @@ pub struct Run {
     pub points: Points,
     /// The executor.
     pub which: Which,
-    /// The choice among the functions of that name.
+    /// The variant of the function.
     pub accuracy: Accuracy,
 }
 
-/// The findings of a run, by kinds of points.
+/// The findings of a run for each kind of points.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// A tally for each kind; one alone where all points are of one kind.
+    /// A tally for each kind. There is a single one if the points have no kinds.
     kinds: Vec<Tally>,
-    /// Of logaddexp, the points at which its terms cancel, whatever their kind.
+    /// For logaddexp: the points of any kind at which the terms cancel.
     cancelling: Tally,
-    /// The worst pairs of each kind, and of those at which terms cancel.
+    /// The worst pairs of each kind, followed by the worst of those at which terms cancel.
     pub leaders: Vec<Leaders>,
 }
 
 impl Found {
-    /// An empty tally of this many kinds.
+    /// Empty findings for this number of kinds.
     pub fn of(kinds: usize) -> Found {
         let kinds = kinds.max(1);
         Found {
@@ -125,7 +125,7 @@ impl Found {
         }
     }
 
-    /// Merges two of them.
+    /// Merges the findings of two runs.
     pub fn merge(self, other: Found) -> Found {
         Found {
             kinds: self.kinds.into_iter().zip(other.kinds).map(|(a, b)| a.merge(b)).collect(),
@@ -135,28 +135,28 @@ impl Found {
     }
 }
 
-/// Results of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// All points, but for those in `cancelling`.
+    /// All points except those in `cancelling`.
     pub main: Tally,
-    /// The points of `main` by their kinds; nothing where all are of one kind.
+    /// The points of `main` by kind; empty if the points have no kinds.
     pub kinds: Vec<(&'static str, Tally)>,
-    /// Of logaddexp, the points at which its terms cancel.
+    /// For logaddexp: the points at which the terms cancel.
     pub cancelling: Tally,
-    /// Cases with exact values, and those that were missed.
+    /// The number of cases with exact values.
     pub exact: u64,
-    /// The first few of the latter.
+    /// The first few exact cases that were missed.
     pub missed: Vec<Case>,
-    /// Their number.
+    /// The number of exact cases that were missed.
     pub missed_count: u64,
 }
 
 impl Run {
-    /// Measures.
+    /// Measures the function at all points of the run.
     ///
     /// # Errors
-    /// The executor is not available; or a reference failed a check of itself, and its figures are worth nothing.
+    /// If the executor is not available, or if the references contradict each other, so that no figure is reliable.
     pub fn measure(&self, progress: &ProgressBar) -> Result<Outcome, String> {
         let executor = || Executor::new(self.which, self.accuracy, self.function, self.format.dtype);
         let (exact, missed) = self.exact_cases(&mut executor()?);
@@ -191,7 +191,8 @@ impl Run {
         executor: impl Fn() -> Result<Executor, String> + Sync,
     ) -> Found {
         let kinds = self.points.kinds().len();
-        // The pairs that are searched around may not depend on which block comes first.
+        // For the local search, the selected pairs must not depend on the order in which blocks are measured, so no common record
+        // is used.
         let record = (kinds == 0).then(|| AtomicU64::new(0));
         let is_verified = self.function.arity() == 1 && self.accuracy == Accuracy::Nearest;
         let columns = || vec![Vec::new(); self.function.arity()];
@@ -214,8 +215,8 @@ impl Run {
         blocks.reduce(|| Found::of(kinds), Found::merge)
     }
 
-    /// Judges the results of a block. Nothing that the filter finds below the worst `leaders` of its kind, or below the `record`
-    /// of all blocks, is judged by the reference.
+    /// Judges the results of a block. The reference is skipped for a result whose error, by the filter, is below the worst
+    /// `leaders` of its kind or below the `record` over all blocks.
     pub fn judge(
         &self,
         block: &Block,
@@ -264,12 +265,12 @@ impl Run {
             };
             if ulps.is_finite() {
                 match record {
-                    // Errors are not negative, so their bits are in order.
+                    // Errors are not negative, so their bits compare like the numbers.
                     Some(record) => _ = record.fetch_max(ulps.to_bits(), Memory::Relaxed),
                     None => worst.add(Case { at, got, ulps }, leaders),
                 }
             }
-            // Next to a power of two, the filter counts in the lesser ulp.
+            // Next to a power of two, the filter may have used the smaller ulp.
             if claimed.is_some_and(|claimed| {
                 (claimed - ulps).abs() > MARGIN && (claimed - 2.0 * ulps).abs() > MARGIN
             }) {
@@ -283,7 +284,7 @@ impl Run {
         self.function == Function::LogAddExp && cancels(at[0], at[1])
     }
 
-    /// The tally with its worst case as the precise reference has it.
+    /// Confirms the worst case of a tally with the precise reference.
     fn confirmed(&self, mut tally: Tally) -> Result<Tally, String> {
         if let Some(worst) = &mut tally.worst {
             let precise = judge_precisely(self.function, self.format, worst.at[0], worst.at[1], worst.got);
@@ -303,7 +304,7 @@ impl Run {
         Ok(tally)
     }
 
-    /// Compares the references with each other at some of the points.
+    /// Compares the quick and the precise reference at some of the points.
     fn audit_reference(&self) -> Result<(), String> {
         let mut columns = vec![Vec::new(); self.function.arity()];
         self.points.fill(self.points.blocks() / 2, &mut columns);
@@ -321,14 +322,14 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the exact cases: how many there are, and the ones that were missed.
+    /// Runs the exact cases. Returns their number, and those that were missed.
     fn exact_cases(&self, executor: &mut Executor) -> (u64, Vec<Case>) {
         let cases = exact::cases(self.function, self.format);
         let columns: Vec<Vec<f64>> =
             (0..self.function.arity()).map(|i| cases.iter().map(|(at, _)| at[i]).collect()).collect();
         let mut results = Vec::new();
         executor.run(&columns, &mut results);
-        // Zeros of either sign are equal.
+        // Zeros of different sign count as equal.
         let missed = cases.iter().zip(&results).filter(|((_, value), got)| value != *got);
         let missed = missed.map(|(&(at, value), &got)| {
             let ulps = match judge(self.function, self.format, at[0], at[1], got) {
@@ -352,13 +353,13 @@ mod tests {
         Run { function, format, points, which: Which::Interpreter, accuracy: Accuracy::Fast }
     }
 
-    /// All blocks, with results from elsewhere.
+    /// The tally over all blocks, for results computed by `compute`.
     fn tally(run: &Run, filter: Option<Filter>, compute: fn(f32) -> f32) -> Tally {
         let record = AtomicU64::new(0);
         let mut columns = vec![Vec::new()];
         let blocks = (0..run.points.blocks()).map(|block| {
             let block = run.points.fill(block, &mut columns);
-            // The target's functions give any NaN.
+            // The target's functions may return any NaN.
             let canonical = |y: f32| if y.is_nan() { f64::NAN } else { f64::from(y) };
             let results: Vec<f64> = columns[0].iter().map(|&x| canonical(compute(x as f32))).collect();
             let found = run.judge(&block, &columns, &results, filter, Some(&record), 1);
@@ -367,7 +368,7 @@ mod tests {
         blocks.fold(Tally::default(), Tally::merge)
     }
 
-    /// On the target's float32 functions, some of which are often out by more than half an ulp.
+    /// Uses the target's float32 functions, whose errors often exceed half an ulp.
     #[test]
     fn the_filter_changes_no_figure() {
         type OfTarget = fn(f32) -> f32;

@@ -1,8 +1,8 @@
-//! Verifies functions that give the nearest float32: each result is proven to be the nearest one by the cheapest criterion
-//! that applies; the exact reference is the last.
+//! Verifies functions that return the nearest float32. Each result is proven to be the nearest by the cheapest applicable
+//! criterion, the last of which is the exact reference.
 //!
-//! The proof of `docs/nearest.md` rests on a run over all 2^32 arguments, so the run must be short enough to be
-//! repeated. The reference judges results that no other criterion decides, and a sample of the others.
+//! The proof in `docs/nearest.md` relies on a run over all 2^32 arguments, which must therefore be fast enough to be repeated.
+//! The reference judges the results that no other criterion decides, and a sample of the others.
 
 use broadloom_testkit::reference::{Function, Symmetry, judge};
 
@@ -13,7 +13,7 @@ use crate::measure::{AUDIT, Run, Tally};
 use crate::points::Block;
 
 impl Run {
-    /// Counts the results of a block of float32 that are not the nearest.
+    /// Verifies a block of results, and counts those that are not the nearest float32.
     pub fn verify(
         &self,
         block: &Block,
@@ -53,8 +53,8 @@ impl Run {
         }
     }
 
-    /// Whether these are negative arguments of an even or odd function that has, bit for bit, the results that follow from
-    /// those of the positive ones, which are in another block.
+    /// For negative arguments of an even or odd function: whether the results follow, bit for bit, from those of the positive
+    /// arguments, which belong to another block.
     fn is_mirrored(&self, arguments: &[f64], results: &[f64], executor: &mut Executor) -> bool {
         let symmetry = self.function.model().symmetry;
         if symmetry == Symmetry::None || !arguments.iter().all(|x| x.is_sign_negative() && !x.is_nan()) {
@@ -70,8 +70,9 @@ impl Run {
         results.iter().zip(others).all(|(&got, other)| follows(got, other))
     }
 
-    /// Whether all results of adjacent arguments of one sign are the same, and those at both ends are the nearest
-    /// number; so are then all between, of a function that only grows or only falls, and of one that has no value there.
+    /// Whether all results in the block are equal and the first and the last are the nearest number. The arguments are adjacent
+    /// and have one sign. If the function is monotonic, or is undefined on all of them, the results in between are then the
+    /// nearest too.
     fn is_uniform(&self, arguments: &[f64], results: &[f64]) -> bool {
         let (Some(first), Some(last)) = (results.first(), results.last()) else { return false };
         let [low, high] = [arguments[0], arguments[arguments.len() - 1]];
@@ -90,8 +91,8 @@ impl Run {
     }
 }
 
-/// Whether the function differs from its argument by less than a quarter of an ulp of float32: by x³/2 at most where the
-/// series has no square, and by x² otherwise.
+/// Whether the function differs from its argument by less than a quarter of an ulp of float32. The difference is at most x³/2 if
+/// the series has no quadratic term, and x² otherwise.
 fn is_argument(function: Function, x: f64) -> bool {
     use Function::*;
     match function {

@@ -1,8 +1,9 @@
-//! The points at which a function is measured: blocks of arguments, by number.
+//! The points at which a function is measured, in numbered blocks of arguments.
 //!
-//! A block depends on its number and the seed only, so that threads may take any. float16 and float32 functions of one
-//! argument get their whole format, in order; each block begins with the last point of the one before. Pairs of formats
-//! wider than float16 are drawn in kinds, and around the worst pairs of each kind.
+//! A block depends on its number and the seed only, so threads may take blocks in any order. Functions of one argument are
+//! measured at every float16 and float32 number, in ascending order; each block begins with the last point of the preceding one.
+//! For functions of two arguments in formats wider than float16, pairs are drawn at random by kind, and then searched for around
+//! the worst pairs of each kind.
 
 mod draw;
 mod hard;
@@ -18,22 +19,22 @@ use crate::format::{at_place, width};
 pub use hard::edge_cases;
 use two::Kind;
 
-/// Points of a block.
+/// The number of points in a block.
 const BLOCK: u64 = 1 << 15;
 
-/// The bulk of the points.
+/// The points that are not listed explicitly.
 enum Bulk {
-    /// Every so-manieth number of the format.
+    /// Every n-th number of the format, for this n.
     Places(u64),
-    /// Drawn at random, this many.
+    /// This number of random points.
     Random(u64),
-    /// All pairs of these.
+    /// All pairs of these numbers.
     Pairs(Vec<f64>),
-    /// Pairs drawn in kinds, this many; the kinds' numbers take turns in this order.
+    /// `count` random pairs of these kinds. `turns` is the sequence of kinds, by index, which repeats.
     Kinds { count: u64, kinds: Vec<Kind>, turns: Vec<usize> },
 }
 
-/// The names of the two kinds of pairs that are not drawn at random.
+/// The names of the two kinds that are not drawn at random.
 const NOT_DRAWN: [&str; 2] = ["listed", "around the worst of each kind"];
 
 /// The points of a run.
@@ -45,22 +46,22 @@ pub struct Points {
     bulk: Bulk,
 }
 
-/// The properties of a block that [`Points::fill`] returns.
+/// Properties of a block, returned by [`Points::fill`].
 pub struct Block {
-    /// Points at its head that belong to another block and serve only for comparing the order.
+    /// The number of points at the start that belong to the preceding block and are only used to check the order of results.
     pub overlap: usize,
-    /// Whether the arguments don't fall.
+    /// Whether the arguments are in ascending order.
     pub ordered: bool,
-    /// The kind of all its points, if they have one.
+    /// The kind of the block's points, if they all have the same.
     pub kind: Option<usize>,
 }
 
 impl Points {
-    /// The points of a function: all, or `points` of a format too large for that; a `thin`-th of either.
+    /// The points for a function: the whole format, or `points` points if it is too large; one in `thin` of either.
     pub fn new(function: Function, format: Format, points: u64, thin: u64, seed: u64) -> Points {
         let bulk = match (function.arity(), format.dtype) {
             (1, DType::Float16) => Bulk::Places(1),
-            // An odd stride goes through all patterns of low bits.
+            // An odd stride visits all patterns of low bits.
             (1, DType::Float32) => Bulk::Places(thin | 1),
             (2, DType::Float16) => {
                 let stride = (5.0 * (thin as f64).sqrt()) as usize | 1;
@@ -70,7 +71,7 @@ impl Points {
             (2, _) => {
                 let kinds = two::kinds(function, format);
                 let most = kinds.iter().map(|kind| kind.weight).max().unwrap_or(1);
-                // Every kind has its turns evenly among the others'.
+                // Distributes the turns of each kind evenly.
                 let turn = |at: usize, weight: usize| (at + 1) * weight / most > at * weight / most;
                 let turns = (0..most).flat_map(|at| {
                     (0..kinds.len()).filter(|&kind| turn(at, kinds[kind].weight)).collect::<Vec<_>>()
@@ -83,13 +84,13 @@ impl Points {
         Points { function, format, seed, hard: hard::list(function, format), bulk }
     }
 
-    /// The number of points, besides those that a search adds.
+    /// The number of points, without those of the local search.
     pub fn count(&self) -> u64 {
         self.hard.len() as u64 + self.bulk_count()
     }
 
-    /// The names of the kinds of points, the last of which are the listed ones and those of a search; nothing where all points
-    /// are of one kind.
+    /// The names of the kinds of points; empty if there are no kinds. The last two are the listed points and those of the local
+    /// search.
     pub fn kinds(&self) -> Vec<&'static str> {
         match &self.bulk {
             Bulk::Kinds { kinds, .. } => kinds.iter().map(|kind| kind.name).chain(NOT_DRAWN).collect(),
@@ -97,7 +98,7 @@ impl Points {
         }
     }
 
-    /// The number of a point's kind; 0 where all are of one kind.
+    /// The index of the kind of a point; 0 if there are no kinds.
     pub fn kind(&self, block: &Block, i: usize) -> usize {
         match &self.bulk {
             Bulk::Kinds { turns, .. } => block.kind.unwrap_or(turns[i % turns.len()]),
@@ -113,7 +114,7 @@ impl Points {
         }
     }
 
-    /// A description in words.
+    /// Describes the points in words.
     pub fn coverage(&self) -> String {
         match &self.bulk {
             Bulk::Places(1) => "all".to_string(),
@@ -125,7 +126,7 @@ impl Points {
         }
     }
 
-    /// Whether every number of the format is among them.
+    /// Whether the points include every number of the format.
     pub fn is_whole(&self) -> bool {
         matches!(self.bulk, Bulk::Places(1))
     }
@@ -139,7 +140,7 @@ impl Points {
         self.hard_blocks() + self.bulk_count().div_ceil(BLOCK)
     }
 
-    /// Writes a block's arguments to the columns.
+    /// Fills the columns with the arguments of a block.
     pub fn fill(&self, block: u64, columns: &mut [Vec<f64>]) -> Block {
         columns.iter_mut().for_each(Vec::clear);
         let mut push = |point: [f64; 2]| {
@@ -183,7 +184,7 @@ impl Points {
         }
     }
 
-    /// Random numbers for a block.
+    /// The random number generator for a block.
     pub fn rng(&self, block: u64) -> Rng {
         let mut seeds =
             Rng::new(self.seed ^ (self.function as u64) << 56 ^ u64::from(width(self.format)) << 48);
@@ -229,7 +230,7 @@ mod tests {
         let mut seen = vec![0; 1 << 16];
         for block in points.hard_blocks()..points.blocks() {
             let Block { overlap, .. } = points.fill(block, &mut columns);
-            // NaNs may lose their payload on the way through float64.
+            // A NaN may lose its payload when it is converted to float64.
             for &x in columns[0][overlap..].iter().filter(|x| !x.is_nan()) {
                 seen[crate::format::to_bits(Format::FLOAT16, x) as usize] += 1;
             }

@@ -1,6 +1,6 @@
 //! Writes `docs/generated/accuracy.md` from the results.
 //!
-//! Every figure on the page comes from a row. Figures are rounded up, so that none looks better than it was.
+//! Every figure on the page comes from a row of the results. Errors are rounded up, so that none is understated.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::results::{CANCELLING, Row};
 
 const HEAD: &str = include_str!("report.md");
 
-/// The page.
+/// The text of the page.
 pub fn page(rows: &[Row]) -> String {
     let mut page = HEAD.to_string();
     let sections = [
@@ -33,7 +33,8 @@ pub fn page(rows: &[Row]) -> String {
     page
 }
 
-/// The maximum of each kind of pairs, a column for each function of two operands; nothing where there are no kinds.
+/// A table with the maximum error for each kind of pairs, and a column for each function of two operands; empty if there are no
+/// kinds.
 fn kinds(rows: &[&Row]) -> String {
     let rows: Vec<&&Row> = rows.iter().filter(|row| !row.kinds.is_empty()).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -42,7 +43,7 @@ fn kinds(rows: &[&Row]) -> String {
             names.push(&kind.name);
         }
     }
-    // Kinds that are not random pairs come last, as they do in each row.
+    // The kinds that are not drawn at random come last, as in each row.
     let last =
         |name: &&str| rows.iter().any(|row| row.kinds.iter().rev().take(2).any(|kind| kind.name == *name));
     names.sort_by_key(last);
@@ -95,12 +96,12 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// Four decimals, rounded up.
+/// An error with four decimals, rounded up.
 fn ulps(ulps: f64) -> String {
     if ulps < 1000.0 { format!("{:.4}", (ulps * 1e4).ceil() / 1e4) } else { format!("{ulps:.1e}") }
 }
 
-/// A share in percent, never 0 for something.
+/// A fraction in percent; not shown as 0 unless it is 0.
 fn share(part: u64, whole: u64) -> String {
     let percent = 100.0 * part as f64 / whole.max(1) as f64;
     match part {
@@ -110,7 +111,7 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// Digits in groups of three.
+/// A number with its digits in groups of three.
 fn count(n: u64) -> String {
     let digits = n.to_string();
     let groups: Vec<&str> =
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!(half.broken(), ["hypot of float16: 0.51 ulps"]);
     }
 
-    /// The page that is written by hand has the largest errors of float32 and float64.
+    /// The hand-written page states the largest errors of float32 and float64.
     #[test]
     fn the_summary_has_the_maxima() {
         let rows = results::parse(include_str!("../../../../../docs/generated/accuracy.json")).expect("rows");
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The committed page is made from the committed results.
+    /// The committed page equals the one generated from the committed results.
     #[test]
     fn the_page_is_made_from_the_results() {
         let rows = results::parse(include_str!("../../../../../docs/generated/accuracy.json")).expect("rows");

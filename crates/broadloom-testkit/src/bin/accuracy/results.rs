@@ -1,6 +1,6 @@
-//! Results on disk, a row per function, dtype and kind of point, so that the report grows run by run.
+//! Stores results in a file, with a row per function, dtype and part of the points, so that separate runs can update it.
 //!
-//! Every figure was measured. Rows are in a fixed order, so that a change is a small diff.
+//! Every figure was measured. Rows are in a fixed order, so that a change gives a small diff.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::format::{decimal, hex};
 use crate::leaders::Case;
 use crate::measure::{Outcome, Run, Tally};
 
-/// The points of a row.
+/// The part of the points at which the terms of logaddexp cancel.
 pub const CANCELLING: &str = "cancelling";
 
 /// The maximum error over the pairs of one kind.
@@ -25,46 +25,46 @@ pub struct KindRow {
     pub points: u64,
     /// The maximum error in ulps.
     pub ulps: f64,
-    /// The arguments of that error, as hexadecimal floats.
+    /// The arguments with that error, as hexadecimal floats.
     pub at: Vec<String>,
 }
 
-/// The findings for one function of one dtype.
+/// The findings for one function and dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The function's name.
     pub function: String,
     /// The dtype's name.
     pub dtype: String,
-    /// Empty, or [`CANCELLING`].
+    /// The part of the points: empty for all, or [`CANCELLING`].
     pub part: String,
-    /// The measured points, in words.
+    /// The measured points, described in words.
     pub coverage: String,
-    /// Their number.
+    /// The number of points.
     pub points: u64,
     /// The maximum error in ulps.
     pub ulps: f64,
-    /// The arguments of that error, as hexadecimal floats.
+    /// The arguments with that error, as hexadecimal floats.
     pub at: Vec<String>,
-    /// The arguments in decimal.
+    /// The arguments with that error, in decimal.
     pub decimal: Vec<String>,
-    /// The result there.
+    /// The result for these arguments.
     pub got: String,
-    /// Results other than the nearest number.
+    /// The number of results that are not the nearest number.
     pub not_nearest: u64,
-    /// Results of the wrong kind.
+    /// The number of results of the wrong class, among NaN, infinite and finite.
     pub wrong: u64,
-    /// Adjacent results in the wrong order; `None` if the function has no order or the points none.
+    /// The number of adjacent results in the wrong order; `None` if the function is not monotonic or the points are not ordered.
     pub breaks: Option<u64>,
-    /// Cases with exact values.
+    /// The number of cases with exact values.
     pub exact: u64,
-    /// Those that were missed.
+    /// The number of exact cases that were missed.
     pub missed: u64,
-    /// The executor that ran it.
+    /// The executor that ran the function.
     pub executor: String,
-    /// The choice among the functions of that name.
+    /// The variant of the function.
     pub accuracy: String,
-    /// These points by their kinds; nothing where all are of one kind.
+    /// The findings by kind of pairs; empty if there are no kinds.
     pub kinds: Vec<KindRow>,
 }
 
@@ -89,13 +89,13 @@ impl KindRow {
     }
 }
 
-/// A list of texts.
+/// Converts a JSON list of strings.
 fn texts(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|item| Some(item.as_str()?.to_string())).collect()
 }
 
 impl Row {
-    /// The rows of an outcome: one, and one more for logaddexp.
+    /// The rows for an outcome: one, or two for logaddexp.
     pub fn of(run: &Run, outcome: &Outcome) -> Vec<Row> {
         let mut rows = vec![Row::new(run, outcome, "", &outcome.main)];
         if run.function == Function::LogAddExp {
@@ -182,7 +182,7 @@ impl Row {
             exact: count("exact")?,
             missed: count("missed")?,
             executor: text("executor")?,
-            // Rows that were measured before there was a choice.
+            // Older rows have no variant, since there was only one.
             accuracy: text("accuracy").unwrap_or_else(|| Accuracy::Fast.name().to_string()),
             kinds: match value.get("kinds") {
                 Some(kinds) => kinds.as_array()?.iter().map(KindRow::from_json).collect::<Option<_>>()?,
@@ -191,7 +191,7 @@ impl Row {
         })
     }
 
-    /// The promises that the row breaks; empty if there are none.
+    /// Describes the guarantees that the row violates; empty if there are none.
     pub fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         let mut hold = |holds: bool, what: &str| {
@@ -212,7 +212,8 @@ impl Row {
         broken
     }
 
-    /// A maximum above the one that is stated of the same function, dtype and kind of point; nothing if there is none.
+    /// If the error exceeds the maximum that the stated rows have for the same function, dtype and part, describes that; else
+    /// nothing.
     pub fn exceeds(&self, stated: &[Row]) -> Option<String> {
         let stated = stated.iter().find(|row| row.key() == self.key())?;
         let (ulps, most) = (self.ulps, stated.ulps);
@@ -221,7 +222,7 @@ impl Row {
                 (&self.function, &self.dtype, self.of_part(), self.at.join(", "));
             format!("{function} of {dtype}{part}: {ulps} ulps at {at}, where {most} are stated")
         };
-        // The quick reference and the precise one round an error differently in its sixteenth digit.
+        // The quick and the precise reference may round an error differently in its sixteenth digit.
         (ulps > most + 1e-12).then(told)
     }
 
@@ -230,7 +231,7 @@ impl Row {
         if self.is_of_nearest() { format!("{part}, nearest") } else { part }
     }
 
-    /// Whether it is about the function that gives the nearest number.
+    /// Whether the row is for the variant that returns the nearest number.
     pub fn is_of_nearest(&self) -> bool {
         self.accuracy == Accuracy::Nearest.name()
     }
@@ -243,7 +244,7 @@ impl Row {
         self.model().is_some_and(|model| model.arity() == 2)
     }
 
-    /// The error that it must stay below; nothing where what is reached is only stated.
+    /// The bound on the error; none if the page states the error without guaranteeing a bound.
     pub fn limit(&self) -> Option<f64> {
         match (self.dtype.as_str(), self.part.as_str()) {
             ("float16", _) if self.is_of_two() => Some(0.51),
@@ -268,22 +269,22 @@ impl Row {
     }
 }
 
-/// The rows of a file's text.
+/// Parses the rows of a file.
 pub fn parse(text: &str) -> Option<Vec<Row>> {
     let value: Value = serde_json::from_str(text).ok()?;
     value.as_array()?.iter().map(Row::from_json).collect()
 }
 
-/// A file's text: a row a line.
+/// The text of a file, with one row per line.
 pub fn print(rows: &[Row]) -> String {
     let lines: Vec<String> = rows.iter().map(|row| row.to_json().to_string()).collect();
     format!("[\n{}\n]\n", lines.join(",\n"))
 }
 
-/// Reads the rows of a file; none if there is no such file.
+/// Reads the rows of a file; no rows if the file does not exist.
 ///
 /// # Errors
-/// The file can't be read or holds something else.
+/// If the file can't be read or parsed.
 pub fn read(path: &Path) -> Result<Vec<Row>, String> {
     match fs::read_to_string(path) {
         Ok(text) => parse(&text).ok_or_else(|| format!("{}: not results of this command", path.display())),
@@ -292,7 +293,7 @@ pub fn read(path: &Path) -> Result<Vec<Row>, String> {
     }
 }
 
-/// Replaces the rows of the same function, dtype, accuracy and part by the measured ones.
+/// Replaces rows by the measured ones with the same function, dtype, variant and part.
 pub fn merge(mut rows: Vec<Row>, measured: Vec<Row>) -> Vec<Row> {
     rows.retain(|old| measured.iter().all(|new| new.key() != old.key()));
     rows.extend(measured);

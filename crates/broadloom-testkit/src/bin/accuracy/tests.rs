@@ -1,4 +1,4 @@
-//! Compares the maxima that `docs/generated/accuracy.md` states with pairs of known errors and with a sample.
+//! Compares the maxima stated in `docs/generated/accuracy.md` with pairs of known errors and with a random sample.
 
 use broadloom_testkit::reference::{Format, Function, Judgement, judge_precisely};
 use indicatif::ProgressBar;
@@ -11,7 +11,7 @@ use crate::results::{CANCELLING, Row};
 
 const PAGE: &str = include_str!("../../../../../docs/generated/accuracy.md");
 
-/// The maximum of a row of the page.
+/// The maximum error stated in a row of the page.
 fn stated(section: &str, name: &str) -> f64 {
     let (_, rest) = PAGE.split_once(&format!("\n## {section}\n")).expect("a section");
     let rows = rest.split("\n## ").next().expect("its text").lines();
@@ -31,7 +31,7 @@ fn error(function: Function, format: Format, at: [f64; 2]) -> f64 {
     }
 }
 
-/// Pairs that random ones of any bits do not come near: their errors are above what such a sample finds.
+/// Pairs that random bits don't come close to; their errors exceed those found by a random sample.
 #[test]
 fn known_pairs_are_within_the_stated_maxima() {
     let single = |bits: [u32; 2]| bits.map(|bits| f64::from(f32::from_bits(bits)));
@@ -50,8 +50,8 @@ fn known_pairs_are_within_the_stated_maxima() {
     }
 }
 
-/// Errors of more than an ulp, once: the logarithm's error counts some thousand times in a power next to an overflow, and several
-/// times where the terms of logaddexp cancel in part.
+/// Pairs whose error once exceeded an ulp: pow multiplies the logarithm's error about a thousand times next to overflow, and
+/// partly cancelling terms of logaddexp multiply an error several times.
 #[test]
 fn pairs_that_had_more_than_an_ulp_have_less() {
     let cases = [
@@ -65,7 +65,7 @@ fn pairs_that_had_more_than_an_ulp_have_less() {
     }
 }
 
-/// Pairs of all kinds by another seed than the page's.
+/// Pairs of all kinds, drawn with another seed than for the page.
 #[test]
 fn a_sample_is_within_the_stated_maxima() {
     let functions = Function::ALL.into_iter().filter(|function| function.arity() == 2);

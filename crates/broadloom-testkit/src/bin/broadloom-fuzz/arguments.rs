@@ -1,4 +1,4 @@
-//! The command line of `broadloom-fuzz`.
+//! Parses the command line of `broadloom-fuzz`.
 
 use std::path::PathBuf;
 use std::time::Duration;

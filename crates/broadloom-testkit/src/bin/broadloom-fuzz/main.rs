@@ -1,8 +1,8 @@
-//! `broadloom-fuzz`: random programs, evaluated by every executor and compared bit for bit.
+//! `broadloom-fuzz` evaluates random programs with every executor, and compares the results bit for bit.
 //!
-//! A seed gives the same program on every machine, and the program of a finding is printed in the form that `--program`
-//! reads. A run in which no program was tried counts as a failure, not as a success. The exit status is 0 where all results are
-//! equal, 1 for a difference or a file that can't be read or written, 2 for a wrong command line, and 130 after an interrupt.
+//! A seed gives the same program on every machine. If results differ, the program is printed in the form that `--program` reads.
+//! A run that tries no program counts as a failure. The exit status is 0 if all results are equal, 1 for a difference or a file
+//! that can't be read or written, 2 for a wrong command line, and 130 after an interrupt.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -24,10 +24,10 @@ use clap::Parser;
 use arguments::Arguments;
 use progress::Progress;
 
-/// The time of a search if neither a time nor a number of programs is given.
+/// The default duration of a search, if neither a duration nor a number of programs is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
-/// The maximum total of elements in the steps of a given program: the reference keeps all of them in memory.
+/// The maximum total number of elements in the steps of a given program, since the reference keeps all of them in memory.
 const TOO_MANY_ELEMENTS: usize = 1 << 24;
 
 /// The reason for a failure: an exit status and a message.
@@ -58,11 +58,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Has SIGINT and SIGTERM end the search with a report; a second one ends the process.
+/// Installs handlers so that SIGINT and SIGTERM end the search with a report. A second signal ends the process.
 fn watch(interrupted: &Arc<AtomicBool>) {
     #[cfg(unix)]
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // If the system refuses, a signal ends the process at once.
+        // If no handler can be installed, a signal ends the process at once, as by default.
         let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(interrupted));
         let _ = signal_hook::flag::register(signal, Arc::clone(interrupted));
     }
@@ -93,7 +93,7 @@ fn fuzz(args: &Arguments, interrupted: &AtomicBool) -> Result<(), Failure> {
     let search = |seeds| {
         Search::new(seeds).up_to(args.vector_width).within(time).telling(&telling).noticing(&noticing)
     };
-    // The program of a file first as it is, and then under other values.
+    // The program of a file is first tried with its own values, and then with others.
     let first = match &template {
         Some(template) => search(0..1).of(&|_| template.clone()).run().map(drop),
         None => Ok(()),
@@ -134,7 +134,7 @@ fn read(path: &Path) -> Result<Program, Failure> {
     Ok(program)
 }
 
-/// A file for a finding, that appears only once there is one.
+/// A temporary file for the failing program, which appears at its path only if one is found.
 fn create(path: &Path, force: bool) -> Result<tempfile::NamedTempFile, Failure> {
     if !force && path.exists() {
         return Err(Failure::of_file(path, "the file exists already; write --force to replace it"));
@@ -148,7 +148,7 @@ fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::of_stdout(&error))
 }
 
-/// Writes the finding to the requested file, or to standard output; returns the failure to exit with.
+/// Writes the failing program to the requested file, or to standard output. Returns the failure to exit with.
 fn report(
     which: &str,
     finding: &Finding,
@@ -163,7 +163,7 @@ fn report(
                 place = format!("in {}", path.display());
                 Ok(())
             }
-            // If the file can't be written, the finding is printed.
+            // If the file can't be written, the program is printed instead.
             Err(error) => {
                 eprintln!("warning: {}: {error}", printable(&path.display().to_string()));
                 print(&text)

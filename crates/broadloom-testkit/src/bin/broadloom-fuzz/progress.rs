@@ -1,4 +1,4 @@
-//! The bar of a search: on a terminal only, and only once the search has taken a while.
+//! The progress bar of a search. It is shown on a terminal only, and only after the search has run for a while.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The time that a search runs before a bar is drawn.
+/// The time before a bar is drawn.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The progress of a search.
@@ -18,13 +18,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins a search that ends after a time, or after a number of programs.
+    /// Starts the progress of a search that is limited by time, or by a number of programs.
     pub fn new(time: Option<Duration>) -> Progress {
         let is_shown = std::io::stderr().is_terminal();
         Progress { began: Instant::now(), time, is_shown, bar: OnceLock::new() }
     }
 
-    /// Reports the number of programs done.
+    /// Updates the number of programs done.
     pub fn counted(&self, programs: u64) {
         let elapsed = self.began.elapsed();
         if !self.is_shown || elapsed < PATIENCE {

@@ -1,7 +1,8 @@
-//! Writes docs/generated/conformance.md: the cases of each sentence of the standard, and the number of their comparisons.
+//! Writes docs/generated/conformance.md: for each sentence of the standard, its cases and the number of comparisons made for
+//! them.
 //!
-//! The page states only what a run over the case files has found. `--check` fails if the page in the repository is
-//! not the one that a run would write, so that it can't go out of date.
+//! The page only states results of a run over the case files. `--check` fails if the page in the repository differs from the one
+//! that a run would write, so that it can't become outdated.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -91,10 +92,10 @@ fn apply(name: &str, args: &[Array<'static>]) -> broadloom::Result<Array<'static
     Array::apply(Op::from_name(name).ok_or_else(missing)?, args)
 }
 
-/// The rows of functions, and those of reductions: the file, the rule and the dtype of each, file by file.
+/// For functions and for reductions, the file, the rule and the dtype of each row, file by file.
 type Rows = BTreeMap<bool, Vec<(String, Arc<Rule>, DType)>>;
 
-/// The entry of the page for a rule.
+/// The entry for a rule on the page.
 struct Line<'c> {
     rule: &'c Rule,
     cases: usize,
@@ -166,7 +167,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*")
 }
 
-/// Dtypes, kinds of them by one word.
+/// The names of dtypes, with whole kinds abbreviated to one word.
 fn names(dtypes: &[DType]) -> String {
     let (mut out, mut rest) = (Vec::new(), dtypes.to_vec());
     for (name, is_integer) in [("integers", true), ("floats", false)] {

@@ -1,7 +1,7 @@
-//! The fixed arguments of functions and reductions: the same bits on every target.
+//! Fixed arguments for functions and reductions, with the same bits on every target.
 //!
-//! Edge-case values, or a whole small domain, are mixed with pseudo-random numbers in an order that visits each place
-//! of the list once by a constant stride, so that the head of a list has the same composition as the whole.
+//! Edge-case values, or all values of a small domain, are followed by pseudo-random numbers. The list is then permuted by a
+//! constant stride, so that its head has the same composition as the whole.
 
 use broadloom::{Array, DType};
 use broadloom_core::Kind;
@@ -11,33 +11,35 @@ use half::f16;
 
 use crate::hash::Hash;
 
-/// Elements of each operand: a prime above 2^20, so that a constant stride visits them all and blocks of no size divide them.
+/// The number of elements in each operand. It is a prime above 2^20, so that a constant stride visits every element and no block
+/// size divides it.
 pub const WHOLE: usize = (1 << 20) + 7;
 
-/// Elements of the head.
+/// The number of elements in the head.
 pub const HEAD: usize = (1 << 16) + 7;
 
-/// Rows of arrays that are reduced, and of their heads; 1031 elements each.
+/// The number of rows of arrays that are reduced, and of their heads. Rows have 1031 elements.
 const ROWS: [usize; 2] = [1021, 61];
 
-/// The extents of arrays of short rows, of 16 elements each.
+/// The number of rows of arrays with short rows, and of their heads. Rows have 16 elements.
 const SHORT_ROWS: [usize; 2] = [65_791, 4_099];
 
-/// The maximum number of combinations of edge-case values; of more, an evenly spaced part is taken.
+/// The maximum number of combinations of edge-case values. If there are more, an evenly spaced subset is used.
 const MOST_CROSSED: usize = 1 << 18;
 
-/// Operands, whole and their heads.
+/// The operands, whole and their heads.
 pub struct Arguments {
     /// The operands.
     pub whole: Vec<Array<'static>>,
-    /// The first part of each.
+    /// The head of each operand.
     pub head: Vec<Array<'static>>,
-    /// The hash of all bits, which distinguishes another list from another result.
+    /// The hash of all bits. It shows whether arguments differ, or only results.
     pub hash: Hash,
 }
 
 impl Arguments {
-    /// Columns, each with its dtype, the extents of the whole and those of the head, which differ in the first one only.
+    /// Operands from columns: each has a dtype, the extents of the whole and of the head, which differ in the first only, and the
+    /// bits.
     fn of(columns: impl IntoIterator<Item = (DType, [Vec<usize>; 2], Vec<u64>)>) -> Arguments {
         let mut arguments = Arguments { whole: Vec::new(), head: Vec::new(), hash: Hash::new() };
         for (dtype, [whole, head], bits) in columns {
@@ -48,18 +50,19 @@ impl Arguments {
         arguments
     }
 
-    /// No operands.
+    /// An empty list of operands.
     pub fn none() -> Arguments {
         Arguments::of([])
     }
 
-    /// Operands of an element-wise function.
+    /// The operands of an element-wise function.
     pub fn of_function(dtypes: &[DType]) -> Arguments {
         let columns = dtypes.iter().zip(listed(dtypes));
         Arguments::of(columns.map(|(&dtype, list)| (dtype, [vec![WHOLE], vec![HEAD]], list)))
     }
 
-    /// Operands of reductions: moderate numbers, numbers whose products stay moderate, and short rows of any bits.
+    /// The operands of reductions: numbers with a moderate sum, numbers with a moderate product, and short rows of arbitrary
+    /// bits.
     pub fn of_reductions(dtype: DType) -> Arguments {
         let extents = |rows: [usize; 2], columns: usize| rows.map(|rows| vec![rows, columns]);
         let mut rng = Rng::new(0x3c6e_f372_fe94_f82b ^ dtype as u64);
@@ -75,8 +78,8 @@ impl Arguments {
     }
 }
 
-/// The operands' elements: all edge-case values crossed (of small domains, all bit patterns), then random ones, in the order
-/// of the stride.
+/// The elements of the operands, permuted by the stride: all combinations of edge-case values (of all bit patterns, for small
+/// domains), followed by random values.
 fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
     let bytes: usize = dtypes.iter().map(|dtype| dtype.size()).sum();
     let lists: Vec<Vec<u64>> = dtypes
@@ -101,7 +104,7 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
         let mut before = None;
         for (column, &dtype) in columns.iter_mut().zip(dtypes) {
             let bits = match before {
-                // The number beside it, or within two units in the last place of it.
+                // The element of the preceding operand, or one within two ulp of it.
                 Some((same, bits)) if same == dtype && rng.chance(1, 8) => {
                     let near: u64 = bits;
                     near.wrapping_add(rng.below(5) as u64).wrapping_sub(2) & mask(dtype)
@@ -112,12 +115,12 @@ fn listed(dtypes: &[DType]) -> Vec<Vec<u64>> {
             before = Some((dtype, bits));
         }
     }
-    // The golden section of the length.
+    // The stride is the golden section of the length.
     let place = |i: usize| i * 648_061 % WHOLE;
     columns.iter().map(|column| (0..WHOLE).map(|i| column[place(i)]).collect()).collect()
 }
 
-/// The bits that an element of a dtype has.
+/// A mask of the bits that an element of a dtype uses.
 pub fn mask(dtype: DType) -> u64 {
     match dtype {
         DType::Bool => 1,
@@ -125,7 +128,7 @@ pub fn mask(dtype: DType) -> u64 {
     }
 }
 
-/// The bits of the fraction of a float dtype.
+/// The number of fraction bits of a float dtype.
 pub fn fraction(dtype: DType) -> u32 {
     match dtype {
         DType::Float16 => 10,
@@ -134,8 +137,8 @@ pub fn fraction(dtype: DType) -> u32 {
     }
 }
 
-/// Any element: of a float a bit pattern, a number that is neither large nor small, one of few bits, or one near 1; of an
-/// integer a bit pattern, or a number of any size.
+/// A random element. For a float: arbitrary bits, a moderate number, one with few significant bits, or one near 1. For an
+/// integer: arbitrary bits, or a number of any magnitude.
 pub fn any(rng: &mut Rng, dtype: DType) -> u64 {
     let class = rng.below(4);
     match (dtype.kind(), class) {
@@ -150,18 +153,18 @@ pub fn any(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// An element of which a million have a sum in the range of the dtype, or nearly: an integer of few bits.
+/// An element of which a million have a sum that is in range of the dtype, or nearly so: an integer is small.
 pub fn moderate_sum(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => scaled(rng, dtype, 12, 14),
-        // Few enough zeros that `all` of short rows is not always false.
+        // Few zeros, so that `all` of a short row is not always false.
         Kind::Bool => u64::from(rng.chance(31, 32)),
         Kind::Signed => (rng.below(61) as u64).wrapping_sub(30) & mask(dtype),
         Kind::Unsigned => rng.below(61) as u64,
     }
 }
 
-/// An element of which a million have a product in the range of the dtype: a float near 1, an odd integer.
+/// An element of which a million have a product in range of the dtype: a float near 1, or an odd integer.
 pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     match dtype.kind() {
         Kind::Float => near_one(rng, dtype, 8),
@@ -170,7 +173,7 @@ pub fn moderate_product(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// A float of either sign and one of `exponents` exponents from 2^−`least` on.
+/// A float of either sign, with one of the `exponents` exponents from −`least` on.
 fn scaled(rng: &mut Rng, dtype: DType, least: u64, exponents: usize) -> u64 {
     let (width, fraction) = (8 * dtype.size() as u32, fraction(dtype));
     let bias = (1u64 << (width - fraction - 2)) - 1;
@@ -179,7 +182,8 @@ fn scaled(rng: &mut Rng, dtype: DType, least: u64, exponents: usize) -> u64 {
     (bits >> 63) << (width - 1) | exponent << fraction | bits & ((1 << fraction) - 1)
 }
 
-/// A float of either sign with at most eleven bits, the last of which is 2^−6 or more: exact in every float dtype.
+/// A float of either sign with at most eleven significant bits, the last of which is 2^−6 or larger, so that every float dtype
+/// can represent it.
 fn few_bits(rng: &mut Rng, dtype: DType) -> u64 {
     let value = (rng.below(4096) as f64 - 2048.0) / (1u64 << rng.below(7)) as f64;
     match dtype {
@@ -189,7 +193,7 @@ fn few_bits(rng: &mut Rng, dtype: DType) -> u64 {
     }
 }
 
-/// A positive float next to 1: at a distance below 2^−`shift`, evenly in the logarithm of the distance.
+/// A positive float whose distance from 1 is below 2^−`shift`; the logarithm of the distance is uniformly distributed.
 fn near_one(rng: &mut Rng, dtype: DType, shift: u32) -> u64 {
     let (width, fraction) = (8 * dtype.size() as u32, fraction(dtype));
     let one = ((1u64 << (width - fraction - 2)) - 1) << fraction;

@@ -1,9 +1,8 @@
-//! Results of arrays by each executor and vector width, as hashes.
+//! Evaluates arrays with each executor and vector width, and hashes the results.
 //!
-//! Only [`results`] asks the engine for values, and the module `chunked` for values in chunks, so that a redesign of the
-//! engine has few places to change here. A hash
-//! covers the dtype, shape and elements of each result, or the fact that a division by zero failed, but not the message of
-//! an error.
+//! Only [`results`] and the module `chunked` ask the engine for values, so that a redesign of the engine requires few changes
+//! here. A hash covers the dtype, shape and elements of each result, or the fact that an integer division by zero failed; it does
+//! not cover the messages of errors.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +16,7 @@ use broadloom_testkit::{Runner, differential, elements};
 
 use crate::hash::Hash;
 
-/// The interpreter, and machine code of each width that the target has, on some number of threads each, by name.
+/// Named options: the interpreter, and machine code of each vector width of the target, each with some number of threads.
 pub struct Executors(Vec<(String, Options)>);
 
 impl Executors {
@@ -26,7 +25,7 @@ impl Executors {
         Executors::on_threads(&[1])
     }
 
-    /// The executors of this target, each on each of these numbers of threads. Names contain numbers other than one.
+    /// The executors of this target, each with each of these numbers of threads. A name contains the number unless it is one.
     pub fn on_threads(threads: &[usize]) -> Executors {
         let with_threads = |&threads: &usize| {
             Runner::all().map(move |runner| {
@@ -39,42 +38,42 @@ impl Executors {
         Executors(threads.iter().flat_map(with_threads).collect())
     }
 
-    /// The options of each, by name.
+    /// The name and options of each.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Options)> {
         self.0.iter().map(|(name, options)| (name.as_str(), options))
     }
 
-    /// Their number.
+    /// The number of executors.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Their names.
+    /// The names of the executors.
     pub fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Each name with its hash.
+    /// Formats a name and a hash for each executor.
     pub fn line(&self, hashes: &[Hash]) -> String {
         let column = |((name, _), hash): (&(String, Options), &Hash)| format!("{name} {hash}");
         self.0.iter().zip(hashes).map(column).collect::<Vec<_>>().join("  ")
     }
 }
 
-/// The values of the arrays, by one executor.
+/// Evaluates the arrays with one executor.
 fn results(roots: &[&Array<'static>], semantics: Semantics, by: &Options) -> Result<Vec<Array<'static>>> {
     eval_many_with(roots, &by.clone().with_semantics(semantics))
 }
 
-/// A hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are printed under
-/// the label and hashed as such.
+/// The hash of the arrays' values for each executor. Errors other than divisions by zero, and panics, are printed with the label,
+/// and hashed as such.
 pub fn hashes(
     roots: &[&Array<'static>],
     semantics: Semantics,
     executors: &Executors,
     label: &dyn Display,
 ) -> Vec<Hash> {
-    // Kept, so that no executor is given memory in which another has left the right values.
+    // Results are kept until the end, so that no executor reuses memory in which another has left the right values.
     let mut kept = Vec::new();
     let mut hashes = Vec::new();
     for (name, options) in executors.iter() {
@@ -85,15 +84,15 @@ pub fn hashes(
     hashes
 }
 
-/// Results, an error, or nothing where the evaluation panicked.
+/// The results or the error of an evaluation; `None` if it panicked.
 pub type Attempt = Option<Result<Vec<Array<'static>>>>;
 
-/// The results of an evaluation that may panic.
+/// Runs an evaluation that may panic.
 pub fn attempt(evaluate: impl FnOnce() -> Result<Vec<Array<'static>>>) -> Attempt {
     catch_unwind(AssertUnwindSafe(evaluate)).ok()
 }
 
-/// The hash of an attempt. An error other than a division by zero, and a panic, is printed under the label and the name.
+/// The hash of an attempt. Panics, and errors other than a division by zero, are printed with the label and the executor's name.
 pub fn hash_of_attempt(done: &Attempt, label: &dyn Display, name: &str) -> Hash {
     let mut hash = Hash::new();
     match done {
@@ -118,8 +117,7 @@ pub fn hash_of(arrays: &[Array<'static>]) -> Hash {
     hash
 }
 
-/// The results of a function for some items, in their order, computed on this many threads; on as many as there are
-/// cores, by default.
+/// Applies a function to items on this many threads (by default one per core), and returns the results in order.
 pub fn in_parallel<I: Sync, O: Send>(
     items: &[I],
     threads: Option<usize>,
@@ -144,7 +142,7 @@ pub fn in_parallel<I: Sync, O: Send>(
     outputs.into_iter().map(|(_, output)| output).collect()
 }
 
-/// [`hashes`] of a program's results.
+/// The [`hashes`] of a program's results.
 pub fn hashes_of_program(program: &Program, executors: &Executors, number: usize) -> Vec<Hash> {
     let label = format!("program {number}");
     match differential::arrays(program) {
@@ -159,7 +157,7 @@ pub fn hashes_of_program(program: &Program, executors: &Executors, number: usize
     }
 }
 
-/// Adds an evaluated array.
+/// Adds an evaluated array to a hash.
 fn add(hash: &mut Hash, array: &Array<'static>) {
     let dtype = array.dtype();
     hash.text(dtype.name());

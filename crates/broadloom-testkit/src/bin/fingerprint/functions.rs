@@ -1,7 +1,7 @@
-//! Every function of every dtype, every conversion and every reduction, over fixed arguments.
+//! Hashes every function of every dtype, every conversion and every reduction, over fixed arguments.
 //!
-//! Each has one line, so a new op adds a line. Threads take rows of one set of arguments; each evaluation
-//! runs on one thread, since the number of threads is not tested here.
+//! Each has its own line, so that a new op adds a line. Threads share the rows of one set of arguments. Each evaluation runs on
+//! one thread, since the number of threads is not tested here.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -38,7 +38,7 @@ pub struct Command {
     file: PathBuf,
 }
 
-/// The file of hashes.
+/// The format of the file of hashes.
 const FORMAT: Format = Format {
     header: "\
 # Hashes of results over fixed arguments: name, arguments, results over the first of them, results over all.
@@ -49,7 +49,7 @@ const FORMAT: Format = Format {
 
 type Build = Box<dyn Fn(&[Array<'static>]) -> broadloom::Result<Vec<Array<'static>>> + Send + Sync>;
 
-/// The evaluations under one name.
+/// The expressions that are evaluated under one name.
 struct Row {
     name: String,
     semantics: Semantics,
@@ -64,7 +64,7 @@ impl Row {
         Row { name, semantics: Semantics::default(), build: Box::new(build) }
     }
 
-    /// Changes the options, and names them.
+    /// Changes the options, and adds a name for them.
     fn with(self, name: &str, semantics: Semantics) -> Row {
         Row { name: format!("{} {name}", self.name), semantics, ..self }
     }
@@ -75,13 +75,13 @@ impl Row {
     }
 }
 
-/// Rows of one set of arguments.
+/// Rows that use the same arguments.
 struct Group {
     arguments: Box<dyn Fn() -> Arguments>,
     rows: Vec<Row>,
 }
 
-/// Evaluates all rows; prints, writes or compares them.
+/// Evaluates all rows, and prints, writes or compares their hashes.
 pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
     let executors = Executors::of_target();
     let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
@@ -102,7 +102,7 @@ pub fn hash_all(command: &Command, out: &mut impl Write) -> Result<(), String> {
     report.finish(&executors.names().collect::<Vec<_>>().join(", "), out)
 }
 
-/// The outcomes of rows, in their order.
+/// Evaluates rows, and returns the outcomes in order.
 fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &Executors) -> Vec<Outcome> {
     in_parallel(rows, command.threads, |row| {
         let hashes = |arguments: &[Array<'static>]| {
@@ -121,7 +121,7 @@ fn evaluate(arguments: &Arguments, rows: &[Row], command: &Command, executors: &
     })
 }
 
-/// All rows, by their arguments.
+/// All rows, grouped by their arguments.
 fn groups() -> Vec<Group> {
     let mut by_operands: BTreeMap<Vec<DType>, Vec<Row>> = BTreeMap::new();
     let mut ops: Vec<Op> = Op::public().collect();
@@ -160,7 +160,7 @@ fn groups() -> Vec<Group> {
     all
 }
 
-/// A function in its default form, and in its nearest form if that is another one.
+/// A function in its default variant, and in the nearest variant if that differs.
 fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = Row> {
     let row = move || Row::new(format!("{op} {dtype}"), move |x| Ok(vec![Array::apply(op, x)?]));
     let has_nearest = op.nearest().is_some_and(|nearest| nearest.result(dtype).is_some());
@@ -168,8 +168,8 @@ fn rows_of_op(op: Op, dtype: DType) -> impl Iterator<Item = Row> {
     std::iter::once(row()).chain(has_nearest.then(|| row().with("nearest", nearest)))
 }
 
-/// The reductions and scans that a dtype has: along everything, columns and rows of moderate numbers, and short rows and
-/// columns of any bits.
+/// The reductions and scans of a dtype: along all axes, columns and rows of moderate numbers, and along short rows and columns of
+/// arbitrary bits.
 fn reductions(dtype: DType) -> impl Iterator<Item = Row> {
     let calls = |reduction: Reduction| {
         let along = |axes: Option<isize>, x| {
@@ -205,13 +205,13 @@ fn reductions(dtype: DType) -> impl Iterator<Item = Row> {
     })
 }
 
-/// Whether a text has a meaning for arrays of a dtype.
+/// Whether a text is well-typed for arrays of a dtype.
 fn is_of(text: &str, dtype: DType) -> bool {
     let array = || Array::zeros(&[2, 2], dtype).expect("four elements");
     text::expression(text, &[("a", array()), ("b", array()), ("c", array())]).is_ok()
 }
 
-/// Numbers that are computed from their index.
+/// Rows of generated arrays, whose elements are computed from their index.
 fn generated() -> impl Iterator<Item = Row> {
     let texts = [
         ("linspace float16", "linspace(-1.5, 3, 1048583, dtype=float16)"),

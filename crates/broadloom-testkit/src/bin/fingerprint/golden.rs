@@ -1,23 +1,24 @@
-//! The files of hashes that every target must reproduce.
+//! Files of hashes that every target must reproduce.
 //!
-//! A line has a name, the hash of the arguments, and those of the results: one, or one for each part of the arguments. It does
-//! not depend on the available executors and widths, since all of them give these bits.
+//! A line has a name, the hash of the arguments, and one hash of the results, or one for each part of the arguments. Lines don't
+//! depend on the executors and vector widths of the target, since all of them must give the same bits.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 use crate::hash::Hash;
 
-/// The head of a file, and the format of its lines.
+/// The header of a file, and the format of its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Comments.
+    /// The comments at the top of the file.
     pub header: &'static str,
-    /// The part of the results that each hash covers, as messages put it after the name of an executor: ` over the head`.
+    /// For each hash of results, the part of the arguments that it covers, as text for messages after an executor's name: ` over
+    /// the head`.
     pub results: &'static [&'static str],
 }
 
-/// A hash of each way of evaluating, with the way's name.
+/// The name of each way of evaluating, with a hash.
 pub type Hashes = Vec<(String, Hash)>;
 
 /// The hashes of a row.
@@ -26,12 +27,12 @@ pub struct Outcome {
     pub name: String,
     /// The hash of the arguments.
     pub arguments: Hash,
-    /// The hashes of the results, in the order of the format; empty if one was not requested.
+    /// For each part of the arguments, the hashes of the results; empty if the part was not requested.
     pub results: Vec<Hashes>,
 }
 
 impl Outcome {
-    /// Whether all ways of evaluating have the same bits.
+    /// Whether all ways of evaluating give the same bits.
     pub fn is_agreed(&self) -> bool {
         self.results.iter().all(|hashes| hashes.iter().all(|(_, hash)| *hash == hashes[0].1))
     }
@@ -44,7 +45,7 @@ struct Line {
     results: Vec<Hash>,
 }
 
-/// The file's lines by name.
+/// The lines of a file by name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Golden {
     format: Format,
@@ -52,7 +53,7 @@ pub struct Golden {
 }
 
 impl Golden {
-    /// No lines.
+    /// A file without lines.
     pub fn new(format: Format) -> Golden {
         Golden { format, lines: BTreeMap::new() }
     }
@@ -74,7 +75,7 @@ impl Golden {
         Ok(golden)
     }
 
-    /// Adds a result that all executors agree on, over all arguments.
+    /// Adds an outcome. All ways of evaluating must agree, and all parts of the arguments must have been evaluated.
     pub fn add(&mut self, outcome: &Outcome) -> Result<(), String> {
         let first = |hashes: &Hashes| hashes.first().map(|(_, hash)| *hash);
         let results: Option<Vec<Hash>> = outcome.results.iter().map(first).collect();
@@ -88,7 +89,7 @@ impl Golden {
         }
     }
 
-    /// Each executor's difference from the file, in words; one for all of them where they agree with each other.
+    /// Describes how each executor differs from the file; all together if they agree with each other.
     pub fn differences(&self, outcome: &Outcome) -> Vec<String> {
         let name = &outcome.name;
         let Some(line) = self.lines.get(name) else { return vec![format!("{name}: not in the file")] };
@@ -111,7 +112,7 @@ impl Golden {
         all
     }
 
-    /// The names of lines that are not among these.
+    /// The names of lines that are not in this list.
     pub fn names_without(&self, names: &[&str]) -> impl Iterator<Item = &str> {
         let known: HashSet<&str> = names.iter().copied().collect();
         self.lines.keys().map(String::as_str).filter(move |name| !known.contains(name))

@@ -1,7 +1,7 @@
 //! The hash of results.
 //!
-//! It depends on nothing but the words it is given, in their order, so that it is the same on every target and for
-//! every version of the standard library. It detects accidents, not attacks.
+//! It depends only on the words that are added and their order, so that it is the same on every target and with every version of
+//! the standard library. It detects accidental changes, not attacks.
 
 use std::fmt;
 
@@ -15,7 +15,8 @@ impl Hash {
         Hash(0x243f_6a88_85a3_08d3)
     }
 
-    /// Adds a word, by the finalizer of SplitMix64: a bijection of the word, so that one changed word is always seen.
+    /// Adds a word by the finalizer of SplitMix64. Since this is a bijection of the word, a change of a single word always
+    /// changes the hash.
     pub fn word(&mut self, word: u64) {
         let mut z = (self.0 ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +24,7 @@ impl Hash {
         self.0 = z ^ (z >> 31);
     }
 
-    /// Adds words, and before them how many there are.
+    /// Adds the number of words, and then the words.
     pub fn words(&mut self, words: impl ExactSizeIterator<Item = u64>) {
         self.word(words.len() as u64);
         words.for_each(|word| self.word(word));
@@ -34,7 +35,7 @@ impl Hash {
         self.words(text.bytes().map(u64::from));
     }
 
-    /// The hash that prints so.
+    /// Parses the text form of a hash.
     pub fn from_text(text: &str) -> Option<Hash> {
         Some(Hash(u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16)?))
     }

@@ -1,10 +1,9 @@
 //! Hashes of results, to show that a redesign changes none of their bits.
 //!
-//! Two commits give the same results if their hashes over the same programs, and over the same arguments of every
-//! function, are the same text. The programs are written to a file once, as text with all elements spelled out, and
-//! read back by both commits: an op that is added changes what the generator of random programs draws, but not a
-//! file, and no seed, generator or list of edge-case values has to stay as it was. The hashes of the functions are in
-//! the repository, so that every target can be compared with them.
+//! Two commits give the same results if they print the same hashes for the same programs, and for the same arguments of every
+//! function. The programs are written to a file once, as text with all elements, and both commits read that file. Changes to the
+//! random generator, such as a new op, therefore don't matter. The hashes of the functions are stored in the repository, so that
+//! every target can be compared with them.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -83,16 +82,16 @@ fn run(command: &Command) -> Result<(), String> {
         Command::Functions(command) => functions::hash_all(command, &mut stdout().lock())?,
         Command::Reductions(command) => reductions::hash_all(command, &mut stdout().lock())?,
     }
-    // Every executor would have the interpreter's hashes.
+    // Otherwise every executor would have the interpreter's hashes.
     if Engine::global().compiled_kernels() == 0 {
         return Err("nothing was compiled on this target".into());
     }
     Ok(())
 }
 
-/// The program of a number. Most are small: their lengths lie around those of vectors and tiles. One of 5000 has arrays
-/// of tens of thousands of elements, and one has more steps than a kernel takes. One of ten is the program before it
-/// with other values, which may share its plan and its code.
+/// The program with this number. Most programs are small, with lengths around vector and tile sizes. One in 5000 has arrays of
+/// tens of thousands of elements, and another has more steps than a kernel can hold. One in ten is the preceding program with
+/// other values, which may share its plan and its code.
 fn numbered(first: u64, number: u64) -> Program {
     let size = match number % 5000 {
         2499 => Size::Long,
@@ -109,7 +108,7 @@ fn write_programs(path: &Path, first: u64, programs: u64) -> Result<(), String> 
     let written = File::create(path).and_then(|file| {
         let mut file = BufWriter::new(file);
         for number in 0..programs {
-            // A program's text has no empty line, so that one parts it from the next.
+            // The text of a program contains no empty line, so an empty line separates programs.
             writeln!(file, "{}", numbered(first, number))?;
         }
         file.flush()
@@ -121,7 +120,7 @@ fn open(path: &Path) -> Result<BufReader<File>, String> {
     File::open(path).map(BufReader::new).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Prints the hashes of the programs of a file.
+/// Prints hashes for the programs in a file.
 fn hash_programs(
     mut file: impl BufRead,
     block: usize,
@@ -160,7 +159,7 @@ fn hash_programs(
     if differing > 0 { Err(format!("executors differ over {differing} programs")) } else { Ok(()) }
 }
 
-/// The lines up to an empty one, or nothing at the end.
+/// The lines up to the next empty line; `None` at the end of the file.
 fn next_text(file: &mut impl BufRead) -> std::io::Result<Option<String>> {
     let mut text = String::new();
     loop {

@@ -1,8 +1,9 @@
-//! Reductions and scans over lengths, axes, layouts and bodies, hashed in every way that has to give the same bits.
+//! Hashes reductions and scans for many lengths, axes, layouts and bodies, in every way of evaluating that must give the same
+//! bits.
 //!
-//! Each row is evaluated by every executor on one thread and on several, over contiguous copies of its operands, and in
-//! chunks. A redesign of the engine may cut reductions at other places, and must reproduce the file of hashes. Different lengths,
-//! axes and layouts are combined by different parts of the engine, of which `fingerprint functions` covers three.
+//! Each row is evaluated by every executor on one thread and on several, on contiguous copies of its operands, and in chunks. A
+//! redesign of the engine may divide reductions differently, but must reproduce the file of hashes. Different lengths, axes and
+//! layouts are handled by different parts of the engine, and `fingerprint functions` covers three of these only.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ pub struct Command {
     file: PathBuf,
 }
 
-/// The file of hashes.
+/// The format of the file of hashes.
 const FORMAT: Format = Format {
     header: "\
 # Hashes of reductions and scans: name, operands, results.
@@ -60,7 +61,7 @@ const FORMAT: Format = Format {
     results: &[""],
 };
 
-/// The numbers of threads of one evaluation.
+/// The numbers of threads with which each row is evaluated.
 const THREADS: [usize; 2] = [1, 4];
 
 /// All rows.
@@ -68,7 +69,7 @@ fn rows() -> Vec<Row> {
     [lengths::rows(), axes::rows(), bodies::rows(), pipelines::rows()].into_iter().flatten().collect()
 }
 
-/// Evaluates rows; prints, writes or compares them.
+/// Evaluates rows, and prints, writes or compares their hashes.
 pub fn hash_all(command: &Command, out: &mut impl Write) -> std::result::Result<(), String> {
     let mut report = Report::new(Task::of_flags(command.check, command.write), &command.file, FORMAT)?;
     let rows = rows();
@@ -94,11 +95,11 @@ pub fn hash_all(command: &Command, out: &mut impl Write) -> std::result::Result<
 
 /// The ways of evaluating a row.
 struct Ways {
-    /// Every executor on each number of threads.
+    /// Every executor, on each number of threads.
     direct: Executors,
-    /// Every executor on one thread, for contiguous copies.
+    /// Every executor on one thread, for contiguous copies of the operands.
     copies: Executors,
-    /// For parts of files, and for slices of memory: a name and options.
+    /// The names and options for evaluation in chunks: with operands read from files, and with operands in memory.
     chunks: [(String, Options); 2],
 }
 
@@ -111,7 +112,7 @@ impl Ways {
         Ways { copies: Executors::of_target(), chunks: [first, last], direct }
     }
 
-    /// The hashes of a row.
+    /// Evaluates the cases of a row, and hashes the results.
     fn outcome(&self, row: &Row) -> Outcome {
         let mut arguments = Hash::new();
         let mut results: Hashes = Vec::new();
@@ -126,13 +127,13 @@ impl Ways {
             if results.is_empty() {
                 results = hashes.iter().map(|(name, _)| (name.clone(), Hash::new())).collect();
             }
-            // Each case of a row is evaluated in the same ways, in the same order.
+            // The cases of a row have the same ways of evaluating, in the same order.
             results.iter_mut().zip(&hashes).for_each(|((_, total), (_, hash))| total.word(hash.bits()));
         }
         Outcome { name: row.name.clone(), arguments, results: vec![results] }
     }
 
-    /// The hash of each way.
+    /// The hash of a case for each way of evaluating.
     fn hashes(&self, row: &Row, case: &Case, operands: &[Array<'static>]) -> Hashes {
         let label = &row.name;
         let over = |arrays: &[Array<'static>], executors: &Executors, of: &str| -> Hashes {

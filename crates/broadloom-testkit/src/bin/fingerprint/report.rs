@@ -1,11 +1,11 @@
-//! The uses of the hashes of rows: printed, compared with a file, or written to it if all executors agree.
+//! Handles the hashes of rows: prints them, compares them with a file, or writes them to it if all executors agree.
 
 use std::io::Write;
 use std::path::Path;
 
 use crate::golden::{Format, Golden, Hashes, Outcome};
 
-/// The use of the hashes.
+/// The action to take with the hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Print a line for each row.
@@ -17,7 +17,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// The task selected by two flags, of which the first wins.
+    /// The task selected by two flags; `check` takes precedence.
     pub fn of_flags(check: bool, write: bool) -> Task {
         match (check, write) {
             (true, _) => Task::Check,
@@ -27,7 +27,7 @@ impl Task {
     }
 }
 
-/// The rows so far.
+/// Collects the rows.
 pub struct Report<'f> {
     task: Task,
     file: &'f Path,
@@ -37,7 +37,7 @@ pub struct Report<'f> {
 }
 
 impl<'f> Report<'f> {
-    /// No rows. For a comparison the file is read.
+    /// A report without rows. If the task is a comparison, reads the file.
     pub fn new(task: Task, file: &'f Path, format: Format) -> Result<Report<'f>, String> {
         let told = |error: String| format!("{}: {error}", file.display());
         let golden = match task {
@@ -67,7 +67,7 @@ impl<'f> Report<'f> {
         Ok(())
     }
 
-    /// Names the lines of the file that belong to none of these rows, if a file is compared.
+    /// For a comparison, reports the lines of the file that belong to none of these rows.
     pub fn add_missing(&mut self, names: &[&str]) {
         let missing = self.golden.names_without(names);
         if self.task == Task::Check {
@@ -75,7 +75,7 @@ impl<'f> Report<'f> {
         }
     }
 
-    /// Writes the file if that is the task, and fails if anything is wrong; `by` says how rows were evaluated.
+    /// Writes the file if that is the task, and fails if a row was wrong. `by` describes how rows were evaluated.
     pub fn finish(self, by: &str, out: &mut impl Write) -> Result<(), String> {
         if self.rows == 0 {
             return Err("no line of these names".into());
@@ -94,7 +94,7 @@ impl<'f> Report<'f> {
     }
 }
 
-/// Each name with its hash.
+/// Formats a name and a hash for each way of evaluating.
 fn line(hashes: &Hashes) -> String {
     hashes.iter().map(|(name, hash)| format!("{name} {hash}")).collect::<Vec<_>>().join("  ")
 }

@@ -1,15 +1,15 @@
-//! Random reductions of an array with a given number of axes.
+//! Random reductions for an array with a given number of axes.
 
 use broadloom_core::DType;
 
 use crate::reduction::{Cumulative, Function, Reduction, VecDot};
 use crate::rng::Rng;
 
-/// The reductions that executors know; the others are made of them.
+/// The reductions that executors implement; the others are composed of them.
 const PRIMITIVE: [Function; 6] =
     [Function::Sum, Function::Prod, Function::Max, Function::Min, Function::Any, Function::All];
 
-/// Lengths at which lanes, rows of them, leaves of eight rows and blocks end, and beside those.
+/// A length at which lanes, rows of lanes, leaves of eight rows or blocks end, or near one.
 pub fn length(rng: &mut Rng) -> usize {
     match rng.below(4) {
         0 => 16 * (1 + rng.below(60)) + rng.below(3) - 1,
@@ -19,7 +19,7 @@ pub fn length(rng: &mut Rng) -> usize {
     }
 }
 
-/// A reduction and its arguments.
+/// A reduction with random arguments.
 pub fn reduction(rng: &mut Rng, rank: usize) -> Reduction {
     let some = if rng.chance(1, 2) { &PRIMITIVE } else { Function::ALL };
     let function = rng.pick(some).copied().filter(|f| *f != Function::Count).unwrap_or(Function::Sum);
@@ -46,7 +46,7 @@ pub fn reduction(rng: &mut Rng, rank: usize) -> Reduction {
     reduction
 }
 
-/// A cumulative sum or product and its arguments.
+/// A cumulative sum or product with random arguments.
 pub fn cumulative(rng: &mut Rng, rank: usize) -> Cumulative {
     let axis = rng.below(rank);
     let axis = (rank != 1 || rng.chance(1, 2)).then(|| signed(rng, axis, rank));
@@ -54,7 +54,7 @@ pub fn cumulative(rng: &mut Rng, rank: usize) -> Cumulative {
     Cumulative { is_product: rng.chance(1, 3), axis, dtype, include_initial: rng.chance(1, 4) }
 }
 
-/// A dot product along an axis that both have.
+/// A dot product along an axis that both operands have.
 pub fn vecdot(rng: &mut Rng, rank: usize) -> VecDot {
     VecDot { axis: -1 - rng.below(rank) as isize }
 }

@@ -1,5 +1,5 @@
-//! Random shapes around vector widths, ways to lay an array out, and views that fit an array. The views of a layout give
-//! exactly the wanted shape.
+//! Random shapes around vector widths, random layouts, and random views of an array. The views of a layout give exactly the
+//! requested shape.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::random::program::{Program, PySlice, Step, View};
 use crate::random::shape;
 use crate::rng::Rng;
 
-/// The shape that a program is about.
+/// The base shape of a program, to which the shapes of most arrays are related.
 pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
     if size == Size::Large {
         let shapes: [&[usize]; 6] =
@@ -23,7 +23,7 @@ pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
     let rank = [0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4][rng.below(12)];
     loop {
         let mut shape: Vec<usize> = (0..rank).map(|_| extent(rng, rank)).collect();
-        // Square, so that a transpose meets the original.
+        // Sometimes square, so that an array can be combined with its transpose.
         if rank == 2 && rng.chance(1, 3) {
             shape[1] = shape[0];
         }
@@ -33,7 +33,7 @@ pub fn base(rng: &mut Rng, size: Size) -> Vec<usize> {
     }
 }
 
-/// A shape with an axis that takes several rows of lanes.
+/// A shape with an axis of several rows of lanes.
 pub fn of_long_axis(rng: &mut Rng) -> Vec<usize> {
     let n = reductions::length(rng);
     match rng.below(5) {
@@ -55,7 +55,7 @@ fn extent(rng: &mut Rng, rank: usize) -> usize {
     }
 }
 
-/// The shape itself as a rule, or one that broadcasts to it.
+/// Usually the shape itself, or else one that broadcasts to it.
 pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     let mut shape = shape.to_vec();
     match rng.below(8) {
@@ -70,8 +70,8 @@ pub fn related(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     shape
 }
 
-/// The program with its extents replaced, equal ones by equal ones, and zeros in its arrays; nothing if one of them had
-/// more elements than `most`. Whether it types is another question.
+/// The program with other extents (equal extents replaced by equal ones) and zeros in its arrays. Nothing if an array would have
+/// more than `most` elements. The result may be ill-typed.
 pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program> {
     let mut drawn: BTreeMap<usize, usize> = BTreeMap::new();
     let mut to = |extent: usize| match extent {
@@ -100,7 +100,7 @@ pub fn resized(rng: &mut Rng, program: &Program, most: usize) -> Option<Program>
     Some(out)
 }
 
-/// The shape of memory, and the views through which an array of the wanted shape is seen in it.
+/// The shape of an array in memory, and views that turn it into an array of the requested shape.
 pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
     let mut shape = wanted.to_vec();
     let mut views = Vec::new();
@@ -111,7 +111,7 @@ pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
         let axis = rng.below(shape.len());
         let whole = vec![PySlice { start: None, stop: None, step: 1 }; axis];
         match rng.below(5) {
-            // Every k-th element of more.
+            // Every k-th element of a longer axis.
             0 => {
                 let (step, from) = (1 + rng.below(4), rng.below(4));
                 let stop = (from + shape[axis] * step) as isize;
@@ -120,12 +120,12 @@ pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
                 views.push(View::Slice([whole, vec![range]].concat()));
             }
             1 => views.push(View::Flip(axis as isize)),
-            // Backwards through more.
+            // A reversed part of a longer axis.
             2 => {
                 let step = 1 + rng.below(3);
                 let last = shape[axis].saturating_sub(1) * step;
                 let range = PySlice { start: Some(last as isize), stop: None, step: -(step as isize) };
-                // Of no elements there is no last one to start from.
+                // Without elements there is no last one to start from.
                 if shape[axis] > 0 {
                     shape[axis] = last + 1 + rng.below(3);
                     views.push(View::Slice([whole, vec![range]].concat()));
@@ -148,12 +148,12 @@ pub fn layout(rng: &mut Rng, wanted: &[usize]) -> (Vec<usize>, Vec<View>) {
             }
         }
     }
-    // They were found from the wanted shape backwards.
+    // The views were determined from the requested shape backwards.
     views.reverse();
     (shape, views)
 }
 
-/// A view of an array of this shape.
+/// A random view of an array of this shape.
 pub fn view(rng: &mut Rng, shape: &[usize]) -> Option<View> {
     let rank = shape.len();
     let signed = |rng: &mut Rng, axis: usize, of: usize| {
@@ -189,7 +189,7 @@ pub fn view(rng: &mut Rng, shape: &[usize]) -> Option<View> {
     })
 }
 
-/// A range of an axis, within it or beyond.
+/// A random slice of an axis, which may extend beyond it.
 fn range(rng: &mut Rng, extent: usize) -> PySlice {
     let n = extent as isize;
     let mut bound = || {
@@ -200,7 +200,7 @@ fn range(rng: &mut Rng, extent: usize) -> PySlice {
     PySlice { start, stop, step }
 }
 
-/// The extents in other groups: all in one, some joined, or some split.
+/// The extents grouped differently: all joined, some joined, or some split.
 fn reshape(rng: &mut Rng, shape: &[usize]) -> Vec<isize> {
     let mut to: Vec<usize> = shape.to_vec();
     for _ in 0..1 + rng.below(3) {

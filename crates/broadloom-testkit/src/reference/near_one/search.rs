@@ -1,8 +1,8 @@
-//! The search for the pairs of `near_one.txt`.
+//! Searches for the pairs in `near_one.txt`.
 //!
-//! It takes windows of consecutive a in which b = ln(1 − e^a) is almost linear, so that the arguments whose
-//! b comes nearest to a float64 follow from the slope modulo 1 by Euclid's algorithm: a window of 2^20 numbers costs
-//! some microseconds. This command writes the list again, in five minutes of a core:
+//! Within a window of consecutive a, b = ln(1 − e^a) is almost linear. The arguments whose b is closest to a float64 therefore
+//! follow from the slope modulo 1 by Euclid's algorithm, which takes some microseconds for a window of 2^20 numbers. This command
+//! regenerates the list in five minutes on one core:
 //!
 //! `BROADLOOM_WINDOWS=16000000 BROADLOOM_BLESS=1 cargo test -p broadloom-testkit --lib near_one`
 
@@ -10,22 +10,22 @@ use crate::reference::elementary;
 use crate::reference::wide::Wide;
 use crate::rng::Rng;
 
-/// The exponents of b. Pairs with a subnormal a, of which the last has some, are left out.
+/// The binary exponents of b. Pairs with a subnormal a, which occur for the last exponent, are left out.
 pub const BINADES: std::ops::RangeInclusive<i32> = -1..=9;
 
-/// Two arguments of logaddexp, a above b, whose exponentials add up to nearly 1.
+/// Two arguments of logaddexp, `a` above `b`, whose exponentials sum to nearly 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// The greater argument.
+    /// The larger argument.
     pub a: f64,
-    /// The lesser one, next to ln(1 − e^a).
+    /// The smaller argument, the float64 closest to ln(1 − e^a).
     pub b: f64,
-    /// How far that is from b, relative to 1; and so, about, how much of e^b is left of the sum less 1.
+    /// The distance of `b` from ln(1 − e^a). The sum of the exponentials differs from 1 by about e^b times this.
     pub distance: f64,
 }
 
-/// The `keep` nearest pairs of a number of random windows with 2^`binade` ≤ |b| < 2^(`binade` + 1), nearest first; and how
-/// many a were in the windows.
+/// The `keep` closest pairs from random windows with 2^`binade` ≤ |b| < 2^(`binade` + 1), closest first, and the number of
+/// arguments a in these windows.
 pub fn search(binade: i32, windows: usize, keep: usize, seed: u64) -> (Vec<Pair>, u64) {
     let mut rng = Rng::new(seed ^ (binade as u64) << 32);
     let (mut found, mut searched) = (Vec::<Pair>::new(), 0);
@@ -44,7 +44,7 @@ pub fn search(binade: i32, windows: usize, keep: usize, seed: u64) -> (Vec<Pair>
     (found, searched)
 }
 
-/// Keeps the nearest pairs, and gives the distance of the last.
+/// Keeps the closest pairs, and returns the distance of the last one.
 fn nearest(pairs: &mut Vec<Pair>, keep: usize) -> f64 {
     pairs.sort_by(|x, y| x.distance.total_cmp(&y.distance));
     pairs.dedup_by_key(|pair| pair.a);
@@ -52,15 +52,17 @@ fn nearest(pairs: &mut Vec<Pair>, keep: usize) -> f64 {
     pairs.last().map_or(f64::INFINITY, |pair| pair.distance)
 }
 
-/// Consecutive numbers u = −a, of one exponent, whose |b| = −ln(1 − e^−u) also have one exponent.
+/// A window of consecutive numbers u = −a with the same exponent, for which the values |b| = −ln(1 − e^−u) have the same exponent
+/// too.
 struct Window {
-    /// The one in the middle.
+    /// The middle of the window.
     u: f64,
-    /// How many there are on either side.
+    /// The number of arguments on either side of the middle.
     reach: i64,
     /// The exponent of an ulp of b.
     ulp: i32,
-    /// Of |b| in ulps at the j-th from the middle: the terms of order 0 and −1 modulo 1, in units of 2^−128, and 2.
+    /// The terms of |b|, in ulps, as a function of the distance j from the middle: `start` is the constant and `slope` the
+    /// negated linear coefficient, both modulo 1 in units of 2^−128; `square` is the quadratic coefficient.
     start: u128,
     slope: u128,
     square: f64,
@@ -82,10 +84,10 @@ fn fraction(x: Wide) -> u128 {
 }
 
 impl Window {
-    /// The window around the u of a |b|; nothing next to the end of a binade.
+    /// The window around the u for a value of |b|. `None` if it would cross the end of a binade.
     fn around(b: f64, binade: i32) -> Option<Window> {
         let u = -(-(-b).exp()).ln_1p();
-        // The square term, at most some 2^(−54 − binade)·j², is to be no more than what the nearest of a window has.
+        // Limits the quadratic term, about 2^(−54 − binade)·j², to the distance of the closest pair expected in a window.
         let reach = 1_i64 << (18 + binade.max(0) / 3);
         let ulp = binade - 52;
         let ends = [-reach, reach].map(|by| u.to_bits().saturating_add_signed(by));
@@ -110,7 +112,7 @@ impl Window {
         })
     }
 
-    /// Visits the pairs of the window that come nearer than `limit`, and only some of the others.
+    /// Visits all pairs of the window that are closer than `limit`, and some others.
     fn visit(&self, limit: f64, mut visit: impl FnMut(Pair)) {
         const BITS: u32 = 63;
         const MASK: u64 = (1 << BITS) - 1;
@@ -118,7 +120,7 @@ impl Window {
         let tolerance = (1 << BITS) / self.reach as u64;
         let mut j = -self.reach;
         loop {
-            // b = start − slope·j modulo 1; the least more of j for which that is within the tolerance.
+            // b = start − slope·j modulo 1; finds the next j for which that is within the tolerance.
             let at = high(self.start.wrapping_sub(self.slope.wrapping_mul(j as i128 as u128)));
             let (low, top) = (0_u64.wrapping_sub(tolerance + at) & MASK, tolerance.wrapping_sub(at) & MASK);
             let more =
@@ -137,7 +139,7 @@ impl Window {
         }
     }
 
-    /// The j-th u from the middle, and the float64 next to its b.
+    /// The pair for the j-th u from the middle, with the float64 closest to its b.
     fn pair(&self, j: i64) -> Pair {
         let u = f64::from_bits(self.u.to_bits().wrapping_add_signed(j));
         let exact = other(u);
@@ -148,7 +150,7 @@ impl Window {
     }
 }
 
-/// The least x with `low` ≤ `step` · x mod `modulus` ≤ `high`, if there is one, for 0 < `low` and `step` < `modulus` ≤ 2^63.
+/// The smallest x with `low` ≤ `step` · x mod `modulus` ≤ `high`, if there is one, for 0 < `low` and `step` < `modulus` ≤ 2^63.
 fn first(step: u64, modulus: u64, low: u64, high: u64) -> Option<u64> {
     if low == 0 {
         return Some(0);
@@ -160,7 +162,8 @@ fn first(step: u64, modulus: u64, low: u64, high: u64) -> Option<u64> {
     if u128::from(x) * u128::from(step) <= u128::from(high) {
         return Some(x);
     }
-    // No multiple of the step lies between the two, so they wrap alike; each turn of the recursion is one of Euclid's.
+    // No multiple of the step lies between the bounds, so both wrap around equally often. Each level of the recursion is a step
+    // of Euclid's algorithm.
     let around = |x: u64| (step - x % step) % step;
     let y = first(modulus % step, step, around(high), around(low))?;
     let least = u128::from(low) + u128::from(modulus) * u128::from(y);
@@ -178,7 +181,7 @@ mod tests {
         <LogAddExp as Binary<f64>>::call(&mut Scalar, a, b)
     }
 
-    /// The error of a result in ulps, and whether it is the nearest number, by the precise reference.
+    /// The error of a result in ulps, and whether the result is the nearest number, by the precise reference.
     fn error(a: f64, b: f64, got: f64) -> (f64, bool) {
         match judge_precisely(Function::LogAddExp, Format::FLOAT64, a, b, got) {
             Judgement::Off { ulps, nearest } => (ulps, nearest),
@@ -198,7 +201,7 @@ mod tests {
         }
     }
 
-    /// No number that the linear search skips is nearer than the nearest one that it finds.
+    /// No number skipped by the search in a window is closer than the closest one that it finds.
     #[test]
     fn a_window_has_no_nearer_pair() {
         for (binade, b) in [(0, 1.3), (4, 20.1), (9, 601.7)] {
@@ -217,7 +220,7 @@ mod tests {
         std::env::var(name).ok()
     }
 
-    /// A short search (`BROADLOOM_WINDOWS` makes it longer): pairs beyond the list are right as well.
+    /// Pairs found by a short search (`BROADLOOM_WINDOWS` lengthens it) have correct results too.
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_pairs_of_a_search() {
         let windows = variable("BROADLOOM_WINDOWS").map_or(60, |n| n.parse().expect("a number"));
@@ -231,7 +234,7 @@ mod tests {
             assert!(searched > 1 << 20, "{binade}: {searched}");
             list += &format!("# 2^{binade} <= |x2|: of 2^{:.1} pairs\n", (searched as f64).log2());
             for Pair { a, b, distance } in pairs {
-                // As near as the best of this many random numbers, with high probability.
+                // With high probability, the closest of this many random numbers is as close.
                 assert!(distance < 2_f64.powi(binade - 52 - 15), "{a:e}, {b:e}: {distance:e}");
                 let got = logaddexp(a, b);
                 let (ulps, _) = error(a, b, got);
@@ -249,13 +252,13 @@ mod tests {
         }
     }
 
-    /// The list is right, and logaddexp gives its results; close to them it stays below an ulp.
+    /// The pairs of the list have the stated results; for adjacent floats, the error of logaddexp is below an ulp.
     #[test]
     fn logaddexp_is_below_an_ulp_at_the_nearest_pairs() {
         let pairs = nearest_to_one();
         assert!(pairs.len() >= 100, "{}", pairs.len());
         for [a, b, value] in pairs {
-            // 0 where that is less than any number.
+            // 0 if that is less than any number.
             let distance = 2_f64.powi(-90) * b.abs();
             assert!(value.abs() <= distance * b.exp(), "logaddexp({a:e}, {b:e}) = {value:e}");
             assert!(error(a, b, value).1, "logaddexp({a:e}, {b:e}) = {value:e}");

@@ -1,7 +1,7 @@
 //! Points that are known to be hard.
 //!
-//! Published cases are listed at the functions' declarations. A test checks that each is hard: its exact value is within
-//! 2^-40 of half an ulp from a tie, or from a number.
+//! Published cases are listed at the functions' declarations. A test checks that each is hard: its exact value is within 2^-40 of
+//! half an ulp from a number, or from the midpoint of two.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use broadloom_testkit::reference::{Format, Function, near_multiples_of_half_pi, 
 
 use crate::format::{from_bits, step};
 
-/// Pairs for pow whose exact value is unusually near to a number or to the middle of two, from CORE-MATH.
+/// Pairs at which the exact value of pow is unusually close to a number or to the midpoint of two. Source: CORE-MATH.
 const PAIRS: &[[f64; 2]] = &[
     [0.9999999999999996, 0.49999999999999994],
     [0.9999999999999996, -0.49999999999999983],
@@ -18,7 +18,8 @@ const PAIRS: &[[f64; 2]] = &[
     [0.9999999999999991, -0.24999999999999986],
 ];
 
-/// Pairs at which errors were found that are greater than those of most random pairs, so that no run reports less, as bits.
+/// Pairs, as bits, at which larger errors were found than at most random pairs. They keep every run from reporting a smaller
+/// maximum.
 const WORST: &[(Function, Format, [u64; 2])] = &[
     (Function::Atan2, Format::FLOAT32, [0x0001_d865, 0x0003_d9d6]),
     (Function::Atan2, Format::FLOAT32, [0x0059_8231, 0x00b3_0e39]),
@@ -50,7 +51,7 @@ pub fn edge_cases(format: Format) -> &'static [f64] {
     }]
 }
 
-/// The list for a function; nothing where all of a format is measured anyway.
+/// The hard points of a function; none if the whole format is measured anyway.
 pub fn list(function: Function, format: Format) -> Vec<[f64; 2]> {
     let edge_cases = edge_cases(format);
     if function.arity() == 2 {
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
     use broadloom_testkit::reference::hardness;
 
-    /// A typing error would make an ordinary point of a hard one.
+    /// Guards against typing errors, which would turn a hard point into an ordinary one.
     #[test]
     fn published_cases_are_hard() {
         for function in Function::ALL {
@@ -103,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Random angles come no nearer to a multiple of π/2 than some 2^-30.
+    /// Random angles come no closer to a multiple of π/2 than about 2^-30.
     #[test]
     fn multiples_are_near() {
         let near = MULTIPLES.iter().filter(|x| x.sin().abs() < 1e-14 || x.cos().abs() < 1e-14).count();

@@ -1,7 +1,7 @@
-//! Random float64 arguments of functions of one.
+//! Random float64 arguments for functions of one argument.
 //!
-//! Every kind of place is drawn in a fixed share: the range that matters, all its exponents, all bits, subnormals, and
-//! numbers next to zeros, poles, thresholds and the seams that an implementation may have.
+//! Each region gets a fixed share of the arguments: the range that matters, all its exponents, arbitrary bits, subnormals, and
+//! numbers close to zeros, poles, thresholds and the boundaries that an implementation may have.
 
 use std::f64::consts::{FRAC_PI_4, LN_2, LOG10_2};
 
@@ -12,7 +12,7 @@ use super::draw::{any, least, near, scaled, uniform};
 
 const FORMAT: Format = Format::FLOAT64;
 
-/// Zeros and poles, limits of the domains, and where results over- and underflow or stop changing.
+/// Zeros, poles, limits of domains, and arguments at which results overflow, underflow or become constant.
 const ANCHORS: [f64; 16] = [
     0.0,
     0.5,
@@ -32,10 +32,10 @@ const ANCHORS: [f64; 16] = [
     1.0536712127723509e-8,
 ];
 
-/// Divided by powers of two and multiplied by integers, these are where arguments are reduced or tables looked up.
+/// Divided by powers of two and multiplied by integers, these are the boundaries of argument reductions and table lookups.
 const SEAMS: [f64; 4] = [1.0, LN_2, FRAC_PI_4, LOG10_2];
 
-/// An argument of a function.
+/// Draws an argument for a function.
 pub fn draw(function: Function, rng: &mut Rng) -> f64 {
     let model = function.model();
     let (intervals, (low, high)) = (model.intervals, model.exponents);

@@ -1,7 +1,7 @@
-//! Random arguments of functions of two, as pairs that the format holds.
+//! Random arguments for functions of two arguments, as pairs of numbers of the format.
 //!
-//! Pairs are drawn in kinds, each of which has a share of its own and its own maximum in the report: pairs of any bits
-//! rarely have a result in range, and never one that is subnormal or about to cancel.
+//! Pairs are drawn by kind. Each kind has its own share and its own maximum in the report, because pairs of arbitrary bits rarely
+//! have a result in range, and never one that is subnormal or close to cancellation.
 
 use broadloom_testkit::random::Rng;
 use broadloom_testkit::reference::{Format, Function};
@@ -17,7 +17,7 @@ type Pair = [f64; 2];
 pub struct Kind {
     /// The name in the report.
     pub name: &'static str,
-    /// The share of the pairs, relative to those of the other kinds.
+    /// The relative share of the pairs.
     pub weight: usize,
     draw: fn(Format, &mut Rng) -> Pair,
 }
@@ -36,7 +36,7 @@ const OF_ALL: &[Kind] = &[
     kind("both subnormal", |format, rng| [subnormal(format, rng), subnormal(format, rng)]),
 ];
 
-/// Points of the plane, for atan2 and hypot.
+/// Pairs as points of the plane, for atan2 and hypot.
 const OF_PLANE: &[Kind] = &[
     kind("moderate", |_, rng| [uniform(rng, -8.0, 8.0), uniform(rng, -8.0, 8.0)]),
     kind("few bits", |format, rng| {
@@ -52,7 +52,7 @@ const OF_PLANE: &[Kind] = &[
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision - 4, format.precision + 4)]
     }),
-    // The square of the lesser one is about half an ulp of the other's.
+    // The square of the smaller operand is about half an ulp of the square of the larger one.
     kind("the lesser one about to count", |format, rng| {
         let x = scaled(rng, format.least, format.greatest);
         [x, x * scaled(rng, -format.precision / 2 - 2, -format.precision / 2 + 1)]
@@ -165,7 +165,7 @@ const OF_LOGADDEXP: &[Kind] = &[
         [scaled(rng, low, 3), scaled(rng, low, 3)]
     }),
     kind("one far greater", |_, rng| [scaled(rng, -10, 60), uniform(rng, -50.0, 50.0)]),
-    // e^(lesser − greater) is about half an ulp of the greater.
+    // e^(smaller − larger) is about half an ulp of the larger operand.
     kind("the lesser one about to count", |format, rng| {
         let x = scaled(rng, -format.precision, format.greatest.min(60));
         let least = (x.abs() * 2_f64.powi(-format.precision)).ln();
@@ -182,7 +182,7 @@ const OF_LOGADDEXP: &[Kind] = &[
         let far = [least, f64::from(format.least) * std::f64::consts::LN_2, 1.5 * least][rng.below(3)];
         [x, near(rng, format, x + far)]
     }),
-    // The greater one is subnormal or not far from it, and so is the other's exponential.
+    // The larger operand is subnormal or nearly so, and so is the exponential of the other.
     kind("result at underflow", |format, rng| {
         let x = scaled(rng, format.least - format.precision, format.least + format.precision);
         [x, x.abs().ln() + uniform(rng, -5.0, 5.0)]
@@ -196,10 +196,10 @@ const OF_LOGADDEXP: &[Kind] = &[
     }),
 ];
 
-/// Kinds of pairs at which the terms of logaddexp cancel.
+/// Pairs at which the terms of logaddexp cancel.
 const CANCELLING: Kind = kind("cancelling", cancelling);
 
-/// The kinds of a function's pairs.
+/// The kinds of pairs for a function.
 pub fn kinds(function: Function, format: Format) -> Vec<Kind> {
     let own: &[&[Kind]] = match function {
         Function::Pow => &[OF_POW],
@@ -209,14 +209,14 @@ pub fn kinds(function: Function, format: Format) -> Vec<Kind> {
     };
     let mut kinds = [&[OF_ALL], own].concat().concat();
     if function == Function::LogAddExp {
-        // Where float64 arguments cancel, only the precise reference can tell, which takes a hundred times as long.
+        // Where float64 arguments cancel, only the precise reference can judge, which takes a hundred times as long.
         kinds.push(Kind { weight: if format == Format::FLOAT64 { 2 } else { 64 }, ..CANCELLING });
     }
     kinds
 }
 
 impl Kind {
-    /// A pair of this kind.
+    /// Draws a pair of this kind.
     pub fn pair(&self, function: Function, format: Format, rng: &mut Rng) -> Pair {
         let pair = (self.draw)(format, rng).map(|x| round(format, x));
         if function != Function::Pow && rng.chance(1, 2) { [pair[1], pair[0]] } else { pair }
@@ -228,12 +228,12 @@ fn edge_case(format: Format, rng: &mut Rng) -> f64 {
     values[rng.below(values.len())]
 }
 
-/// A subnormal number: any of them, or one whose exponent is any as likely as another.
+/// A subnormal number, uniformly distributed either itself or in its exponent.
 fn subnormal(format: Format, rng: &mut Rng) -> f64 {
     if rng.chance(1, 2) { least(rng, format) } else { tiny(rng, format) }
 }
 
-/// The power of two below a number's magnitude.
+/// The largest power of two not above a number's magnitude.
 fn power_below(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & f64::INFINITY.to_bits())
 }
@@ -243,7 +243,7 @@ fn on_circle(rng: &mut Rng, radius: f64) -> Pair {
     [radius * angle.cos(), radius * angle.sin()]
 }
 
-/// Magnitudes at which operands may be scaled differently.
+/// A magnitude near a threshold at which an implementation may scale its operands.
 fn threshold_of_scale(format: Format, rng: &mut Rng) -> f64 {
     let exponents = [format.least, format.greatest, format.greatest - 2, -format.least, 30, 63];
     let decimal = [1e-130, 1e100, 1e150, 1e300];
@@ -255,12 +255,12 @@ fn threshold_of_scale(format: Format, rng: &mut Rng) -> f64 {
     near(rng, format, anchor)
 }
 
-/// log2 of a power that is in range.
+/// The base-2 logarithm of a result of pow that is in range.
 fn any_size(format: Format, rng: &mut Rng) -> f64 {
     uniform(rng, f64::from(format.least - format.precision - 2), f64::from(format.greatest + 2))
 }
 
-/// A base and an exponent whose power is 2^`size`, or nearly.
+/// A base and an exponent whose power is about 2^`size`.
 fn power(format: Format, rng: &mut Rng, size: f64) -> Pair {
     match rng.below(8) {
         0..3 => {
@@ -283,7 +283,7 @@ fn power(format: Format, rng: &mut Rng, size: f64) -> Pair {
     }
 }
 
-/// exp(x1) + exp(x2) is nearly 1: solved for x2, and stepped to adjacent floats.
+/// A pair whose exponentials sum to nearly 1: solves for x2, and moves it by a few floats.
 fn cancelling(format: Format, rng: &mut Rng) -> Pair {
     let x = round(format, -scaled(rng, -format.precision, 5).abs());
     let power = -x.exp_m1();
@@ -296,7 +296,7 @@ fn cancelling(format: Format, rng: &mut Rng) -> Pair {
 mod tests {
     use super::*;
 
-    /// The share of a kind's pairs for which something holds.
+    /// The fraction of a kind's pairs with a property.
     fn share(function: Function, name: &str, holds: impl Fn(Format, Pair) -> bool) -> f64 {
         let format = Format::FLOAT32;
         let kinds = kinds(function, format);

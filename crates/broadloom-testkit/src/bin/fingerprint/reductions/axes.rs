@@ -1,11 +1,11 @@
-//! Arrays of two to four axes, reduced along each of them and along several: rows, columns, and middle axes.
+//! Arrays of two to four axes, reduced along each axis and along several: rows, columns, and middle axes.
 
 use broadloom::DType;
 
 use super::calls::{self, Call};
 use super::row::{Case, Contents, Operand, Row};
 
-/// Short and long rows and columns, below and above the extents at which another way of combining is taken.
+/// Matrices with short and long rows and columns, below and above the extents at which the engine changes its method.
 const MATRICES: &[&[usize]] = &[
     &[1, 257],
     &[257, 1],
@@ -18,9 +18,9 @@ const MATRICES: &[&[usize]] = &[
     &[100, 100],
     &[17, 4097],
 ];
-/// The part of these shapes for dtypes other than [`LARGE_DTYPES`].
+/// The range of these shapes that other dtypes than [`LARGE_DTYPES`] use.
 const FEW: std::ops::Range<usize> = 2..6;
-/// Arrays of more axes.
+/// Arrays with more than two axes.
 const CUBES: &[&[usize]] = &[&[5, 47, 65], &[3, 5, 7, 33], &[2, 130, 17]];
 /// Arrays without elements.
 const EMPTY: &[&[usize]] = &[&[0, 3], &[3, 0], &[0, 0]];
@@ -31,7 +31,7 @@ const LARGE_FUNCTIONS: &[&str] =
 const LARGE_DTYPES: &[DType] = &[DType::Int16, DType::Float32, DType::Float64];
 const LARGE: &[&[usize]] = &[&[1031, 511], &[3, 100_003], &[100_003, 3], &[20_011, 16], &[31, 33, 517]];
 
-/// Every function in each dtype that it takes.
+/// The rows of every function, for each dtype that it supports.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for call in calls::all() {
@@ -63,7 +63,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// Every set of axes of an array of this many axes, except the empty set.
+/// Every non-empty set of the axes of an array of this rank.
 fn axes_of(rank: usize) -> Vec<Vec<isize>> {
     let set = |set: usize| (0..rank).filter(|axis| set >> axis & 1 == 1).map(|axis| axis as isize).collect();
     (1..1 << rank).map(set).collect()
@@ -73,7 +73,7 @@ fn borrowed(axes: &[Vec<isize>]) -> Vec<&[isize]> {
     axes.iter().map(|axes| &axes[..]).collect()
 }
 
-/// A call over arrays of these extents along these axes, as far as it takes them.
+/// A row for a call along each of these sets of axes that the function accepts, on arrays of these extents.
 fn row(
     what: &str,
     call: &Call,
@@ -86,7 +86,7 @@ fn row(
     for &shape in shapes {
         let rank = shape.len() as isize;
         for axes in axes.iter().filter(|axes| axes.iter().all(|&axis| axis < rank)) {
-            // The axis of `vecdot` is counted from the last.
+            // The axis of `vecdot` must be negative.
             let negative: Vec<isize> =
                 axes.iter().map(|&axis| if axis < 0 { axis } else { axis - rank }).collect();
             let Some(text) = call.text("x", Some(&negative)) else { continue };

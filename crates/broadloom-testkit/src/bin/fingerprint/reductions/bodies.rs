@@ -1,14 +1,14 @@
-//! Element-wise expressions that are computed in the loop of a reduction, over operands of every layout.
+//! Element-wise expressions that are fused into the loop of a reduction, on operands of every layout.
 //!
-//! A sum's numbering follows the view and not the memory, whatever is fused before it; so each row is also evaluated over
-//! contiguous copies of its operands.
+//! The order of a sum follows the view's indices and not the memory, whatever is fused into it. Each row is therefore also
+//! evaluated on contiguous copies of its operands.
 
 use broadloom::DType;
 
 use super::calls::{self, Call};
 use super::row::{Case, Contents, Layout, Operand, Row};
 
-/// A pair of operands: a name and the layouts of `x` and `y`.
+/// Named pairs of layouts, for `x` and `y`.
 const LAYOUTS: &[(&str, [Layout; 2])] = &[
     ("contiguous", [Layout::Contiguous; 2]),
     ("second", [Layout::Second, Layout::Contiguous]),
@@ -21,7 +21,7 @@ const LAYOUTS: &[(&str, [Layout; 2])] = &[
     ("broadcast", [Layout::OneColumn, Layout::OneRow]),
 ];
 
-/// The bodies of each dtype that has them.
+/// The bodies, with the dtypes that they are used for.
 const BODIES: &[(&str, &[DType])] = &[
     ("x", ALL),
     ("x * y + 1", NUMBERS),
@@ -40,7 +40,7 @@ const ALL: &[DType] =
 const NUMBERS: &[DType] = &[DType::UInt8, DType::Int32, DType::Float16, DType::Float32, DType::Float64];
 const FLOATS: &[DType] = &[DType::Float16, DType::Float32, DType::Float64];
 
-/// The functions, of which the first ones have a row for each layout.
+/// The functions. The first ones get a row for each layout.
 const FUNCTIONS: &[&str] = &[
     "sum",
     "max",
@@ -64,11 +64,12 @@ const FUNCTIONS: &[&str] = &[
 ];
 const FIRST: usize = 1;
 
-/// The extents of all rows, and of those of the first function beyond.
+/// The extents: the first is used for all rows, the others for the first function only.
 const SHAPES: &[&[usize]] = &[&[37, 275], &[1039]];
 const LARGE: &[&[usize]] = &[&[257, 1031]];
 
-/// A row for each layout of the first functions; for the others one of contiguous operands, and one of all views.
+/// The rows: one for each layout for the first functions; for the others, one with contiguous operands and one with all layouts
+/// of views.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let pairs = |layouts: &[(&str, [Layout; 2])]| layouts.iter().map(|(_, pair)| *pair).collect::<Vec<_>>();
@@ -95,7 +96,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// A call of a body over operands of some layouts, if it takes the body's dtype.
+/// A row for a call on a body over operands of these layouts, if the function supports the body's dtype.
 fn row(
     call: &Call,
     body: &str,
@@ -104,12 +105,12 @@ fn row(
     layouts: &[[Layout; 2]],
     shapes: &[&[usize]],
 ) -> Option<Row> {
-    // Where a NaN is among the elements of a sum, nothing else of it is seen.
+    // A NaN among the elements of a sum hides all others, so special values are used for float32 only.
     let special = (dtype == DType::Float32).then_some(Contents::Special);
     let contents: Vec<Contents> = [call.moderate()].into_iter().chain(special).collect();
     let mut cases = Vec::new();
     for (&shape, layouts) in shapes.iter().flat_map(|shape| layouts.iter().map(move |pair| (shape, pair))) {
-        // `None` also means the only axis.
+        // `None` selects all axes, and so the only axis of a one-dimensional array.
         let all: [Option<&[isize]>; 3] = [None, Some(&[-2]), Some(&[-1])];
         let axes = if shape.len() == 1 { &all[..1] } else { &all };
         for text in axes.iter().filter_map(|axes| call.text(body, *axes)) {

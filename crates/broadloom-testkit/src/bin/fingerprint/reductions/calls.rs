@@ -1,23 +1,23 @@
-//! The reductions and scans of the library as texts, with their options.
+//! The library's reductions and scans as texts, with their options.
 
 use broadloom_testkit::reduction::{Cumulative, Function, Reduction, VecDot};
 
 use super::row::Contents;
 
-/// A reduction or scan, and its options.
+/// A reduction or scan with its options.
 #[derive(Clone)]
 pub enum Call {
-    /// A reduction of one operand.
+    /// A reduction of one operand to one element per group.
     Reduction(Reduction),
     /// A scan.
     Cumulative(Cumulative),
-    /// The sums of products with the operand `y`.
+    /// The dot product with the operand `y`.
     VecDot,
-    /// The logarithm of a sum of exponentials, less the maximum.
+    /// The logarithm of a sum of exponentials, computed by subtracting the maximum first.
     LogSumExp,
 }
 
-/// All of them: each function with its defaults, and each option once.
+/// All calls: each function with its defaults, and each option once.
 pub fn all() -> Vec<Call> {
     let of = Reduction::all;
     let mut calls: Vec<Call> = Function::ALL.iter().map(|&function| Call::Reduction(of(function))).collect();
@@ -43,7 +43,7 @@ pub fn all() -> Vec<Call> {
     calls
 }
 
-/// The calls of these functions, without options.
+/// Calls of these functions without options.
 pub fn named(names: &[&str]) -> Vec<Call> {
     let call = |name: &&str| {
         let all = all().into_iter();
@@ -63,7 +63,7 @@ impl Call {
         }
     }
 
-    /// The text of the call of an operand along axes, all of them by default; nothing where it takes no such axes.
+    /// The text of the call for an operand along axes (`None` for all); nothing if the function does not accept these axes.
     pub fn text(&self, x: &str, axes: Option<&[isize]>) -> Option<String> {
         let one = axes.filter(|axes| axes.len() == 1).map(|axes| axes[0]);
         match self {
@@ -93,7 +93,7 @@ impl Call {
         }
     }
 
-    /// The contents of operands of which many are combined without leaving the range of the dtype.
+    /// The contents of operands for which reducing many elements stays in range of the dtype.
     pub fn moderate(&self) -> Contents {
         match self.function() {
             "prod" | "nanprod" | "cumulative_prod" => Contents::Product,

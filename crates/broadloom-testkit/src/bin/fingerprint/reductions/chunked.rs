@@ -1,18 +1,18 @@
-//! Results in passes and chunks, the way results larger than memory are computed.
+//! Evaluates in passes and chunks, as for results larger than memory.
 //!
-//! The limit of memory is chosen so that each pass has a few chunks, whose extents are no powers of two. It grows until there
-//! are few enough, since partial results of many columns count as memory as well.
+//! The memory limit is chosen so that each pass has a few chunks, whose extents are not powers of two. It is increased until
+//! there are few enough chunks, since the partial results of many columns need memory as well.
 
 use broadloom::{Array, Chunks, Dim, InputPart, Options, Passes, Range, Result};
 use broadloom_testkit::elements;
 
 use super::row::{Case, Operand};
 
-/// At most this many chunks of a pass, and of the results.
+/// The maximum number of chunks for a pass, and for the results.
 const MOST: usize = 7;
 
-/// The results of a case in chunks, and the number of chunks. Its operands represent files of which parts are read, or are
-/// arrays in memory, views that are sliced.
+/// Computes the results of a case in chunks, and returns them with the number of chunks. The operands either represent files that
+/// are read in parts, or are arrays in memory that are sliced.
 pub fn in_chunks(
     case: &Case,
     operands: &[Array<'static>],
@@ -35,12 +35,12 @@ pub fn in_chunks(
         if results[number].is_some() {
             continue;
         }
-        // Results of one shape are computed together.
+        // Results of the same shape are computed together.
         let group: Vec<usize> =
             (number..roots.len()).filter(|&other| roots[other].shape() == root.shape()).collect();
         let together: Vec<&Array<'static>> = group.iter().map(|&number| &roots[number]).collect();
         let bytes = |array: &Array<'_>| array.len() * array.dtype().size();
-        // Arrays in memory take no more of it; files do where parts of them are read.
+        // Arrays in memory need no additional memory; parts that are read from files do.
         let read = if from_files { operands } else { &[] };
         let total: usize = read.iter().chain(together.iter().copied()).map(bytes).sum();
         let (computed, count) = in_few(&together, &files, operands, total, options)?;
@@ -52,7 +52,7 @@ pub fn in_chunks(
     Ok((results.into_iter().flatten().collect(), parts))
 }
 
-/// The results of one shape in few chunks of this many bytes in all.
+/// Computes results of the same shape in few chunks; `bytes` is their total size.
 fn in_few(
     roots: &[&Array<'static>],
     files: &[Array<'static>],
@@ -73,7 +73,8 @@ fn in_few(
     }
 }
 
-/// The results in chunks of at most the options' memory, and their number; nothing where there would be many.
+/// Computes results in chunks that take at most the memory limit of the options, and returns them with the number of chunks.
+/// `None` if there would be too many chunks.
 fn within(
     roots: &[&Array<'static>],
     files: &[Array<'static>],
@@ -82,7 +83,7 @@ fn within(
 ) -> Result<Option<(Vec<Array<'static>>, usize)>> {
     let read =
         |parts: &[InputPart]| parts.iter().map(|part| read(operands, part)).collect::<Result<Vec<_>>>();
-    // The size of a chunk is an estimate.
+    // The size of a chunk is an estimate, so its evaluation is not limited.
     let unlimited = Options { max_bytes: usize::MAX, ..options.clone() };
     let inputs: Vec<&Array<'static>> = files.iter().collect();
     let mut passes = Passes::new(roots, &inputs, options)?;
@@ -113,7 +114,7 @@ fn within(
     Ok(Some((whole.collect(), count + chunks.len())))
 }
 
-/// A part of an operand that represents a file, in memory of its own.
+/// Reads a part of an operand that represents a file.
 fn read(operands: &[Array<'static>], part: &InputPart) -> Result<Array<'static>> {
     let ranges: Vec<Range> =
         part.ranges.iter().map(|range| (range.start as isize..range.end as isize).into()).collect();
@@ -134,7 +135,7 @@ mod tests {
             let operands =
                 ["x", "y"].map(|name| Operand::new(name, DType::Float32, &shape, Contents::Moderate));
             let case = Case { text: text.to_owned(), operands: operands.into() };
-            // Partial results of each column take more than a share of the memory.
+            // The partial results for each column need more than their share of the memory, so there may be a single chunk.
             let least = if text.ends_with("axis=0)") { 1 } else { 2 };
             for from_files in [true, false] {
                 let done = in_chunks(&case, &case.arrays(), from_files, &Options::default());

@@ -1,13 +1,13 @@
-//! One axis of every length around 16·2^k: less and more by one lane, and by a row of lanes less one.
+//! Reductions along one axis, of lengths around 16·2^k: one lane less or more, and one lane short of a full row of 16.
 //!
-//! The tree of a sum has a new level at each of these lengths, and lengths next to them end within a row of lanes.
+//! At each of these lengths the tree of a sum gets a new level, and lengths next to them end within a row of lanes.
 
 use broadloom::DType;
 
 use super::calls::{self, Call};
 use super::row::{Case, Contents, Operand, Row};
 
-/// The dtypes of longer arrays.
+/// The dtypes of arrays of medium length.
 const MIDDLE: &[DType] =
     &[DType::Bool, DType::Int8, DType::Int32, DType::UInt64, DType::Float16, DType::Float32, DType::Float64];
 /// The functions and dtypes of the longest arrays.
@@ -32,7 +32,7 @@ fn around(k: u32) -> impl Iterator<Item = usize> {
     [middle - 15, middle - 1, middle, middle + 1, middle + 15].into_iter()
 }
 
-/// Everything for short arrays, and ever fewer functions and dtypes for longer ones.
+/// All functions and dtypes for short arrays, and fewer for longer ones.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for call in calls::all() {
@@ -59,7 +59,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// A call over all lengths around some powers, if it takes the dtype.
+/// A row for a call on arrays of all lengths around some powers of two, if it supports the dtype.
 fn row(call: &Call, dtype: DType, powers: std::ops::Range<u32>, contents: &[Contents]) -> Option<Row> {
     let text = call.text("x", None)?;
     let case = |length: usize, contents: Contents| Case {
@@ -78,7 +78,7 @@ fn row(call: &Call, dtype: DType, powers: std::ops::Range<u32>, contents: &[Cont
     Some(Row { name: format!("lengths around {lengths}: {text} {dtype} {what}"), cases })
 }
 
-/// Numbers that are generated where they are combined.
+/// Reductions of generated arrays, whose elements are computed inside the reduction.
 fn generated(dtype: DType) -> Row {
     let functions = ["sum", "max", "argmin", "var", "cumulative_sum"];
     let texts =

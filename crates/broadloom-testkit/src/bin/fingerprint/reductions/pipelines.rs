@@ -1,12 +1,13 @@
-//! Several reductions along one axis, each of which reads another: stages that run row block by row block, or one after the other.
+//! Programs of several reductions along one axis that read each other's results. Their stages run in row blocks, or one after the
+//! other.
 //!
-//! Extents are on both sides of 512 KiB, for a row and for the whole array: beyond it rows are not kept in cache.
+//! Some extents make a row, or the whole array, larger than 512 KiB, and others make it smaller: larger rows don't stay in cache.
 
 use broadloom::DType;
 
 use super::row::{Case, Contents, Layout, Operand, Row};
 
-/// Programs with `AXIS` for the axis.
+/// Programs, in which `AXIS` is replaced by the axis.
 const PROGRAMS: &[(&str, &str)] = &[
     ("softmax", "e = exp(x - max(x, axis=AXIS, keepdims=true)); e / sum(e, axis=AXIS, keepdims=true)"),
     (
@@ -33,7 +34,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("total then rows", "sum((x - mean(x)) / std(x), axis=AXIS)"),
 ];
 
-/// Extents, and whether every layout is tried.
+/// Extents, and whether every layout is tested.
 const SHAPES: &[(&[usize], bool)] = &[
     (&[37, 129], true),
     (&[64, 1023], true),
@@ -45,7 +46,7 @@ const SHAPES: &[(&[usize], bool)] = &[
     (&[1, 16_411], false),
 ];
 
-/// Every program along either axis, of float32 and float64, and some of float16.
+/// Every program along both axes for float32 and float64, and some for float16.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, program) in PROGRAMS {
@@ -79,7 +80,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// A program along an axis, over moderate numbers and, if it is small, over NaNs, infinities and zeros.
+/// A row for a program along an axis, on moderate numbers and, if the array is small, on NaNs, infinities and zeros.
 fn row(name: String, program: &str, axis: isize, dtype: DType, shape: &[usize], layouts: [Layout; 2]) -> Row {
     let text = program.replace("AXIS", &axis.to_string());
     let contents: &[Contents] = match shape.iter().product::<usize>() {

@@ -1,7 +1,7 @@
-//! A row of the file: texts over operands, which are created for each evaluation of the row.
+//! A row of the file of hashes: texts and their operands, which are created for each evaluation of the row.
 //!
-//! An operand is a view of memory that it owns. Its elements depend on its name, dtype, contents and layout alone, so that a
-//! new row changes no other row.
+//! An operand is a view of memory that it owns. Its elements depend only on its name, dtype, contents and layout, so that a new
+//! row does not change the others.
 
 use broadloom::text::Program;
 use broadloom::{Array, DType, Kind, Range, Result};
@@ -14,12 +14,12 @@ use crate::arguments::{any, fraction, mask, moderate_product, moderate_sum};
 pub struct Row {
     /// The name, which describes what the cases have in common.
     pub name: String,
-    /// The evaluations, one after the other.
+    /// The evaluations, in order.
     pub cases: Vec<Case>,
 }
 
 impl Row {
-    /// A row for each case.
+    /// Converts the row to one row per case.
     pub fn into_cases(self) -> impl Iterator<Item = Row> {
         self.cases
             .into_iter()
@@ -36,7 +36,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The results over other arrays than the operands.
+    /// Builds the results on other arrays than the operands.
     pub fn results(&self, arrays: &[Array<'static>]) -> Result<Vec<Array<'static>>> {
         let program = Program::parse(&self.text)?;
         let named = self.operands.iter().zip(arrays).map(|(operand, array)| (operand.name, array.clone()));
@@ -44,19 +44,19 @@ impl Case {
         Ok(program.build(&used)?.into_iter().map(|(_, result)| result).collect())
     }
 
-    /// The operands.
+    /// Creates the arrays of the operands.
     pub fn arrays(&self) -> Vec<Array<'static>> {
         self.operands.iter().map(Operand::array).collect()
     }
 
-    /// Whether the text has a meaning for operands of these dtypes and ranks.
+    /// Whether the text is well-typed for operands of these dtypes and ranks.
     pub fn is_typed(&self) -> bool {
         let small = |operand: &Operand| Array::zeros(&vec![2; operand.shape.len()], operand.dtype);
         let arrays: Result<Vec<_>> = self.operands.iter().map(small).collect();
         arrays.and_then(|arrays| self.results(&arrays)).is_ok()
     }
 
-    /// Whether the text types for operands of these extents.
+    /// Whether the text is well-typed for operands of these extents.
     pub fn has_results(&self) -> bool {
         self.results(&self.arrays()).is_ok()
     }
@@ -72,7 +72,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// An array of given elements and layout.
+/// An array with given contents and layout.
 #[derive(Clone, Debug)]
 pub struct Operand {
     /// Its name in the text.
@@ -83,26 +83,27 @@ pub struct Operand {
     pub shape: Vec<usize>,
     /// Its elements.
     pub contents: Contents,
-    /// How it lies in memory.
+    /// Its layout in memory.
     pub layout: Layout,
 }
 
 /// The contents of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Numbers of which a million have a sum in the range of the dtype.
+    /// Numbers of which a million have a sum in range of the dtype.
     Moderate,
-    /// Numbers of which a million have a product in the range of the dtype.
+    /// Numbers of which a million have a product in range of the dtype.
     Product,
-    /// Moderate numbers, many zeros of either sign among them, some infinities and NaNs of any sign and payload: some in a row
-    /// of hundreds, none in most short rows. Of integers any bits.
+    /// Floats: moderate numbers with many zeros of either sign, and some infinities and NaNs of any sign and payload. A row of
+    /// hundreds of elements has some of them, and most short rows have none. Integers: arbitrary bits.
     Special,
-    /// Zeros, most of them negative, and NaNs of any sign and payload in one of thousands.
+    /// Zeros, mostly negative, and about one NaN of any sign and payload in thousands.
     Zeros,
 }
 
 impl Contents {
-    /// Those that a float dtype has, with numbers whose sums or products stay in range; of other dtypes, moderate ones and any.
+    /// The contents for a dtype: for floats, all of them, with `moderate` for ordinary numbers; for other dtypes, moderate
+    /// numbers and arbitrary bits.
     pub fn of(dtype: DType, moderate: Contents) -> Vec<Contents> {
         match dtype.kind() {
             Kind::Float => vec![moderate, Contents::Special, Contents::Zeros],
@@ -135,7 +136,7 @@ fn infinity(dtype: DType) -> u64 {
     (mask(dtype) >> 1) & !((1 << fraction(dtype)) - 1)
 }
 
-/// The sign bit of a float, if the first bit of a word is set.
+/// The sign bit of a float dtype if the highest bit of `word` is set, else 0.
 fn sign(word: u64, dtype: DType) -> u64 {
     word >> 63 << (8 * dtype.size() - 1)
 }
@@ -146,10 +147,10 @@ fn nan(rng: &mut Rng, dtype: DType) -> u64 {
     infinity(dtype) | payload.max(1) | sign(rng.next(), dtype)
 }
 
-/// How an operand lies in memory.
+/// The layout of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Row by row.
+    /// Contiguous in row-major order.
     Contiguous,
     /// Every second element along the last axis.
     Second,
@@ -157,18 +158,18 @@ pub enum Layout {
     Reversed,
     /// Reversed along each axis.
     Backwards,
-    /// Axes in the reversed order.
+    /// Axes in reverse order.
     Transposed,
-    /// Rows that are parts of longer ones.
+    /// Each row is part of a longer row.
     Window,
-    /// One row everywhere.
+    /// A single row, broadcast to all rows.
     OneRow,
-    /// One element for each row, or for all of the only row.
+    /// One element per row, or one for all if there is a single row, broadcast along the row.
     OneColumn,
 }
 
 impl Layout {
-    /// The extents in memory of a view of these extents.
+    /// The extents of the memory for a view of these extents.
     fn extents(self, shape: &[usize]) -> Vec<usize> {
         let mut extents = shape.to_vec();
         let last = extents.len() - 1;
@@ -183,7 +184,7 @@ impl Layout {
         extents
     }
 
-    /// The view of memory.
+    /// The view of the memory.
     fn view(self, of: &Array<'static>, shape: &[usize]) -> Result<Array<'static>> {
         let along_last = |range: Range| {
             let whole = Range::from(..);
@@ -208,12 +209,12 @@ impl Operand {
         Operand { name, dtype, shape: shape.to_vec(), contents, layout: Layout::Contiguous }
     }
 
-    /// Changes the layout of the operand.
+    /// The operand with another layout.
     pub fn laid_out(self, layout: Layout) -> Operand {
         Operand { layout, ..self }
     }
 
-    /// The array, a view of memory of its own.
+    /// Creates the array, as a view of its own memory.
     fn array(&self) -> Array<'static> {
         let extents = self.layout.extents(&self.shape);
         let seed = self.name.bytes().fold(self.dtype as u64, |seed, byte| seed << 8 | u64::from(byte));
