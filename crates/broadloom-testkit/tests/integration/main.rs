@@ -1,7 +1,7 @@
 //! The oracle, the references and the random programs against independent answers: hardware, cases, each other.
 
 mod exact_agrees_with_hardware;
-#[cfg(feature = "report")]
+#[cfg(feature = "programs")]
 mod fuzz;
 mod oracle_accepts;
 mod oracle_agrees_with_cases;
