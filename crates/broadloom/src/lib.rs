@@ -150,6 +150,7 @@
 //! # Ok::<(), broadloom::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod access;
 mod array;

@@ -39,14 +39,14 @@ pub(super) struct Windows {
 
 impl Windows {
     /// The windows of a node that have elements.
-    pub fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
+    pub(crate) fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
         self.of[node].iter().filter(|window| !window.is_empty())
     }
 }
 
 impl<'a> Nodes<'a> {
     /// The nodes of the expressions of these roots, whose extents are known.
-    pub fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
+    pub(crate) fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
         let mut nodes =
             Nodes { list: Vec::new(), operands: Vec::new(), stored: Vec::new(), roots: Vec::new() };
         let mut known: FxHashMap<*const (), u32> = FxHashMap::default();
@@ -92,23 +92,23 @@ impl<'a> Nodes<'a> {
     }
 
     /// The roots, in their order.
-    pub fn results(&self) -> impl Iterator<Item = &Array<'a>> {
+    pub(crate) fn results(&self) -> impl Iterator<Item = &Array<'a>> {
         self.roots.iter().map(|&root| &self.list[root as usize])
     }
 
     /// The nodes with their numbers, operands first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Array<'a>)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Array<'a>)> {
         self.list.iter().enumerate()
     }
 
     /// The operands of a node.
-    pub fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
+    pub(crate) fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
 
     /// The windows needed for these windows of the roots, one for each root. An input has windows without steps, and so of elements
     /// that are read in one go.
-    pub fn windows(&self, wanted: &[Window]) -> Result<Windows> {
+    pub(crate) fn windows(&self, wanted: &[Window]) -> Result<Windows> {
         let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
         let mut excess = 0usize;
         for (&root, window) in self.roots.iter().zip(wanted) {
@@ -152,7 +152,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The approximate number of bytes that an evaluation of windows takes for parts of inputs and temporaries.
-    pub fn bytes(&self, windows: &Windows) -> usize {
+    pub(crate) fn bytes(&self, windows: &Windows) -> usize {
         let mut bytes = 0usize;
         let mut computed = 0;
         for (node, array) in self.iter() {
@@ -170,7 +170,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The number of bytes of the results for these windows.
-    pub fn result_bytes(&self, windows: &Windows) -> usize {
+    pub(crate) fn result_bytes(&self, windows: &Windows) -> usize {
         self.sizes(windows).fold(0, usize::saturating_add)
     }
 
@@ -181,7 +181,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The view, reduction or scan that needs most of its operand, the operand, and the number of bytes needed.
-    pub fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
+    pub(crate) fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
                 Kind::View { view, .. } => view.to_string(),
@@ -202,12 +202,12 @@ impl<'a> Nodes<'a> {
     }
 
     /// Whether there are reductions or scans.
-    pub fn combine(&self) -> bool {
+    pub(crate) fn combine(&self) -> bool {
         self.list.iter().any(combines)
     }
 
     /// The number of elements of the operand needed by windows of a reduction, counting those needed several times for each use.
-    pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
+    pub(crate) fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
             windows.filled(node).filter_map(move |window| needed(window).ok())
@@ -216,7 +216,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The approximate time to read parts of inputs, in bytes: each separate piece costs as much as a page in addition.
-    pub fn reading(&self, windows: &Windows) -> f64 {
+    pub(crate) fn reading(&self, windows: &Windows) -> f64 {
         const PIECE: f64 = 4096.0;
         let inputs = self.iter().filter(|(_, array)| matches!(array.leaf(), Some(Leaf::Input(_))));
         let parts =
@@ -230,7 +230,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes that these nodes depend on, including themselves.
-    pub fn below(&self, nodes: &[usize]) -> Vec<bool> {
+    pub(crate) fn below(&self, nodes: &[usize]) -> Vec<bool> {
         let mut found = vec![false; self.list.len()];
         nodes.iter().for_each(|&node| found[node] = true);
         for node in (0..self.list.len()).rev() {
@@ -242,18 +242,18 @@ impl<'a> Nodes<'a> {
     }
 
     /// A node.
-    pub fn get(&self, node: usize) -> &Array<'a> {
+    pub(crate) fn get(&self, node: usize) -> &Array<'a> {
         &self.list[node]
     }
 
     /// Replaces every occurrence of this leaf by an array in memory.
-    pub fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
+    pub(crate) fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
         let is_it = |node: &&mut Array<'a>| std::sync::Arc::ptr_eq(&node.0, &stand_in.0);
         self.list.iter_mut().filter(is_it).for_each(|node| *node = array.clone());
     }
 
     /// The roots, with some nodes replaced by other arrays.
-    pub fn replaced(&self, by: &[(Array<'a>, Array<'a>)]) -> Result<Vec<Array<'a>>> {
+    pub(crate) fn replaced(&self, by: &[(Array<'a>, Array<'a>)]) -> Result<Vec<Array<'a>>> {
         let mut made: Vec<Array<'a>> = Vec::with_capacity(self.list.len());
         for (node, array) in self.iter() {
             if let Some((_, other)) = by.iter().find(|(of, _)| std::sync::Arc::ptr_eq(&of.0, &array.0)) {
@@ -279,7 +279,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes that may divide by zero and that are read only in part, by a slice or an array without elements.
-    pub fn partly_read(&self) -> Vec<&Array<'a>> {
+    pub(crate) fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
         for (node, array) in self.iter() {
@@ -297,7 +297,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The expressions of the wanted windows, one for each root, with leaves made by `leaf` from a window of a leaf.
-    pub fn build<'p>(
+    pub(crate) fn build<'p>(
         &self,
         windows: &Windows,
         wanted: &[Window],
@@ -342,7 +342,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// A window of an array in memory, of generated numbers, or of a number.
-    pub fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
+    pub(crate) fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
     where
         'a: 'p,
     {

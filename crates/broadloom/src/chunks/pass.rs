@@ -68,7 +68,7 @@ pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
 impl<'a> Pass<'a> {
     /// A pass for these reductions, which have one shape and axes, in chunks of at most this many bytes if possible; and whether it
     /// is possible. `stand_in` makes the array that replaces a reduction until it is computed.
-    pub fn new(
+    pub(crate) fn new(
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
         limit: usize,
@@ -122,7 +122,7 @@ impl<'a> Pass<'a> {
     /// The pass for the totals of a scan, in chunks of at most this many bytes if possible; and whether it is possible.
     ///
     /// The chunks of results begin at blocks, so these are short, but not so short that their totals take much of the limit.
-    pub fn of_scan(
+    pub(crate) fn of_scan(
         array: &Array<'a>,
         inputs: &[&Array<'a>],
         limit: usize,
@@ -168,7 +168,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The replacements of the nodes that the pass is for: stand-ins of reductions, or a scan whose totals are known.
-    pub fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
+    pub(crate) fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
             let Kind::Scan { arg, scan, axis, initial, .. } = &array.0.kind else { return array.clone() };
@@ -180,7 +180,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether reading all chunks takes hardly longer than reading everything at once.
-    pub fn reads_in_order(&self) -> Result<bool> {
+    pub(crate) fn reads_in_order(&self) -> Result<bool> {
         let nodes = &self.operands.nodes;
         let whole: Vec<Window> = nodes.results().map(|operand| Window::whole(operand.shape())).collect();
         let at_once = nodes.reading(&nodes.windows(&whole)?);
@@ -188,18 +188,18 @@ impl<'a> Pass<'a> {
     }
 
     /// The number of chunks.
-    pub fn chunks(&self) -> usize {
+    pub(crate) fn chunks(&self) -> usize {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
     /// The number of bytes of this many elements of each operand.
-    pub fn bytes(&self, elements: usize) -> usize {
+    pub(crate) fn bytes(&self, elements: usize) -> usize {
         let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
         elements.saturating_mul(item)
     }
 
     /// The elements of a chunk: a part of the results, and a range of the reduced indices.
-    pub fn window(&self, kept: usize, reduced: usize) -> Window {
+    pub(crate) fn window(&self, kept: usize, reduced: usize) -> Window {
         window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
     }
 }

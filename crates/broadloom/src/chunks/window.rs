@@ -35,47 +35,47 @@ pub(super) fn span(slice: Slice) -> usize {
 
 impl Window {
     /// The window of all indices.
-    pub fn whole(shape: &[usize]) -> Window {
+    pub(crate) fn whole(shape: &[usize]) -> Window {
         Window(shape.iter().map(|&extent| indices(0, 1, extent)).collect())
     }
 
     /// The window of these ranges of indices.
-    pub fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
+    pub(crate) fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
         Window(ranges.into_iter().map(|range| indices(range.start, 1, range.len())).collect())
     }
 
     /// Extends the window to all indices of an axis of this extent.
-    pub fn take_whole(&mut self, axis: usize, extent: usize) {
+    pub(crate) fn take_whole(&mut self, axis: usize, extent: usize) {
         self.0[axis] = indices(0, 1, extent);
     }
 
     /// Whether the window has no elements.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().any(|slice| slice.len == 0)
     }
 
     /// The number of elements.
-    pub fn elements(&self) -> usize {
+    pub(crate) fn elements(&self) -> usize {
         if self.is_empty() { 0 } else { self.0.iter().map(|slice| slice.len).product() }
     }
 
     /// The shape of its elements.
-    pub fn shape(&self) -> Result<Shape> {
+    pub(crate) fn shape(&self) -> Result<Shape> {
         Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
     }
 
     /// The window with all indices between the first and the last.
-    pub fn without_steps(&self) -> Window {
+    pub(crate) fn without_steps(&self) -> Window {
         Window(self.0.iter().map(|&slice| indices(slice.start, 1, span(slice))).collect())
     }
 
     /// Along each axis, the range from its first index to its last.
-    pub fn ranges(&self) -> Vec<Range<usize>> {
+    pub(crate) fn ranges(&self) -> Vec<Range<usize>> {
         self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
     }
 
     /// The number of contiguous pieces of its elements, in a row-major array of these extents; the window has no steps.
-    pub fn pieces(&self, shape: &[usize]) -> usize {
+    pub(crate) fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
         // The axis before the complete ones is divided, and has contiguous indices.
@@ -84,7 +84,7 @@ impl Window {
     }
 
     /// The windows of one index each along the first axis that has several; empty for a window of one element.
-    pub fn indices_of_first_axis(&self) -> Vec<Window> {
+    pub(crate) fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];
         let at = |i| {
@@ -96,7 +96,7 @@ impl Window {
     }
 
     /// The slices that select this window from another; `None` if that lacks an element.
-    pub fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
+    pub(crate) fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
 

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 /// A division of the shared axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// The extents of the shared axes: at least one, none of which is 0.
     pub extents: SmallVec<[usize; 4]>,
     /// The number of indices of the last axis in a block.
@@ -21,14 +21,14 @@ pub struct Cut {
 
 /// A block: its position, and its number of indices of the last axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub(crate) struct Block {
     pub start: SmallVec<[usize; 4]>,
     pub rows: usize,
 }
 
 impl Block {
     /// The offset of the block in an input of a stage over all rows: in bytes from the input's start.
-    pub fn offset(&self, input: &InputView, dtype: DType) -> isize {
+    pub(crate) fn offset(&self, input: &InputView, dtype: DType) -> isize {
         let steps = self.start.iter().zip(&input.layout.strides);
         steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
     }
@@ -36,7 +36,7 @@ impl Block {
 
 impl Cut {
     /// Blocks of at most `most` rows, all of about one size. A row has `bytes_of_row` bytes.
-    pub fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
+    pub(crate) fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
         let mut cut = Cut { extents: extents.into(), rows: 1 };
         let (last, count) = (cut.last(), cut.count());
         let least = LEAST.div_ceil(bytes_of_row.max(1));
@@ -46,7 +46,7 @@ impl Cut {
     }
 
     /// The number of rows: indices of all shared axes.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.extents.iter().product()
     }
 
@@ -55,17 +55,17 @@ impl Cut {
     }
 
     /// The number of blocks for each index of the axes before the last.
-    pub fn per_index(&self) -> usize {
+    pub(crate) fn per_index(&self) -> usize {
         self.last().div_ceil(self.rows)
     }
 
     /// The number of blocks.
-    pub fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.count() / self.last() * self.per_index()
     }
 
     /// The rows of the last block along the last axis.
-    pub fn rows_of_last(&self) -> usize {
+    pub(crate) fn rows_of_last(&self) -> usize {
         self.last() - (self.per_index() - 1) * self.rows
     }
 
@@ -78,7 +78,7 @@ impl Cut {
     /// A stage over one index of all shared axes but the last, and `rows` of that. Its layouts begin with the first row.
     ///
     /// Errors: the extents are not a valid shape.
-    pub fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
+    pub(crate) fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
@@ -91,7 +91,7 @@ impl Cut {
     }
 
     /// A block by its number, which must exist.
-    pub fn block(&self, number: usize) -> Block {
+    pub(crate) fn block(&self, number: usize) -> Block {
         let (mut outer, at) = (number / self.per_index(), number % self.per_index());
         let mut start: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.extents.len());
         if let Some((last, others)) = start.split_last_mut() {

@@ -33,7 +33,7 @@ const COMPILE_BUDGET: f64 = 0.05;
 
 /// The decision for a stage so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum State {
+pub(crate) enum State {
     /// There is no machine code. The cost of runs is added to the ledger.
     #[default]
     Interpreting,
@@ -49,7 +49,7 @@ pub enum State {
 
 /// The reason why a kernel is compiled.
 #[derive(Clone, Copy, Debug)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The regret exceeds the cost of compiling.
     Pays,
     /// The estimates are too close, and compiling is within the budget for a trial.
@@ -58,14 +58,14 @@ pub enum Reason {
 
 /// The cost of interpreting a stage so far, in nanoseconds: the total time, and the regret in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     pub spent: f64,
     pub regret: f64,
 }
 
 impl Ledger {
     /// Adds a run on the interpreter.
-    pub fn add(&mut self, cost: &RunCost) {
+    pub(crate) fn add(&mut self, cost: &RunCost) {
         self.spent += cost.interpreted;
         self.regret += cost.regret();
     }
@@ -73,7 +73,7 @@ impl Ledger {
 
 /// The facts that the next state depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub cost: RunCost,
     pub ledger: Ledger,
     /// Whether machine code exists.
@@ -82,7 +82,7 @@ pub struct Facts {
 
 impl State {
     /// The state of the run that begins now.
-    pub fn next(self, facts: &Facts) -> State {
+    pub(crate) fn next(self, facts: &Facts) -> State {
         let Facts { cost, ledger, has_code } = facts;
         let (close, interpreter_wins) = (cost.is_close(), cost.interpreted < cost.compiled);
         match (self, has_code) {
@@ -115,7 +115,7 @@ impl State {
     }
 
     /// The state as one byte, which other threads read without a lock; [`State::of_tag`] converts it back.
-    pub fn tag(&self) -> u8 {
+    pub(crate) fn tag(&self) -> u8 {
         match self {
             State::Interpreting | State::Compiling(_) => 0,
             State::Trial(_) => State::TRIAL,
@@ -125,11 +125,11 @@ impl State {
     }
 
     /// The tags of the states that a short call distinguishes.
-    pub const TRIAL: u8 = 1;
-    pub const COMPILED: u8 = 2;
+    pub(crate) const TRIAL: u8 = 1;
+    pub(crate) const COMPILED: u8 = 2;
 
     /// The state with a tag, without what was measured in it.
-    pub fn of_tag(tag: u8) -> State {
+    pub(crate) fn of_tag(tag: u8) -> State {
         match tag {
             State::TRIAL => State::Trial(Trial::default()),
             State::COMPILED => State::Compiled(None),
@@ -141,7 +141,7 @@ impl State {
 
 /// The chosen executor, with the reason.
 #[derive(Clone, Copy)]
-pub struct Choice<'a> {
+pub(crate) struct Choice<'a> {
     /// Whether it is machine code, and not the interpreter.
     pub jit: bool,
     pub why: Why<'a>,
@@ -152,13 +152,18 @@ pub struct Choice<'a> {
 
 impl Choice<'_> {
     /// Estimated nanoseconds of the run on one thread.
-    pub fn time(&self) -> f64 {
+    pub(crate) fn time(&self) -> f64 {
         if self.jit { self.cost.compiled } else { self.cost.interpreted }
     }
 }
 
 /// Chooses the executor: the one that the caller requests, else the one that is possible, else the one that is faster.
-pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, facts: &Facts) -> Choice<'a> {
+pub(crate) fn choose<'a>(
+    asked: Executor,
+    obstacle: Option<Why<'a>>,
+    state: State,
+    facts: &Facts,
+) -> Choice<'a> {
     let cost = facts.cost;
     let (jit, why, state) = match (asked, obstacle) {
         (Executor::Interp, _) => (false, Why::Asked, state),
@@ -174,7 +179,7 @@ pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, fact
 
 /// The reason for a choice, formatted only on request.
 #[derive(Clone, Copy)]
-pub enum Why<'a> {
+pub(crate) enum Why<'a> {
     /// The caller named the executor.
     Asked,
     /// There is no compiler.

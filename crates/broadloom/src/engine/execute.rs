@@ -40,7 +40,7 @@ impl PreparedStage {
     /// PERF: the usual short call. Nothing is planned, nor allocated with up to six operands, and no lock is taken if machine code
     /// is known to run a linear stage.
     #[inline]
-    pub fn run(
+    pub(crate) fn run(
         &self,
         request: &Request<'_>,
         operands: &mut Operands<'_>,
@@ -143,7 +143,7 @@ impl PreparedStage {
     }
 
     /// Chooses the executor of a run with these accesses of inputs; a reduction of elements in memory needs none.
-    pub fn begin<'r>(
+    pub(crate) fn begin<'r>(
         &'r self,
         request: &Request<'r>,
         access: Option<Accesses>,
@@ -177,7 +177,7 @@ impl PreparedStage {
 }
 
 /// A run of a stage by an executor that is chosen once: over all of its elements, or over the rows of one block after another.
-pub struct StageRun<'r> {
+pub(crate) struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
     pub params: &'r [u64],
@@ -194,7 +194,7 @@ pub struct StageRun<'r> {
 
 impl StageRun<'_> {
     /// Runs loops of the stage over memory, on some threads.
-    pub fn run(&self, loops: &Loops, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+    pub(crate) fn run(&self, loops: &Loops, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let since = self.took.as_ref().map(|took| (took, Instant::now()));
         let done = match loops {
             Loops::Store(plan) => self.store(plan, operands, threads),
@@ -210,7 +210,7 @@ impl StageRun<'_> {
     /// Records what the run has shown: the time of a trial, and divisions by zero.
     ///
     /// Errors: a division by zero, if that is an error.
-    pub fn end(&self) -> Result<()> {
+    pub(crate) fn end(&self) -> Result<()> {
         if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
             let took = Duration::from_nanos(took.load(Ordering::Relaxed));
             self.prepared.note(&self.request, kernel.plan().is_some(), took);
@@ -219,7 +219,7 @@ impl StageRun<'_> {
     }
 
     /// The kernel for these accesses of inputs.
-    pub fn kernel(&self, access: &[Access]) -> Result<Executable> {
+    pub(crate) fn kernel(&self, access: &[Access]) -> Result<Executable> {
         if let Some((kernel, _)) = self.chosen.as_ref().filter(|(_, of)| **of == *access) {
             return Ok(kernel.clone());
         }

@@ -10,10 +10,10 @@ use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 
 /// The values of a stage's run-time scalars, as bits.
-pub type Params = SmallVec<[u64; 8]>;
+pub(crate) type Params = SmallVec<[u64; 8]>;
 
 /// A run of a plan, without its memory.
-pub struct PlanRun<'r> {
+pub(crate) struct PlanRun<'r> {
     pub request: Request<'r>,
     pub pool: &'r Pool,
     pub literals: &'r [Scalar],
@@ -22,13 +22,13 @@ pub struct PlanRun<'r> {
 
 impl PlanRun<'_> {
     /// The run-time scalars of a stage.
-    pub fn params(&self, stage: &Stage) -> Params {
+    pub(crate) fn params(&self, stage: &Stage) -> Params {
         params(stage, self.literals)
     }
 }
 
 /// The memory of an input of a stage, from the slots and temporaries; empty for generated numbers.
-pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
+pub(crate) fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
         Source::Slot(slot) => slots[slot as usize],
         Source::Temp(temp) => temps.region(temp),

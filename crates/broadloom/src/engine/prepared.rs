@@ -28,7 +28,7 @@ use crate::engine::watch::{Watch, Work};
 use crate::engine::workers;
 
 /// A stage with everything that is kept for its runs.
-pub struct PreparedStage {
+pub(crate) struct PreparedStage {
     pub stage: Stage,
     /// The host functions that its kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
@@ -93,7 +93,7 @@ impl Kept {
 
 impl PreparedStage {
     /// Prepares a stage, whose host functions are among `functions`, and whose outputs, if it stores them, have these layouts.
-    pub fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
+    pub(crate) fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = Loops::new(&stage, outputs);
@@ -123,12 +123,12 @@ impl PreparedStage {
     }
 
     /// The index space of a stage that reduces.
-    pub fn space(&self) -> Option<&Space> {
+    pub(crate) fn space(&self) -> Option<&Space> {
         self.loops.as_ref().ok()?.space()
     }
 
     /// The access class of each input; contiguous if the layouts have no plan.
-    pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
+    pub(crate) fn classes(&self) -> impl Iterator<Item = AccessClass> {
         let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
         (0..self.stage.kernel.inputs.len()).map(class)
@@ -140,7 +140,7 @@ impl PreparedStage {
     }
 
     /// The access of each input; a reduction reads tiles.
-    pub fn access(&self) -> Accesses {
+    pub(crate) fn access(&self) -> Accesses {
         match self.space() {
             Some(_) => self.classes().map(AccessClass::access).collect(),
             None => self.classes().map(AccessClass::stepped_access).collect(),
@@ -149,7 +149,7 @@ impl PreparedStage {
 
     /// The accesses of inputs in other loops of the stage; `None` if elements are reduced as they are in memory, and if machine
     /// code that may reduce elements before it writes them was made for another form.
-    pub fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
+    pub(crate) fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
             Loops::Scan(scanned) => Some(scanned.plan.stepped_accesses().collect()),
@@ -163,7 +163,7 @@ impl PreparedStage {
     }
 
     /// The choice that would be made now for a run with these accesses of inputs.
-    pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
+    pub(crate) fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
         // An explanation probes the compiler, though nothing may have been compiled yet.
         if request.options.executor != Executor::Interp {
             let _ = request.runtime.probe();
@@ -181,13 +181,13 @@ impl PreparedStage {
     }
 
     /// The work of a run, with a high estimate of its time.
-    pub fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
     }
 
     /// The estimated cost of a run on one thread.
-    pub fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
+    pub(crate) fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
         RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
     }
 
@@ -199,7 +199,7 @@ impl PreparedStage {
 
     /// The vector width that machine code has or, before it exists, would have if the compiler can use it; and why it is not the
     /// requested one.
-    pub fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
+    pub(crate) fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
         let kept = self.kept.try_lock();
         let alone = Kept::default();
         let narrowed = request.runtime.narrowed(request.options);
@@ -215,7 +215,7 @@ impl PreparedStage {
     }
 
     /// The purpose of machine code on vectors of this width.
-    pub fn purpose(&self, width: VectorWidth) -> Purpose {
+    pub(crate) fn purpose(&self, width: VectorWidth) -> Purpose {
         match self.traffic.stores_of(width) {
             _ if self.has_long_runs => Purpose::Reduce,
             Stores::Streaming => Purpose::Stream,
@@ -224,7 +224,7 @@ impl PreparedStage {
     }
 
     /// The executor that would be chosen now for a run with the stage's own layouts.
-    pub fn executor(&self, request: &Request<'_>) -> Executor {
+    pub(crate) fn executor(&self, request: &Request<'_>) -> Executor {
         match self.would_choose(request, &self.access()).jit {
             true => Executor::Jit,
             false => Executor::Interp,
@@ -232,7 +232,7 @@ impl PreparedStage {
     }
 
     /// The vector width of that run's machine code; `None` if the interpreter runs it.
-    pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
+    pub(crate) fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
         let access = self.access();
         self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
     }
@@ -270,7 +270,7 @@ impl PreparedStage {
 
     /// The chosen executor of a run with these accesses of inputs, prepared. While another thread compiles the kernel, a run with a
     /// free choice is interpreted.
-    pub fn runner<'e>(
+    pub(crate) fn runner<'e>(
         &'e self,
         request: &Request<'e>,
         access: &[Access],
@@ -322,7 +322,7 @@ impl PreparedStage {
     }
 
     /// The interpreter's program for these accesses of inputs.
-    pub fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
+    pub(crate) fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
         Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
     }
 
@@ -347,7 +347,7 @@ impl PreparedStage {
     }
 
     /// Compiles the stage, if all of its inputs are linear.
-    pub fn compile(&self, request: &Request<'_>) -> Result<()> {
+    pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
         if !self.is_linear() || !wanted {
@@ -369,13 +369,13 @@ impl PreparedStage {
 
     /// The start time of a run that may belong to a trial.
     #[inline]
-    pub fn clock(&self, request: &Request<'_>) -> Option<Instant> {
+    pub(crate) fn clock(&self, request: &Request<'_>) -> Option<Instant> {
         let is_trial = request.options.executor == Executor::Auto && self.tag(request) == State::TRIAL;
         is_trial.then(Instant::now)
     }
 
     /// Records the time of a trial's run.
-    pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
+    pub(crate) fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
         // Times are compared as floats, in the default environment.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
@@ -387,7 +387,7 @@ impl PreparedStage {
 
     /// The machine code of a stage that stores, if it is to run now, on this thread alone, with the accesses of its loop plan.
     #[inline]
-    pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
+    pub(crate) fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
         let compiled = self.direct[width].get()?;
         let runs = workers::threads_of_loop(request.options, self.fused[width], self.traffic) == 1

@@ -20,10 +20,10 @@ use crate::engine::outcome::Pace;
 use crate::engine::stored::stored;
 
 /// Bytes that are scanned between two checks for cancellation. Longer rows are scanned in strips of their columns.
-pub const STRETCH: usize = 1 << 20;
+pub(crate) const STRETCH: usize = 1 << 20;
 
 /// The loops of a stage that scans.
-pub struct Scanned {
+pub(crate) struct Scanned {
     /// The loops that store all elements, after the initial ones.
     pub plan: LoopPlan,
     /// `None` if a row is too long for tiles, if an input is packed, and if there are no elements.
@@ -51,10 +51,10 @@ struct Blocks {
 }
 
 /// A function that stores the elements of a block in this memory.
-pub type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
+pub(crate) type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
 
 /// The unit that a thread takes: runs, with the memory of their results. Its number is that of its block, if it is one.
-pub struct Share<'m> {
+pub(crate) struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
     pub memory: &'m mut [u8],
@@ -63,7 +63,7 @@ pub struct Share<'m> {
 }
 
 /// The tiles of a scan.
-pub struct Tiles {
+pub(crate) struct Tiles {
     /// The division of the axes before the scanned one into blocks of complete runs, or of each run into blocks of its rows.
     pub cut: Cut,
     is_along: bool,
@@ -102,7 +102,7 @@ impl Tiles {
 
 impl Scanned {
     /// The loops of a stage; `None` if it scans nothing.
-    pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
+    pub(crate) fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
         let (scan, axis) = stage.scan()?;
         let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
         let width: usize = shape[axis + 1..].iter().product();
@@ -132,7 +132,7 @@ impl Scanned {
     }
 
     /// The number of bytes of the totals before all runs.
-    pub fn bytes_of_totals(&self) -> usize {
+    pub(crate) fn bytes_of_totals(&self) -> usize {
         self.before.map_or(0, |before| self.count * before.known * self.width * self.dtype.size())
     }
 
@@ -147,23 +147,23 @@ impl Scanned {
     }
 
     /// Whether there are no results.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0 || self.bytes == 0
     }
 
     /// Approximate nanoseconds that scanning takes in addition to storing.
-    pub fn time(&self) -> f64 {
+    pub(crate) fn time(&self) -> f64 {
         SCAN * self.plan.elements() as f64
     }
 
     /// Writes the initial elements.
-    pub fn fill(&self, out: &mut [u8]) {
+    pub(crate) fn fill(&self, out: &mut [u8]) {
         let (item, first) = (self.dtype.size(), self.scan.initial(self.dtype).bits.to_le_bytes());
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
     /// The units that threads take: a block of complete runs, or a run; if the elements are stored already, several runs.
-    pub fn shares<'m>(
+    pub(crate) fn shares<'m>(
         &self,
         mut out: &'m mut [u8],
         in_tiles: bool,
@@ -190,7 +190,7 @@ impl Scanned {
     /// Scans runs, after `store` has stored their elements, unless these are stored already.
     ///
     /// Errors: those of `store`, and cancellation of the run.
-    pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
+    pub(crate) fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
         let Share { number: block, runs, memory: out, totals } = share;
         let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
         let mut state = ScanState::new(self.scan, self.dtype, self.width.min(STRETCH / item))?;

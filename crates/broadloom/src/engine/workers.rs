@@ -42,7 +42,7 @@ thread_local! {
 static WORKERS: Workers = Workers::new();
 
 /// The number of threads that are to share work of this many nanoseconds; missing threads are started.
-pub fn threads(options: &Options, time: f64) -> usize {
+pub(crate) fn threads(options: &Options, time: f64) -> usize {
     threads_for(options, time as u64)
 }
 
@@ -57,7 +57,7 @@ fn threads_for(options: &Options, time: u64) -> usize {
 
 /// The number of threads that are to share parts of one loop. Short loops are shared with threads that are awake.
 #[inline]
-pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
+pub(crate) fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
     if cost::is_short(time) || options.threads.is_some_and(|limit| limit <= 1) {
         return 1;
     }
@@ -72,7 +72,7 @@ pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize 
 /// for the others, it calls `meanwhile` from time to time.
 ///
 /// Errors: the process was forked by `work`, after other threads had begun.
-pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
+pub(crate) fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
     // In a forked child no thread is looking, whatever the parent's had noted.
     if !WORKERS.are_ours() {
         work();
@@ -101,7 +101,7 @@ fn limit(options: &Options) -> usize {
 const VARIABLES: [&str; 3] = ["BROADLOOM_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
 
 /// The number of threads of an evaluation without another limit: that of an environment variable, or the number of processors.
-pub fn default_threads() -> usize {
+pub(crate) fn default_threads() -> usize {
     // PERF: a system call takes longer than a short evaluation.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let known = KNOWN.load(Ordering::Relaxed);

@@ -52,7 +52,7 @@ impl Form<'_> {
     /// The form as a layout; strides that have no effect, of extents of 1 or without elements, are those of row-major order.
     ///
     /// Errors: `Shape` if the rank and the number of strides differ; `Limit` for a shape larger than the address space.
-    pub fn layout(&self) -> Result<Layout> {
+    pub(crate) fn layout(&self) -> Result<Layout> {
         let shape = Shape::new(self.shape)?;
         if let Some(strides) = self.strides
             && strides.len() != shape.rank()
@@ -75,7 +75,7 @@ impl Form<'_> {
     }
 
     /// Whether the layout, which was made from a form, is this form's.
-    pub fn is(&self, layout: &Layout) -> bool {
+    pub(crate) fn is(&self, layout: &Layout) -> bool {
         let Layout { shape, strides, offset } = layout;
         if *self.shape != shape[..] {
             return false;

@@ -17,7 +17,7 @@ const MOST_STAGES: usize = 64;
 
 /// The reason why stages run one after another although one reads what another reduced. Later variants are more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Apart {
+pub(crate) enum Apart {
     /// They have no outer axes in common, or need other rows.
     Axes,
     /// One calls a host function that may fail.
@@ -46,7 +46,7 @@ impl fmt::Display for Apart {
 }
 
 /// Stages that run block by block, those that run before and after, and the division of the rows.
-pub struct Group {
+pub(crate) struct Group {
     pub before: Vec<usize>,
     pub members: Vec<usize>,
     pub after: Vec<usize>,
@@ -56,7 +56,7 @@ pub struct Group {
 }
 
 /// The first group among these stages of a plan; or, if a stage reads what another reduced, why there is none.
-pub fn find(
+pub(crate) fn find(
     plan: &Plan,
     among: &[usize],
     can_fail: &impl Fn(&Stage) -> bool,
