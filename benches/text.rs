@@ -25,15 +25,13 @@ fn text(criterion: &mut Criterion) {
     group.bench_function("parse and infer", |b| b.iter(|| expression(black_box(FORMULA), &names)));
     let built = |text: &str| Ok::<_, Error>(Program::parse(text)?.build(&[])?.len());
     group.bench_function("parse and infer, a program", |b| b.iter(|| built(black_box(PROGRAM))));
-    let mut library = Library::default();
-    let added = library.define("def index(p, q) = (p - q) / (p + q)", &ParseOptions::default());
+    let library = Library::new(&[], "def index(p, q) = (p - q) / (p + q)");
     let formula = "index(a, b) * 2.5 + c * c - 0.5 * d / (1 + a)";
     group.bench_function("parse and infer, with a library", |b| {
         b.iter(|| {
-            added.clone()?;
-            Program::parse_with(black_box(formula), &library, &ParseOptions::default())?
-                .build(&names)
-                .map(|x| x.len())
+            let library = library.as_ref().map_err(Error::clone)?;
+            let program = Program::parse_with(black_box(formula), library, &ParseOptions::default())?;
+            Ok::<_, Error>(program.build(&names)?.len())
         });
     });
     if let Ok(y) = expression(FORMULA, &names) {

@@ -65,9 +65,9 @@ executables() {
 build() {
   say "build"
   executables > /dev/null
-  cargo build --release --target "$target" -p broadloom-testkit --bin fingerprint
+  cargo build --release --target "$target" -p broadloom-testkit --features programs --bin fingerprint
   cargo build --release --target "$target" -p broadloom-capi --lib
-  cargo build --release -p broadloom-testkit --bin fingerprint
+  cargo build --release -p broadloom-testkit --features programs --bin fingerprint
 }
 
 suites() {

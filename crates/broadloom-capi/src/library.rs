@@ -5,7 +5,7 @@
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 
-use broadloom::text::{Library, ParseOptions};
+use broadloom::text::Library;
 
 use crate::argument::{OutPtr, text};
 use crate::host::{bl_host, function};
@@ -81,6 +81,6 @@ pub unsafe extern "C" fn bl_library_define(
     answer(|| {
         // SAFETY: `text` accepts null and requires of any other pointer what the safety section says.
         let definitions = unsafe { text(definitions, length, "the text") }?;
-        with(handle, |library| Ok(library.define(definitions, &ParseOptions::default())?))
+        with(handle, |library| Ok(library.define(definitions)?))
     })
 }

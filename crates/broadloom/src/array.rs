@@ -35,6 +35,84 @@ use crate::weak::Number;
 /// assert_eq!(y.eval()?.to_vec::<f64>()?, [3.0, 3.0, 4.0]);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// # Dtypes
+///
+/// Arrays of different dtypes are promoted as the [Python Array API standard] defines; undefined combinations are an error that
+/// names the cast to write, unless [`with_promotion`](crate::with_promotion) selects other rules. A Rust number (or an [`Array::scalar`]) takes the dtype
+/// of the arrays that it is combined with, and must fit it. If all operands are numbers, as the choices of
+/// [`where_`](crate::functions::where_) may be, they have their Rust types.
+///
+/// [Python Array API standard]: https://data-apis.org/array-api/latest/
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let counts = Array::from_vec(vec![1_i32, 2, 3]);
+/// let e = counts.try_multiply(0.5).unwrap_err();
+/// assert!(e.to_string().contains("write astype(x, float64)"), "{e}");
+/// assert_eq!((counts.astype(DType::Float32) * 0.5).dtype(), DType::Float32);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Shapes and views
+///
+/// Shapes broadcast as in NumPy. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no elements: for
+/// arrays in memory they are strides, in expressions they are pushed down to the inputs.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+/// let first = x.slice((.., ..1))?; // the first column, of shape [2, 1]
+/// assert_eq!((&x / first).t().to_vec::<f32>()?, [1.0, 1.0, 2.0, 1.25, 3.0, 1.5]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Reductions
+///
+/// [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others reduce the elements along axes ([`Over`](crate::Over)), or
+/// all elements with `()`. They are lazy, and their operands are computed in the same loop and never stored. Sums are added
+/// pairwise, in an order that depends on the number of elements alone: the bits are the same for every layout, executor and number
+/// of threads, and the error grows with the logarithm of that number.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 9.0]]);
+/// assert_eq!((x.sum(())?.item::<f32>()?, x.mean(-1)?.to_vec::<f32>()?), (24.0, vec![2.0, 6.0]));
+///
+/// let rows = Over::axis(-1).keep_dims();
+/// let e = (&x - x.max(rows.clone())?).exp();
+/// let softmax = &e / e.sum(rows)?;
+/// assert_eq!(softmax.argmax(-1)?.to_vec::<i64>()?, [2, 2]);
+///
+/// // The mean of the elements above 2: a function like `compress` is not needed.
+/// let above = x.greater(2);
+/// let mean = where_(&above, &x, 0).sum(())? / above.count_nonzero(())?.astype(DType::Float32);
+/// assert_eq!(mean.item::<f32>()?, 5.25);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Results
+///
+/// [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, and [`Array::eval_into`] writes to a slice; [`eval_many`](crate::eval_many)
+/// computes several results in one pass. The handle stays lazy: the values are only in these results. A second evaluation of the
+/// same expression over other data plans and compiles nothing.
+///
+/// ```
+/// use broadloom::prelude::*;
+///
+/// let x = Array::from_vec(vec![1.0_f64, 4.0]);
+/// let [root, half] = [x.sqrt(), &x / 2];
+/// let both = eval_many(&[&root, &half])?; // one loop
+/// assert_eq!(both[1].to_vec::<f64>()?, [0.5, 2.0]);
+///
+/// let mut out = [0.0; 2];
+/// (root + half).eval_into(&mut out)?;
+/// assert_eq!(out, [1.5, 4.0]);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Array<'a>(pub(crate) Arc<Expr<'a>>);
 

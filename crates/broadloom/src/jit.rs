@@ -5,13 +5,13 @@ use broadloom_mem::{Access, KernelExecutor};
 
 /// The compiler for this target. It adds its code to perf's map, or registers it with GDB, as requested.
 #[cfg(feature = "jit")]
-pub fn compiler(perf_map: bool, gdb: bool) -> Result<Box<dyn KernelExecutor>> {
+pub(crate) fn compiler(perf_map: bool, gdb: bool) -> Result<Box<dyn KernelExecutor>> {
     Ok(Box::new(broadloom_clif::Compiler::host()?.announcing(perf_map, gdb)))
 }
 
 /// The CLIF of a kernel for x86-64.
 #[cfg(feature = "jit")]
-pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
+pub(crate) fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
     broadloom_clif::clif(kernel, access)
 }
 
@@ -22,11 +22,11 @@ fn off<T>() -> Result<T> {
 }
 
 #[cfg(not(feature = "jit"))]
-pub fn compiler(_: bool, _: bool) -> Result<Box<dyn KernelExecutor>> {
+pub(crate) fn compiler(_: bool, _: bool) -> Result<Box<dyn KernelExecutor>> {
     off()
 }
 
 #[cfg(not(feature = "jit"))]
-pub fn clif(_: &Kernel, _: &[Access]) -> Result<String> {
+pub(crate) fn clif(_: &Kernel, _: &[Access]) -> Result<String> {
     off()
 }

@@ -1,8 +1,14 @@
 //! Lazy arrays: an expression is typed when it is written, and runs as one fused loop when its values are requested.
 //!
-//! An [`Array`] is a handle of an expression over vectors, slices and numbers. Every expression is well typed, and means the values
-//! that its operands had when it was built. Nothing recurses along an expression, so that a chain of a million nodes needs no more
-//! stack than one node.
+//! The tour: [arrays](#arrays), [kernels](#kernels), [texts](#texts), [host functions](#host-functions), [errors](#errors) and
+//! [features](#features).
+//!
+//! # Arrays
+//!
+//! An [`Array`] is a handle of an expression over vectors, slices and numbers. Operators, [`functions`], reductions and views build
+//! expressions; evaluating one reads the inputs and writes the results in one loop, without temporary arrays. [`Array::eval`] returns
+//! a new array, [`Array::to_vec`] a vector, [`Array::eval_into`] fills a slice, and [`eval_many`] computes several results together.
+//! The page of [`Array`] describes dtypes, shapes, reductions and results.
 //!
 //! ```
 //! use broadloom::prelude::*;
@@ -10,94 +16,17 @@
 //! let nir = Array::from_vec(vec![0.8_f32, 0.6, 0.4]);
 //! let red = Array::from_slice(&[0.1_f32, 0.2, 0.3]);
 //! let index = (&nir - &red) / (&nir + &red);
-//! assert_eq!(index.eval()?.to_vec::<f32>()?.len(), 3);
 //! println!("{index}"); // [0.7777778  0.5        0.14285716]
+//! assert_eq!(index.eval()?.to_vec::<f32>()?.len(), 3);
 //!
-//! let wrong = nir.try_add(Array::from_vec(vec![1.0_f32; 5]));
-//! assert_eq!(
-//!     wrong.unwrap_err().to_string(),
-//!     "add: cannot broadcast float32[3] with float32[5] (axis -1: 3 and 5)"
-//! );
+//! let rows = Array::from([[1.0_f64, 2.0], [3.0, 4.0]]);
+//! let centred = &rows - rows.mean(0)?; // shapes broadcast
+//! assert_eq!(centred.to_vec::<f64>()?, [-1.0, -1.0, 1.0, 1.0]);
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # Dtypes
-//!
-//! Arrays of different dtypes are promoted as the [Python Array API standard] defines; undefined combinations are an error that
-//! names the cast to write, unless [`with_promotion`] selects other rules. A Rust number (or an [`Array::scalar`]) takes the dtype
-//! of the arrays that it is combined with, and must fit it. If all operands are numbers, as the choices of
-//! [`where_`](functions::where_) may be, they have their Rust types.
-//!
-//! [Python Array API standard]: https://data-apis.org/array-api/latest/
-//!
-//! ```
-//! use broadloom::prelude::*;
-//!
-//! let counts = Array::from_vec(vec![1_i32, 2, 3]);
-//! let e = counts.try_multiply(0.5).unwrap_err();
-//! assert!(e.to_string().contains("write astype(x, float64)"), "{e}");
-//! assert_eq!((counts.astype(DType::Float32) * 0.5).dtype(), DType::Float32);
-//! # Ok::<(), Error>(())
-//! ```
-//!
-//! # Shapes and views
-//!
-//! Shapes broadcast as in NumPy. Views ([`Array::slice`], [`Array::permute_dims`], [`Array::reshape`] …) move no elements: for
-//! arrays in memory they are strides, in expressions they are pushed down to the inputs.
-//!
-//! ```
-//! use broadloom::prelude::*;
-//!
-//! let x = Array::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
-//! let first = x.slice((.., ..1))?; // the first column, of shape [2, 1]
-//! assert_eq!((&x / first).t().to_vec::<f32>()?, [1.0, 1.0, 2.0, 1.25, 3.0, 1.5]);
-//! # Ok::<(), Error>(())
-//! ```
-//!
-//! # Reductions
-//!
-//! [`Array::sum`], [`Array::mean`], [`Array::max`], [`Array::argmax`] and the others reduce the elements along axes ([`Over`]), or
-//! all elements with `()`. They are lazy, and their operands are computed in the same loop and never stored. Sums are added
-//! pairwise, in an order that depends on the number of elements alone: the bits are the same for every layout, executor and number
-//! of threads, and the error grows with the logarithm of that number.
-//!
-//! ```
-//! use broadloom::prelude::*;
-//!
-//! let x = Array::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 9.0]]);
-//! assert_eq!((x.sum(())?.item::<f32>()?, x.mean(-1)?.to_vec::<f32>()?), (24.0, vec![2.0, 6.0]));
-//!
-//! let rows = Over::axis(-1).keep_dims();
-//! let e = (&x - x.max(rows.clone())?).exp();
-//! let softmax = &e / e.sum(rows)?;
-//! assert_eq!(softmax.argmax(-1)?.to_vec::<i64>()?, [2, 2]);
-//!
-//! // The mean of the elements above 2: a function like `compress` is not needed.
-//! let above = x.greater(2);
-//! let mean = where_(&above, &x, 0).sum(())? / above.count_nonzero(())?.astype(DType::Float32);
-//! assert_eq!(mean.item::<f32>()?, 5.25);
-//! # Ok::<(), Error>(())
-//! ```
-//!
-//! # Results
-//!
-//! [`Array::eval`] returns a new array, [`Array::to_vec`] a vector, and [`Array::eval_into`] writes to a slice; [`eval_many`]
-//! computes several results in one pass. The handle stays lazy: the values are only in these results. A second evaluation of the
-//! same expression over other data plans and compiles nothing.
-//!
-//! ```
-//! use broadloom::prelude::*;
-//!
-//! let x = Array::from_vec(vec![1.0_f64, 4.0]);
-//! let [root, half] = [x.sqrt(), &x / 2];
-//! let both = eval_many(&[&root, &half])?; // one loop
-//! assert_eq!(both[1].to_vec::<f64>()?, [0.5, 2.0]);
-//!
-//! let mut out = [0.0; 2];
-//! (root + half).eval_into(&mut out)?;
-//! assert_eq!(out, [1.5, 4.0]);
-//! # Ok::<(), Error>(())
-//! ```
+//! An expression of another structure is planned, and compiled once that pays off; the same structure over other data reuses both.
+//! [`Array::explain`] tells what is fused, and which executor runs it and why.
 //!
 //! # Kernels
 //!
@@ -120,16 +49,108 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # Explanations
+//! # Texts
 //!
-//! [`Array::explain`], [`explain_many`] and [`Kernel::explain`] describe what is fused, and which executor runs it and why;
-//! [`Array::explain_html`] draws the graph.
+//! Formulas of your users are programs in a small [text language](text), with Python's operators and the functions of this crate. A text
+//! becomes a [`Kernel`] by [`Kernel::parse`], or arrays by [`text::Program`]. A [`Library`](text::Library) adds functions.
 //!
-//! # Further reading
+//! ```
+//! use broadloom::prelude::*;
+//! use broadloom::text::{Library, Program};
 //!
-//! [`text`] describes the text language, [`HostFunction`] calls your own functions inside of the loop, [`Options`] has the limits
-//! for untrusted expressions, and [`Engine`] the caches.
+//! let library = Library::new(&[], "def index(p, q) = (p - q) / (p + q)")?;
+//! let program = Program::parse_with(
+//!     "nir: float32[n]; red: float32[n]
+//!      return ndvi = index(nir, red), bright = nir > 0.5",
+//!     &library,
+//!     &Default::default(),
+//! )?;
+//! let bands = [("nir", Array::from([0.75_f32, 0.5])), ("red", Array::from([0.25_f32, 0.5]))];
+//! let results = program.build(&bands)?;
+//! assert_eq!((results[0].0, results[0].1.to_vec::<f32>()?), ("ndvi", vec![0.5, 0.0]));
+//! assert_eq!((results[1].0, results[1].1.to_vec::<bool>()?), ("bright", vec![true, false]));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! [`text::ParseOptions`] and [`Options`] bound what the text of a stranger may cost.
+//!
+//! # Host functions
+//!
+//! A [`HostFunction`] is a closure, or a pointer to a C function, that runs inside of the loop. Expressions call it by [`Array::call`],
+//! texts by its name.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//! use broadloom::text::Library;
+//! use broadloom::{HostFunction, Kernel};
+//!
+//! let prices = [2.5_f64, 4.0, 10.0];
+//! let price = HostFunction::new("price", move |article: u8| {
+//!     prices.get(usize::from(article)).copied().ok_or("no such article")
+//! })?;
+//! let articles = Array::from([0_u8, 2, 1]);
+//! assert_eq!((Array::call(&price, [&articles])? * 2).to_vec::<f64>()?, [5.0, 20.0, 8.0]);
+//!
+//! let library = Library::new(&[price], "def total(article, n) = price(article) * n")?;
+//! let kernel = Kernel::parse_with("a: uint8[n]; total(a, 3)", &library, &Options::default())?;
+//! let mut out = [0.0];
+//! kernel.run(&[(&[1_u8]).into()], [(&mut out).into()])?;
+//! assert_eq!(out, [12.0]);
+//! let failed = kernel.run(&[(&[7_u8]).into()], [(&mut out).into()]).unwrap_err();
+//! assert_eq!(failed.message(), "price: no such article");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Errors
+//!
+//! Every function that can fail returns a [`Result`] with an [`Error`]: a kind to branch on, a message that names the operation and
+//! its operands, and often a help. Operators and functions of arrays panic with the same message; each has a `try_` twin. Types and
+//! shapes are checked when an expression is built, memory and limits when it runs. Errors of texts know the place.
+//!
+//! ```
+//! use broadloom::prelude::*;
+//! use broadloom::{ErrorKind, Kernel};
+//!
+//! let (three, five) = (Array::from([1.0_f32; 3]), Array::from([1.0_f32; 5]));
+//! let error = three.try_add(&five).unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::Shape);
+//! assert_eq!(error.to_string(), "add: cannot broadcast float32[3] with float32[5] (axis -1: 3 and 5)");
+//!
+//! let error = Error::from(Kernel::parse("x: float64[n]\nsqr(x)", &Options::default()).unwrap_err());
+//! assert_eq!((error.kind(), error.line(), error.column()), (ErrorKind::Name, Some(2), Some(1)));
+//! println!("{}", error.render()); // with the line of the text and a suggestion
+//!
+//! let small = Options { max_bytes: 1 << 20, ..Options::default() };
+//! let error = Array::arange(0, 1_000_000, 1)?.eval_with(&small).map(|_| ()).unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::Limit);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | | what it adds | crates | seconds |
+//! | --- | --- | --- | --- | --- |
+//! | none | | everything but the rows below; the interpreter runs it, with the same bits | NONE_CRATES | NONE_S |
+//! | `jit` | default | machine code, through Cranelift: x86-64 with AVX and FMA, aarch64 | + JIT_CRATES | + JIT_S |
+//! | `gdb` | | with `jit`: machine code has names in GDB and LLDB ([`Profiling`]) | + GDB_CRATES | + GDB_S |
+//! | `ndarray` | | arrays and views of the crate ndarray as operands and results | + ND_CRATES | + ND_S |
+//!
+//! The seconds are the user's CPU time of `cargo build -p broadloom` from an empty target folder, with all dependencies, in this
+//! repository's profile `dev` (optimisation level 1) and `CARGO_BUILD_JOBS=2`, on two cores of Zen 3.
+//!
+//! ```
+//! # #[cfg(feature = "ndarray")] {
+//! use broadloom::prelude::*;
+//! use ndarray::{Array2, array};
+//!
+//! let a = array![[1.0, 2.0], [3.0, 4.0]];
+//! let y: Array2<f64> = (a.lazy() * 2 + &array![10.0, 20.0]).try_into()?; // the feature `ndarray`
+//! assert_eq!(y, array![[12.0, 24.0], [16.0, 28.0]]);
+//! # }
+//! # Ok::<(), broadloom::Error>(())
+//! ```
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod access;
 mod array;

@@ -1,7 +1,7 @@
 //! Compares the oracle, the references and the random programs with independent results: hardware, case files, and each other.
 
 mod exact_agrees_with_hardware;
-#[cfg(feature = "report")]
+#[cfg(feature = "programs")]
 mod fuzz;
 mod oracle_accepts;
 mod oracle_agrees_with_cases;

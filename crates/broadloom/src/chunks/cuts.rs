@@ -17,7 +17,7 @@ pub(super) struct Cuts {
 
 impl Cuts {
     /// A division into a single box.
-    pub fn none(shape: &[usize]) -> Cuts {
+    pub(crate) fn none(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: 0, rows: usize::MAX }
     }
 
@@ -26,7 +26,7 @@ impl Cuts {
     ///
     /// # Errors
     /// The first error of `fits`.
-    pub fn largest<E>(
+    pub(crate) fn largest<E>(
         shape: &[usize],
         mut fits: impl FnMut(&Cuts) -> Result<bool, E>,
     ) -> Result<Option<Cuts>, E> {
@@ -46,7 +46,7 @@ impl Cuts {
     ///
     /// # Errors
     /// The first error of `fits`.
-    pub fn along<E>(
+    pub(crate) fn along<E>(
         shape: &[usize],
         axis: usize,
         mut fits: impl FnMut(&Cuts) -> Result<bool, E>,
@@ -68,28 +68,28 @@ impl Cuts {
     }
 
     /// The division into boxes of this many indices of an axis, and one index of each axis before it.
-    pub fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
+    pub(crate) fn at(shape: &[usize], axis: usize, rows: usize) -> Cuts {
         Cuts { shape: shape.to_vec(), axis, rows }
     }
 
     /// The division into boxes of one element.
-    pub fn smallest(shape: &[usize]) -> Cuts {
+    pub(crate) fn smallest(shape: &[usize]) -> Cuts {
         Cuts { shape: shape.to_vec(), axis: shape.len().saturating_sub(1), rows: 1 }
     }
 
     /// This division with the number of indices of the divided axis rounded up to a multiple of `of`.
-    pub fn multiple_of(&self, of: usize) -> Cuts {
+    pub(crate) fn multiple_of(&self, of: usize) -> Cuts {
         let rows = self.rows.checked_next_multiple_of(of).unwrap_or(usize::MAX);
         Cuts { rows, ..self.clone() }
     }
 
     /// The divided shape.
-    pub fn shape(&self) -> &[usize] {
+    pub(crate) fn shape(&self) -> &[usize] {
         &self.shape
     }
 
     /// The number of boxes.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let outer: usize = self.shape.iter().take(self.axis).product();
         outer * self.boxes_per_index()
     }
@@ -99,7 +99,7 @@ impl Cuts {
     }
 
     /// The range of indices along each axis of box `i`, which must exist.
-    pub fn get(&self, i: usize) -> Vec<Range<usize>> {
+    pub(crate) fn get(&self, i: usize) -> Vec<Range<usize>> {
         let per_index = self.boxes_per_index();
         let (mut outer, at) = (i / per_index, i % per_index);
         let mut ranges: Vec<Range<usize>> = self.shape.iter().map(|&extent| 0..extent).collect();

@@ -40,14 +40,14 @@ pub(super) struct Windows {
 
 impl Windows {
     /// The windows of a node that are not empty.
-    pub fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
+    pub(crate) fn filled(&self, node: usize) -> impl Iterator<Item = &Window> {
         self.of[node].iter().filter(|window| !window.is_empty())
     }
 }
 
 impl<'a> Nodes<'a> {
     /// Lists the nodes of the expressions of these roots, whose extents are known.
-    pub fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
+    pub(crate) fn of(roots: &[&Array<'a>]) -> Result<Nodes<'a>> {
         let mut nodes =
             Nodes { list: Vec::new(), operands: Vec::new(), stored: Vec::new(), roots: Vec::new() };
         let mut known: FxHashMap<*const (), u32> = FxHashMap::default();
@@ -93,23 +93,23 @@ impl<'a> Nodes<'a> {
     }
 
     /// The roots in their order.
-    pub fn results(&self) -> impl Iterator<Item = &Array<'a>> {
+    pub(crate) fn results(&self) -> impl Iterator<Item = &Array<'a>> {
         self.roots.iter().map(|&root| &self.list[root as usize])
     }
 
     /// The nodes with their indices, operands first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Array<'a>)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, &Array<'a>)> {
         self.list.iter().enumerate()
     }
 
     /// The operands of a node, with their numbers.
-    pub fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
+    pub(crate) fn operands(&self, node: usize) -> impl Iterator<Item = (usize, &Array<'a>)> {
         self.operands[node].iter().map(|&operand| (operand as usize, &self.list[operand as usize]))
     }
 
     /// The windows of all nodes that are needed for these windows of the roots, one for each root. Windows of inputs have step 1
     /// along every axis, so that an application reads ranges.
-    pub fn windows(&self, wanted: &[Window]) -> Result<Windows> {
+    pub(crate) fn windows(&self, wanted: &[Window]) -> Result<Windows> {
         let mut of: Vec<WindowList> = vec![WindowList::new(); self.list.len()];
         let mut excess = 0usize;
         for (&root, window) in self.roots.iter().zip(wanted) {
@@ -153,7 +153,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The approximate number of bytes that an evaluation of windows takes for parts of inputs and temporaries.
-    pub fn bytes(&self, windows: &Windows) -> usize {
+    pub(crate) fn bytes(&self, windows: &Windows) -> usize {
         let mut bytes = 0usize;
         let mut computed = 0;
         for (node, array) in self.iter() {
@@ -171,7 +171,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The number of bytes of the results for these windows.
-    pub fn result_bytes(&self, windows: &Windows) -> usize {
+    pub(crate) fn result_bytes(&self, windows: &Windows) -> usize {
         self.sizes(windows).fold(0, usize::saturating_add)
     }
 
@@ -182,7 +182,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The view, reduction or scan that needs the most bytes of its operand, the operand, and the number of these bytes.
-    pub fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
+    pub(crate) fn largest_need(&self, windows: &Windows) -> Option<(String, &Array<'a>, usize)> {
         let needs = self.iter().filter_map(|(node, array)| {
             let named = match &array.0.kind {
                 Kind::View { view, .. } => view.to_string(),
@@ -204,13 +204,13 @@ impl<'a> Nodes<'a> {
     }
 
     /// Whether any node is a reduction or a scan.
-    pub fn combine(&self) -> bool {
+    pub(crate) fn combine(&self) -> bool {
         self.list.iter().any(combines)
     }
 
     /// The number of elements of its operand that windows of a reduction need. An element that several windows need is counted
     /// for each of them.
-    pub fn reduced(&self, windows: &Windows, node: usize) -> usize {
+    pub(crate) fn reduced(&self, windows: &Windows, node: usize) -> usize {
         let needed = self.operands(node).take(1).flat_map(|(_, below)| {
             let needed = |window: &Window| operand_window(&self.list[node], (0, below), window);
             windows.filled(node).filter_map(move |window| needed(window).ok())
@@ -220,7 +220,7 @@ impl<'a> Nodes<'a> {
 
     /// The approximate cost to read parts of inputs, in bytes. Each contiguous piece costs a page (4096 bytes) in addition to its
     /// size.
-    pub fn reading(&self, windows: &Windows) -> f64 {
+    pub(crate) fn reading(&self, windows: &Windows) -> f64 {
         const PIECE: f64 = 4096.0;
         let inputs = self.iter().filter(|(_, array)| matches!(array.leaf(), Some(Leaf::Input(_))));
         let parts =
@@ -234,7 +234,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes that these nodes depend on, including themselves.
-    pub fn below(&self, nodes: &[usize]) -> Vec<bool> {
+    pub(crate) fn below(&self, nodes: &[usize]) -> Vec<bool> {
         let mut found = vec![false; self.list.len()];
         nodes.iter().for_each(|&node| found[node] = true);
         for node in (0..self.list.len()).rev() {
@@ -246,18 +246,18 @@ impl<'a> Nodes<'a> {
     }
 
     /// The node with this index.
-    pub fn get(&self, node: usize) -> &Array<'a> {
+    pub(crate) fn get(&self, node: usize) -> &Array<'a> {
         &self.list[node]
     }
 
     /// Replaces the leaf `stand_in` by an array in memory wherever it occurs.
-    pub fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
+    pub(crate) fn put(&mut self, stand_in: &Array<'a>, array: &Array<'a>) {
         let is_it = |node: &&mut Array<'a>| std::sync::Arc::ptr_eq(&node.0, &stand_in.0);
         self.list.iter_mut().filter(is_it).for_each(|node| *node = array.clone());
     }
 
     /// The roots, with some nodes replaced by other arrays.
-    pub fn replaced(&self, by: &[(Array<'a>, Array<'a>)]) -> Result<Vec<Array<'a>>> {
+    pub(crate) fn replaced(&self, by: &[(Array<'a>, Array<'a>)]) -> Result<Vec<Array<'a>>> {
         let mut made: Vec<Array<'a>> = Vec::with_capacity(self.list.len());
         for (node, array) in self.iter() {
             if let Some((_, other)) = by.iter().find(|(of, _)| std::sync::Arc::ptr_eq(&of.0, &array.0)) {
@@ -283,7 +283,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes that may divide by zero and are read only in part, because a slice or an array without elements reads them.
-    pub fn partly_read(&self) -> Vec<&Array<'a>> {
+    pub(crate) fn partly_read(&self) -> Vec<&Array<'a>> {
         let mut faults = vec![false; self.list.len()];
         let mut found = vec![false; self.list.len()];
         for (node, array) in self.iter() {
@@ -301,7 +301,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// Builds the expressions of the requested windows, one for each root. `leaf` makes the array for a window of a leaf.
-    pub fn build<'p>(
+    pub(crate) fn build<'p>(
         &self,
         windows: &Windows,
         wanted: &[Window],
@@ -346,7 +346,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The array for a window of a leaf: of an array in memory, of generated numbers, or of a scalar.
-    pub fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
+    pub(crate) fn leaf<'p>(&self, node: usize, window: &Window) -> Result<Array<'p>>
     where
         'a: 'p,
     {

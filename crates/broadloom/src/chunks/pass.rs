@@ -69,7 +69,7 @@ pub(super) type StandIn<'f, 'a> = &'f dyn Fn(DType, Shape) -> Result<Array<'a>>;
 impl<'a> Pass<'a> {
     /// The pass for these reductions, which have one shape and the same axes, and whether chunks of at most `limit` bytes are
     /// possible. `stand_in` makes the array that replaces a reduction until it is computed.
-    pub fn new(
+    pub(crate) fn new(
         reductions: &[&Array<'a>],
         inputs: &[&Array<'a>],
         limit: usize,
@@ -124,7 +124,7 @@ impl<'a> Pass<'a> {
     ///
     /// Chunks of the results begin at blocks, so that blocks have to be short, but not so short that their totals take much of
     /// the limit.
-    pub fn of_scan(
+    pub(crate) fn of_scan(
         array: &Array<'a>,
         inputs: &[&Array<'a>],
         limit: usize,
@@ -170,7 +170,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The arrays that replace the nodes that the pass computes: the stand-ins of reductions, or a scan with known totals.
-    pub fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
+    pub(crate) fn replacements(&self, of: &[Array<'a>]) -> Vec<Array<'a>> {
         let Purpose::Totals { level, .. } = self.purpose else { return self.stand_ins.clone() };
         let known = |(array, totals): (&Array<'a>, &Array<'a>)| {
             let Kind::Scan { arg, scan, axis, initial, .. } = &array.0.kind else { return array.clone() };
@@ -182,7 +182,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether reading the inputs chunk by chunk costs at most twice as much as reading them at once.
-    pub fn reads_in_order(&self) -> Result<bool> {
+    pub(crate) fn reads_in_order(&self) -> Result<bool> {
         let nodes = &self.operands.nodes;
         let whole: Vec<Window> = nodes.results().map(|operand| Window::whole(operand.shape())).collect();
         let at_once = nodes.reading(&nodes.windows(&whole)?);
@@ -190,19 +190,19 @@ impl<'a> Pass<'a> {
     }
 
     /// The number of chunks.
-    pub fn chunks(&self) -> usize {
+    pub(crate) fn chunks(&self) -> usize {
         self.kept.count().saturating_mul(self.reduced.count())
     }
 
     /// The total bytes of this many elements of each operand.
-    pub fn bytes(&self, elements: usize) -> usize {
+    pub(crate) fn bytes(&self, elements: usize) -> usize {
         let item: usize = self.operands.nodes.results().map(|operand| operand.dtype().size()).sum();
         elements.saturating_mul(item)
     }
 
     /// The elements of a chunk as a window of the operands, given by the index of the part of the results and that of the part of
     /// the reduced axes.
-    pub fn window(&self, kept: usize, reduced: usize) -> Window {
+    pub(crate) fn window(&self, kept: usize, reduced: usize) -> Window {
         window(&self.operands, self.axes, (&self.kept, kept), (&self.reduced, reduced))
     }
 }

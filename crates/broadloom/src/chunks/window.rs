@@ -35,48 +35,48 @@ pub(super) fn span(slice: Slice) -> usize {
 
 impl Window {
     /// The window of all indices.
-    pub fn whole(shape: &[usize]) -> Window {
+    pub(crate) fn whole(shape: &[usize]) -> Window {
         Window(shape.iter().map(|&extent| indices(0, 1, extent)).collect())
     }
 
     /// The window of these ranges of indices.
-    pub fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
+    pub(crate) fn of_ranges(ranges: impl IntoIterator<Item = Range<usize>>) -> Window {
         Window(ranges.into_iter().map(|range| indices(range.start, 1, range.len())).collect())
     }
 
     /// Extends the window to all indices of an axis of this extent.
-    pub fn take_whole(&mut self, axis: usize, extent: usize) {
+    pub(crate) fn take_whole(&mut self, axis: usize, extent: usize) {
         self.0[axis] = indices(0, 1, extent);
     }
 
     /// Whether the window has no elements.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().any(|slice| slice.len == 0)
     }
 
     /// The number of elements.
-    pub fn elements(&self) -> usize {
+    pub(crate) fn elements(&self) -> usize {
         if self.is_empty() { 0 } else { self.0.iter().map(|slice| slice.len).product() }
     }
 
     /// The shape of an array of the window's elements.
-    pub fn shape(&self) -> Result<Shape> {
+    pub(crate) fn shape(&self) -> Result<Shape> {
         Shape::new(&self.0.iter().map(|slice| slice.len).collect::<SmallVec<[usize; 4]>>())
     }
 
     /// The window of all indices between the first and the last along each axis.
-    pub fn without_steps(&self) -> Window {
+    pub(crate) fn without_steps(&self) -> Window {
         Window(self.0.iter().map(|&slice| indices(slice.start, 1, span(slice))).collect())
     }
 
     /// The range from the first index to the last, along each axis.
-    pub fn ranges(&self) -> Vec<Range<usize>> {
+    pub(crate) fn ranges(&self) -> Vec<Range<usize>> {
         self.0.iter().map(|&slice| slice.start..slice.start + span(slice)).collect()
     }
 
     /// The number of contiguous pieces that the window's elements form in a row-major array of this shape. The window must have
     /// step 1 along each axis.
-    pub fn pieces(&self, shape: &[usize]) -> usize {
+    pub(crate) fn pieces(&self, shape: &[usize]) -> usize {
         let whole =
             self.0.iter().zip(shape).rev().take_while(|(slice, extent)| slice.len == **extent).count();
         // A piece also spans the window's indices of the axis before the complete ones, which are contiguous.
@@ -86,7 +86,7 @@ impl Window {
 
     /// Splits the window along the first axis that has several indices, into windows of one index. Empty for a window of one
     /// element.
-    pub fn indices_of_first_axis(&self) -> Vec<Window> {
+    pub(crate) fn indices_of_first_axis(&self) -> Vec<Window> {
         let Some(axis) = self.0.iter().position(|slice| slice.len > 1) else { return Vec::new() };
         let slice = self.0[axis];
         let at = |i| {
@@ -98,7 +98,7 @@ impl Window {
     }
 
     /// The slices that select this window from an array of the window `outer`; `None` if `outer` lacks one of its elements.
-    pub fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
+    pub(crate) fn within(&self, outer: &Window) -> Option<SmallVec<[Slice; 4]>> {
         self.0.iter().zip(&outer.0).map(|(&inner, &outer)| within(inner, outer)).collect()
     }
 

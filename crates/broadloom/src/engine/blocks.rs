@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 /// A division of the shared axes into blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// The extents of the shared axes: at least one, none of which is 0.
     pub extents: SmallVec<[usize; 4]>,
     /// The number of rows in a block, along the last shared axis.
@@ -23,7 +23,7 @@ pub struct Cut {
 
 /// A block: the index of its first row, and its number of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub(crate) struct Block {
     pub start: SmallVec<[usize; 4]>,
     pub rows: usize,
 }
@@ -31,7 +31,7 @@ pub struct Block {
 impl Block {
     /// The distance from the first row of an input to the block's first row in memory, in bytes. The input is that of a stage
     /// over all rows.
-    pub fn offset(&self, input: &InputView, dtype: DType) -> isize {
+    pub(crate) fn offset(&self, input: &InputView, dtype: DType) -> isize {
         let steps = self.start.iter().zip(&input.layout.strides);
         steps.map(|(&index, stride)| index as isize * stride).sum::<isize>() * dtype.size() as isize
     }
@@ -39,7 +39,7 @@ impl Block {
 
 impl Cut {
     /// Divides axes into blocks of about equal size, of at most `most` rows each. A row has `bytes_of_row` bytes.
-    pub fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
+    pub(crate) fn new(extents: &[usize], most: usize, bytes_of_row: usize) -> Cut {
         let mut cut = Cut { extents: extents.into(), rows: 1 };
         let (last, count) = (cut.last(), cut.count());
         let least = LEAST.div_ceil(bytes_of_row.max(1));
@@ -49,7 +49,7 @@ impl Cut {
     }
 
     /// The total number of rows.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.extents.iter().product()
     }
 
@@ -58,17 +58,17 @@ impl Cut {
     }
 
     /// The number of blocks along the last axis.
-    pub fn per_index(&self) -> usize {
+    pub(crate) fn per_index(&self) -> usize {
         self.last().div_ceil(self.rows)
     }
 
     /// The number of blocks.
-    pub fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.count() / self.last() * self.per_index()
     }
 
     /// The number of rows in the last block along the last axis.
-    pub fn rows_of_last(&self) -> usize {
+    pub(crate) fn rows_of_last(&self) -> usize {
         self.last() - (self.per_index() - 1) * self.rows
     }
 
@@ -81,7 +81,7 @@ impl Cut {
     /// The stage restricted to a block of `rows` rows. Its layouts are those of the first block.
     ///
     /// Errors: the extents are not a valid shape.
-    pub fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
+    pub(crate) fn part(&self, stage: &Stage, rows: usize) -> Result<Stage> {
         let extents: SmallVec<[usize; 6]> =
             self.extents_of(rows).chain(stage.shape[self.extents.len()..].iter().copied()).collect();
         let mut part = Stage { shape: Shape::new(&extents)?, ..stage.clone() };
@@ -94,7 +94,7 @@ impl Cut {
     }
 
     /// The block with this number, which must be less than the number of blocks.
-    pub fn block(&self, number: usize) -> Block {
+    pub(crate) fn block(&self, number: usize) -> Block {
         let (mut outer, at) = (number / self.per_index(), number % self.per_index());
         let mut start: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.extents.len());
         if let Some((last, others)) = start.split_last_mut() {

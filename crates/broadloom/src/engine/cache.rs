@@ -11,7 +11,7 @@ use rustc_hash::FxBuildHasher;
 use crate::engine::lock::ForkMutex;
 
 /// A map from keys to values, which evicts the least recently used ones.
-pub struct Cache<K, V> {
+pub(crate) struct Cache<K, V> {
     inner: ForkMutex<Inner<K, V>>,
     max_count: usize,
     max_weight: usize,
@@ -30,19 +30,19 @@ struct Entry<V> {
 }
 
 impl<K: Hash + Eq, V: Clone> Cache<K, V> {
-    pub fn new(max_count: usize, max_weight: usize) -> Cache<K, V> {
+    pub(crate) fn new(max_count: usize, max_weight: usize) -> Cache<K, V> {
         let inner = Inner { map: HashMap::with_hasher(FxBuildHasher), weight: 0, clock: 0 };
         Cache { inner: ForkMutex::new(inner), max_count, max_weight }
     }
 
     /// Whether a value of this weight may be kept. A value heavier than half of the limit may not, since it would evict
     /// everything else.
-    pub fn takes(&self, weight: usize) -> bool {
+    pub(crate) fn takes(&self, weight: usize) -> bool {
         weight <= self.max_weight / 2
     }
 
     /// The value of this key, if it is kept.
-    pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
+    pub(crate) fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         let mut inner = self.inner.lock()?;
         inner.clock += 1;
         let now = inner.clock;
@@ -53,7 +53,7 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     }
 
     /// Keeps a value; the least recently used ones are evicted if necessary.
-    pub fn insert(&self, key: K, value: V, weight: usize) {
+    pub(crate) fn insert(&self, key: K, value: V, weight: usize) {
         if !self.takes(weight) {
             return;
         }
@@ -75,12 +75,12 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     }
 
     /// The number of kept values.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.inner.lock().map_or(0, |inner| inner.map.len())
     }
 
     /// Drops everything.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let old = self.inner.lock().map(|mut inner| {
             inner.weight = 0;
             std::mem::take(&mut inner.map)

@@ -33,7 +33,7 @@ const COMPILE_BUDGET: f64 = 0.05;
 
 /// The state of the executor choice of a stage.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum State {
+pub(crate) enum State {
     /// There is no machine code, and runs add their cost to the ledger.
     #[default]
     Interpreting,
@@ -49,7 +49,7 @@ pub enum State {
 
 /// The reason why a kernel is compiled.
 #[derive(Clone, Copy, Debug)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The regret exceeds the cost of compiling.
     Pays,
     /// The estimates are too close to decide, and compiling is within the budget for a trial.
@@ -59,14 +59,14 @@ pub enum Reason {
 /// The accumulated cost of interpreting a stage, in nanoseconds: the time of all runs, and the part of it that machine code would
 /// have saved (the regret).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     pub spent: f64,
     pub regret: f64,
 }
 
 impl Ledger {
     /// Adds a run on the interpreter.
-    pub fn add(&mut self, cost: &RunCost) {
+    pub(crate) fn add(&mut self, cost: &RunCost) {
         self.spent += cost.interpreted;
         self.regret += cost.regret();
     }
@@ -74,7 +74,7 @@ impl Ledger {
 
 /// The facts that the next state depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub cost: RunCost,
     pub ledger: Ledger,
     /// Whether machine code exists.
@@ -83,7 +83,7 @@ pub struct Facts {
 
 impl State {
     /// The state of the run that begins now.
-    pub fn next(self, facts: &Facts) -> State {
+    pub(crate) fn next(self, facts: &Facts) -> State {
         let Facts { cost, ledger, has_code } = facts;
         let (close, interpreter_wins) = (cost.is_close(), cost.interpreted < cost.compiled);
         match (self, has_code) {
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// The state as one byte, which other threads read without a lock. [`State::of_tag`] converts it back.
-    pub fn tag(&self) -> u8 {
+    pub(crate) fn tag(&self) -> u8 {
         match self {
             State::Interpreting | State::Compiling(_) => 0,
             State::Trial(_) => State::TRIAL,
@@ -126,11 +126,11 @@ impl State {
     }
 
     /// The tags of the states that a short call has to distinguish.
-    pub const TRIAL: u8 = 1;
-    pub const COMPILED: u8 = 2;
+    pub(crate) const TRIAL: u8 = 1;
+    pub(crate) const COMPILED: u8 = 2;
 
     /// The state of a tag, without measurements.
-    pub fn of_tag(tag: u8) -> State {
+    pub(crate) fn of_tag(tag: u8) -> State {
         match tag {
             State::TRIAL => State::Trial(Trial::default()),
             State::COMPILED => State::Compiled(None),
@@ -142,7 +142,7 @@ impl State {
 
 /// The chosen executor, with the reason.
 #[derive(Clone, Copy)]
-pub struct Choice<'a> {
+pub(crate) struct Choice<'a> {
     /// True for machine code, false for the interpreter.
     pub jit: bool,
     pub why: Why<'a>,
@@ -153,14 +153,19 @@ pub struct Choice<'a> {
 
 impl Choice<'_> {
     /// The estimated nanoseconds of the run on one thread.
-    pub fn time(&self) -> f64 {
+    pub(crate) fn time(&self) -> f64 {
         if self.jit { self.cost.compiled } else { self.cost.interpreted }
     }
 }
 
 /// Chooses the executor. The interpreter runs if the caller requests it or an obstacle excludes machine code; otherwise the
 /// caller's request decides, and under `Auto` the next state.
-pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, facts: &Facts) -> Choice<'a> {
+pub(crate) fn choose<'a>(
+    asked: Executor,
+    obstacle: Option<Why<'a>>,
+    state: State,
+    facts: &Facts,
+) -> Choice<'a> {
     let cost = facts.cost;
     let (jit, why, state) = match (asked, obstacle) {
         (Executor::Interp, _) => (false, Why::Asked, state),
@@ -176,7 +181,7 @@ pub fn choose<'a>(asked: Executor, obstacle: Option<Why<'a>>, state: State, fact
 
 /// The reason for a choice, formatted only on request.
 #[derive(Clone, Copy)]
-pub enum Why<'a> {
+pub(crate) enum Why<'a> {
     /// The caller requested the executor.
     Asked,
     /// There is no compiler.

@@ -19,7 +19,7 @@ use broadloom_mem::{Caches, Stores};
 
 /// The memory traffic of a stage, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     pub read: usize,
     pub written: usize,
     /// Whether the outputs stay in cache, where they are reduced or the next stage of a row block reads them.
@@ -28,7 +28,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// The traffic of a loop plan. An element that is used at several indices counts once.
-    pub fn of(loops: &LoopPlan) -> Traffic {
+    pub(crate) fn of(loops: &LoopPlan) -> Traffic {
         let sum = |operands: std::ops::Range<usize>| {
             operands.fold(0usize, |sum, operand| sum.saturating_add(loops.distinct_bytes(operand)))
         };
@@ -37,12 +37,12 @@ impl Traffic {
     }
 
     /// The kind of stores in machine code of this vector width: always cached ones at 128 bits.
-    pub fn stores_of(self, width: VectorWidth) -> Stores {
+    pub(crate) fn stores_of(self, width: VectorWidth) -> Stores {
         if width > VectorWidth::W128 { self.stores() } else { Stores::Cached }
     }
 
     /// The kind of stores in the interpreter, and in machine code on wide vectors.
-    pub fn stores(self) -> Stores {
+    pub(crate) fn stores(self) -> Stores {
         self.stores_beside(Caches::of_target().last, VectorWidth::target())
     }
 
@@ -70,7 +70,7 @@ impl Traffic {
 
 /// The estimated cost of a kernel, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// The interpreter's dispatch overhead per tile.
     dispatch: f64,
     /// The costs by [`VectorWidth`].
@@ -90,7 +90,7 @@ struct AtWidth {
 
 impl Estimate {
     /// Estimates the cost from a kernel's instructions.
-    pub fn of(kernel: &Kernel) -> Estimate {
+    pub(crate) fn of(kernel: &Kernel) -> Estimate {
         // Each load and each store counts as an instruction.
         let memory = kernel.inputs.iter().copied().chain(kernel.output_dtypes());
         let moved = memory.map(DType::size).sum::<usize>() as f64 / 4.0;
@@ -153,7 +153,7 @@ fn is_in_a_loop(code: Code) -> bool {
 
 /// The estimated cost of one run of a stage on one thread, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct RunCost {
+pub(crate) struct RunCost {
     pub interpreted: f64,
     /// The time of a run of machine code.
     pub compiled: f64,
@@ -163,7 +163,7 @@ pub struct RunCost {
 
 impl RunCost {
     /// Computes the cost of a run from a kernel's estimate.
-    pub fn of(estimate: &Estimate, width: VectorWidth, elements: usize, traffic: Traffic) -> RunCost {
+    pub(crate) fn of(estimate: &Estimate, width: VectorWidth, elements: usize, traffic: Traffic) -> RunCost {
         let Estimate { dispatch, at } = *estimate;
         let AtWidth { interpreted, fused, compile } = at[width as usize];
         let elements = elements as f64;
@@ -178,12 +178,12 @@ impl RunCost {
     }
 
     /// The time by which the interpreter is slower than machine code.
-    pub fn regret(&self) -> f64 {
+    pub(crate) fn regret(&self) -> f64 {
         (self.interpreted - self.compiled).max(0.0)
     }
 
     /// Whether the two times are too close for the estimates to tell which executor is faster.
-    pub fn is_close(&self) -> bool {
+    pub(crate) fn is_close(&self) -> bool {
         self.compiled < self.interpreted * CLOSE && self.interpreted < self.compiled * CLOSE
     }
 }
@@ -203,7 +203,7 @@ const PAUSE: f64 = 50e6;
 const PAUSES: (f64, f64) = (256.0, (1 << 17) as f64);
 
 /// The number of elements that a thread computes between two checks for cancellation.
-pub fn pause(kernel: &Kernel) -> usize {
+pub(crate) fn pause(kernel: &Kernel) -> usize {
     let of_inst = |code: Code| match code {
         Code::Host(_) => HOST,
         code if code.cost() >= FUNCTION => SLOW_PATH,
@@ -219,7 +219,7 @@ const READ: f64 = 1.0;
 
 /// A high estimate of the nanoseconds of a run over this many elements on one thread; infinite with host functions, whose cost is
 /// unknown.
-pub fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traffic) -> f64 {
+pub(crate) fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traffic) -> f64 {
     if !kernel.functions.is_empty() {
         return f64::INFINITY;
     }
@@ -229,24 +229,24 @@ pub fn work(kernel: &Kernel, estimate: &Estimate, elements: usize, traffic: Traf
 }
 
 /// The estimated nanoseconds of machine code for this many elements on one thread.
-pub fn fused(estimate: &Estimate, width: VectorWidth, elements: usize) -> u64 {
+pub(crate) fn fused(estimate: &Estimate, width: VectorWidth, elements: usize) -> u64 {
     (elements as f64 * estimate.at[width as usize].fused) as u64
 }
 
 /// The number of threads that share work of this many nanoseconds, if all but the caller may have to be woken.
-pub fn threads(time: u64) -> usize {
+pub(crate) fn threads(time: u64) -> usize {
     (time / (PARALLEL / 2)).max(1) as usize
 }
 
 /// Whether a loop of this many nanoseconds is too short for a second thread to help.
 #[inline]
-pub fn is_short(time: u64) -> bool {
+pub(crate) fn is_short(time: u64) -> bool {
     time < 2 * LOOP_AWAKE
 }
 
 /// The number of threads, all of them awake, that share a short loop of this many nanoseconds. `None` for a loop that is long
 /// enough for sleeping threads to be woken, or moves too many bytes for the estimate.
-pub fn threads_awake(time: u64, traffic: Traffic) -> Option<usize> {
+pub(crate) fn threads_awake(time: u64, traffic: Traffic) -> Option<usize> {
     let is_short = time <= MOST_AWAKE && traffic.read.saturating_add(traffic.written) <= BYTES_AWAKE;
     is_short.then_some((time / LOOP_AWAKE).max(1) as usize)
 }

@@ -40,7 +40,7 @@ impl PreparedStage {
     /// PERF: most short calls take this path. It plans nothing, allocates nothing for up to six operands, and takes no lock if a
     /// linear stage runs as machine code.
     #[inline]
-    pub fn run(
+    pub(crate) fn run(
         &self,
         request: &Request<'_>,
         operands: &mut Operands<'_>,
@@ -145,7 +145,7 @@ impl PreparedStage {
 
     /// Begins a run: chooses its executor for these accesses of inputs. Without accesses none is chosen, as for a reduction that
     /// reads memory in place.
-    pub fn begin<'r>(
+    pub(crate) fn begin<'r>(
         &'r self,
         request: &Request<'r>,
         access: Option<Accesses>,
@@ -179,7 +179,7 @@ impl PreparedStage {
 }
 
 /// A run of a stage by an executor that was chosen once, over all of its elements or over the rows of one block after another.
-pub struct StageRun<'r> {
+pub(crate) struct StageRun<'r> {
     pub prepared: &'r PreparedStage,
     request: Request<'r>,
     pub params: &'r [u64],
@@ -196,7 +196,7 @@ pub struct StageRun<'r> {
 
 impl StageRun<'_> {
     /// Runs loops of the stage over memory, on some threads.
-    pub fn run(&self, loops: &Loops, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
+    pub(crate) fn run(&self, loops: &Loops, operands: &mut Operands<'_>, threads: usize) -> Result<()> {
         let since = self.took.as_ref().map(|took| (took, Instant::now()));
         let done = match loops {
             Loops::Store(plan) => self.store(plan, operands, threads),
@@ -212,7 +212,7 @@ impl StageRun<'_> {
     /// Ends the run: records its time if it belongs to a trial, and checks for divisions by zero.
     ///
     /// Errors: a division by zero, if that is an error.
-    pub fn end(&self) -> Result<()> {
+    pub(crate) fn end(&self) -> Result<()> {
         if let (Some(took), Some((kernel, _))) = (&self.took, &self.chosen) {
             let took = Duration::from_nanos(took.load(Ordering::Relaxed));
             self.prepared.note(&self.request, kernel.plan().is_some(), took);
@@ -221,7 +221,7 @@ impl StageRun<'_> {
     }
 
     /// The kernel for these accesses of inputs.
-    pub fn kernel(&self, access: &[Access]) -> Result<Executable> {
+    pub(crate) fn kernel(&self, access: &[Access]) -> Result<Executable> {
         if let Some((kernel, _)) = self.chosen.as_ref().filter(|(_, of)| **of == *access) {
             return Ok(kernel.clone());
         }

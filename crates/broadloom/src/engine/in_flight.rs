@@ -16,13 +16,13 @@ use crate::engine::lock::ForkMutex;
 use crate::engine::watch::Watch;
 
 /// The attempts in progress to make values, by key.
-pub struct InFlight<K, V> {
+pub(crate) struct InFlight<K, V> {
     attempts: ForkMutex<HashMap<K, Arc<Attempt<V>>, FxBuildHasher>>,
 }
 
 /// The behaviour of a thread while another thread builds the value.
 #[derive(Clone, Copy)]
-pub enum Meanwhile<'w> {
+pub(crate) enum Meanwhile<'w> {
     /// It continues without the value.
     Leave,
     /// It waits for the value, or until the run is cancelled.
@@ -51,7 +51,7 @@ const YIELDS: usize = 50;
 const PATIENCE: Duration = Duration::from_millis(5);
 
 impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
-    pub fn new() -> InFlight<K, V> {
+    pub(crate) fn new() -> InFlight<K, V> {
         InFlight { attempts: ForkMutex::new(HashMap::with_hasher(FxBuildHasher)) }
     }
 
@@ -60,7 +60,7 @@ impl<K: Hash + Eq + Clone, V: Clone> InFlight<K, V> {
     ///
     /// Errors: those of `make`, and cancellation of the run while waiting. After an error of another thread, a waiting thread
     /// calls its own `make`.
-    pub fn once<Q: Hash + Equivalent<K>>(
+    pub(crate) fn once<Q: Hash + Equivalent<K>>(
         &self,
         key: &Q,
         owned: impl Fn() -> K,

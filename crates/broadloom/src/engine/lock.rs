@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A mutex that does not block in a child of the process that made it.
-pub struct ForkMutex<T> {
+pub(crate) struct ForkMutex<T> {
     inner: Mutex<T>,
     process: u32,
 }
@@ -16,12 +16,12 @@ const TRIES: usize = 64;
 
 impl<T> ForkMutex<T> {
     /// Makes a mutex of the current process.
-    pub fn new(value: T) -> ForkMutex<T> {
+    pub(crate) fn new(value: T) -> ForkMutex<T> {
         ForkMutex { inner: Mutex::new(value), process: std::process::id() }
     }
 
     /// Takes the lock; `None` if it is held in a process forked from the one that made the mutex.
-    pub fn lock(&self) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn lock(&self) -> Option<MutexGuard<'_, T>> {
         for _ in 0..TRIES {
             match self.inner.try_lock() {
                 Ok(guard) => return Some(guard),

@@ -9,7 +9,7 @@ use crate::engine::space::Space;
 use crate::engine::stored::stored;
 
 /// The loops over the elements of a stage, or of its part in a row block.
-pub enum Loops {
+pub(crate) enum Loops {
     /// All elements are stored.
     Store(LoopPlan),
     /// The elements are reduced.
@@ -20,7 +20,7 @@ pub enum Loops {
 
 impl Loops {
     /// The loops of a stage whose stored outputs have these layouts.
-    pub fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
+    pub(crate) fn new(stage: &Stage, outputs: &[Layout]) -> std::result::Result<Loops, LoopPlanError> {
         Ok(if stage.reduces() {
             Loops::Reduce(Space::new(stage))
         } else if let Some(scanned) = Scanned::of(stage) {
@@ -31,7 +31,7 @@ impl Loops {
     }
 
     /// The plan of the loops over all elements; of a reduction, that of a complete unit.
-    pub fn plan(&self) -> Option<&LoopPlan> {
+    pub(crate) fn plan(&self) -> Option<&LoopPlan> {
         match self {
             Loops::Store(plan) => Some(plan),
             Loops::Reduce(space) => space.whole().ok(),
@@ -40,7 +40,7 @@ impl Loops {
     }
 
     /// The index space, if the elements are reduced.
-    pub fn space(&self) -> Option<&Space> {
+    pub(crate) fn space(&self) -> Option<&Space> {
         match self {
             Loops::Reduce(space) => Some(space),
             Loops::Store(_) | Loops::Scan(_) => None,
@@ -48,7 +48,7 @@ impl Loops {
     }
 
     /// Whether there is no output element to write, so that nothing has to be done.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         match self {
             Loops::Store(plan) => plan.elements() == 0,
             Loops::Reduce(space) => space.results == 0,
@@ -57,7 +57,7 @@ impl Loops {
     }
 
     /// The approximate nanoseconds that reducing or scanning the elements takes in addition to computing them.
-    pub fn time_to_combine(&self) -> f64 {
+    pub(crate) fn time_to_combine(&self) -> f64 {
         match self {
             Loops::Store(_) | Loops::Reduce(_) => 0.0,
             Loops::Scan(scanned) => scanned.time(),

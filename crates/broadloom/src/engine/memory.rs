@@ -28,18 +28,18 @@ pub(super) fn written(buffer: &mut Buffer) -> Result<RegionMut<'_>> {
 
 impl<'p> Temporaries<'p> {
     /// Slots for `count` temporaries, none of which is written yet.
-    pub fn new(pool: &'p Pool, count: usize) -> Temporaries<'p> {
+    pub(crate) fn new(pool: &'p Pool, count: usize) -> Temporaries<'p> {
         Temporaries { pool, buffers: std::iter::repeat_with(|| None).take(count).collect() }
     }
 
     /// The memory of a temporary for reading; empty if it has not been written.
-    pub fn region(&self, temp: u32) -> Region<'_> {
+    pub(crate) fn region(&self, temp: u32) -> Region<'_> {
         let buffer = self.buffers.get(temp as usize).and_then(Option::as_ref);
         buffer.map_or(&[][..], Buffer::as_bytes).into()
     }
 
     /// Makes buffers for the temporaries that a stage writes.
-    pub fn make(&self, stage: &Stage) -> Result<Written> {
+    pub(crate) fn make(&self, stage: &Stage) -> Result<Written> {
         let mut written = Written::new();
         for (target, (dtype, shape)) in stage.outputs.iter().zip(stage.results()) {
             if let Target::Temp(t) = target {
@@ -50,14 +50,14 @@ impl<'p> Temporaries<'p> {
     }
 
     /// Keeps the temporaries that a step has written.
-    pub fn keep(&mut self, written: Written) {
+    pub(crate) fn keep(&mut self, written: Written) {
         for (t, buffer) in written {
             self.buffers[t as usize] = Some(buffer);
         }
     }
 
     /// Releases the temporaries that no later step reads.
-    pub fn release(&mut self, last_read: &[usize], step: usize) {
+    pub(crate) fn release(&mut self, last_read: &[usize], step: usize) {
         for (temp, _) in self.buffers.iter_mut().zip(last_read).filter(|(_, last)| **last == step) {
             temp.take().into_iter().for_each(|buffer| self.pool.give(buffer));
         }

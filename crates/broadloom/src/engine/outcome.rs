@@ -16,7 +16,7 @@ use crate::engine::watch::Watch;
 use crate::engine::workers;
 
 /// The outcome of a stage's work, written by all threads and read by the caller.
-pub struct Outcome<'o> {
+pub(crate) struct Outcome<'o> {
     /// One byte for each checked division, which is 1 once it met a zero divisor.
     faults: SmallVec<[AtomicU8; 8]>,
     /// Whether a part has failed, so that no further part is begun.
@@ -33,7 +33,7 @@ pub struct Outcome<'o> {
 }
 
 /// Counts the elements that a thread has processed, and checks after every `every` elements whether to continue.
-pub struct Pace<'p> {
+pub(crate) struct Pace<'p> {
     outcome: &'p Outcome<'p>,
     every: usize,
     /// The number of elements since the last check, and the number of those that count as progress.
@@ -43,7 +43,7 @@ pub struct Pace<'p> {
 
 impl<'o> Outcome<'o> {
     /// The outcome of a stage with this many checked divisions.
-    pub fn new(sites: usize, can_fail: bool, watch: Option<&'o Watch<'o>>) -> Outcome<'o> {
+    pub(crate) fn new(sites: usize, can_fail: bool, watch: Option<&'o Watch<'o>>) -> Outcome<'o> {
         Outcome {
             faults: (0..sites).map(|_| AtomicU8::new(0)).collect(),
             stopped: AtomicBool::new(false),
@@ -56,14 +56,14 @@ impl<'o> Outcome<'o> {
     }
 
     /// The same outcome, for work whose elements are counted elsewhere.
-    pub fn uncounted(self) -> Outcome<'o> {
+    pub(crate) fn uncounted(self) -> Outcome<'o> {
         Outcome { counts: false, ..self }
     }
 
     /// Runs `work`, which takes parts until none remain, on this thread and on up to `threads` - 1 others.
     ///
     /// Errors: the first failure.
-    pub fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
+    pub(crate) fn share(&self, threads: usize, work: &(dyn Fn() + Sync)) -> Result<()> {
         if threads > 1 {
             // While the calling thread waits, it checks for cancellation, since only this thread may call the application's poll
             // function.
@@ -89,19 +89,19 @@ impl<'o> Outcome<'o> {
     }
 
     /// Whether no further part may be begun.
-    pub fn has_stopped(&self) -> bool {
+    pub(crate) fn has_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
     /// Stops the work of all threads.
-    pub fn fail(&self, error: Error) {
+    pub(crate) fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
         // The order ensures that a thread which sees the flag also sees the failure.
         self.stopped.store(true, Ordering::Release);
     }
 
     /// Runs a part of this many elements, unless the run was cancelled.
-    pub fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
+    pub(crate) fn part(&self, elements: usize, run: impl FnOnce() -> Result<()>) {
         let run = || {
             self.go_on()?;
             run()
@@ -113,17 +113,17 @@ impl<'o> Outcome<'o> {
     }
 
     /// The watch of the run, if any.
-    pub fn watch(&self) -> Option<&'o Watch<'o>> {
+    pub(crate) fn watch(&self) -> Option<&'o Watch<'o>> {
         self.watch
     }
 
     /// Whether the run is watched.
-    pub fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
 
     /// Returns an error once the run was cancelled or another thread has failed.
-    pub fn go_on(&self) -> Result<()> {
+    pub(crate) fn go_on(&self) -> Result<()> {
         let Some(watch) = self.watch else { return Ok(()) };
         if self.has_stopped() {
             // The failure that stopped the others is reported instead of this one.
@@ -133,7 +133,7 @@ impl<'o> Outcome<'o> {
     }
 
     /// Reports finished elements to the watch, if this outcome counts them.
-    pub fn count(&self, elements: usize) {
+    pub(crate) fn count(&self, elements: usize) {
         // After a panic of the application's progress function on another thread, it is not called again.
         if let Some(watch) = self.watch
             && self.counts
@@ -144,7 +144,7 @@ impl<'o> Outcome<'o> {
     }
 
     /// Records the divisions by zero that a part met.
-    pub fn note_faults(&self, met: &[u8]) {
+    pub(crate) fn note_faults(&self, met: &[u8]) {
         for (shared, own) in self.faults.iter().zip(met) {
             if *own != 0 {
                 shared.store(1, Ordering::Relaxed);
@@ -153,32 +153,32 @@ impl<'o> Outcome<'o> {
     }
 
     /// Whether each checked division met a zero divisor, in the order of the divisions.
-    pub fn faults(&self) -> impl Iterator<Item = bool> {
+    pub(crate) fn faults(&self) -> impl Iterator<Item = bool> {
         self.faults.iter().map(|fault| fault.load(Ordering::Relaxed) != 0)
     }
 
     /// The number of checked divisions.
-    pub fn sites(&self) -> usize {
+    pub(crate) fn sites(&self) -> usize {
         self.faults.len()
     }
 }
 
 impl<'p> Pace<'p> {
     /// A counter that checks after every `every` elements whether to continue.
-    pub fn new(outcome: &'p Outcome<'p>, every: usize) -> Pace<'p> {
+    pub(crate) fn new(outcome: &'p Outcome<'p>, every: usize) -> Pace<'p> {
         Pace { outcome, every, since: 0, done: 0 }
     }
 
     /// Counts elements as finished, and checks whether to continue if it is time.
     #[inline]
-    pub fn pass(&mut self, elements: usize) -> Result<()> {
+    pub(crate) fn pass(&mut self, elements: usize) -> Result<()> {
         self.done += elements;
         self.again(elements)
     }
 
     /// [`Pace::pass`] for further work on elements that are already counted as finished.
     #[inline]
-    pub fn again(&mut self, elements: usize) -> Result<()> {
+    pub(crate) fn again(&mut self, elements: usize) -> Result<()> {
         self.since += elements;
         if self.since < self.every {
             return Ok(());
@@ -188,7 +188,7 @@ impl<'p> Pace<'p> {
     }
 
     /// Reports the elements finished since the last check.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.since = 0;
         self.outcome.count(std::mem::take(&mut self.done));
     }

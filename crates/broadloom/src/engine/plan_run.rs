@@ -10,10 +10,10 @@ use crate::engine::runtime::Request;
 use crate::engine::watch::Watch;
 
 /// The values of a stage's run-time scalars, as bits.
-pub type Params = SmallVec<[u64; 8]>;
+pub(crate) type Params = SmallVec<[u64; 8]>;
 
 /// The state that all stages of a run share, except for its memory.
-pub struct PlanRun<'r> {
+pub(crate) struct PlanRun<'r> {
     pub request: Request<'r>,
     pub pool: &'r Pool,
     pub literals: &'r [Scalar],
@@ -22,13 +22,13 @@ pub struct PlanRun<'r> {
 
 impl PlanRun<'_> {
     /// The values of a stage's run-time scalars.
-    pub fn params(&self, stage: &Stage) -> Params {
+    pub(crate) fn params(&self, stage: &Stage) -> Params {
         params(stage, self.literals)
     }
 }
 
 /// The memory of a stage's input: a slot or a temporary, or an empty region for generated numbers.
-pub fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
+pub(crate) fn region<'m>(source: Source, slots: &[Region<'m>], temps: &'m Temporaries<'_>) -> Region<'m> {
     match source {
         Source::Slot(slot) => slots[slot as usize],
         Source::Temp(temp) => temps.region(temp),

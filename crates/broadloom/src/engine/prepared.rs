@@ -29,7 +29,7 @@ use crate::engine::watch::{Watch, Work};
 use crate::engine::workers;
 
 /// A stage with everything that is kept between its runs.
-pub struct PreparedStage {
+pub(crate) struct PreparedStage {
     pub stage: Stage,
     /// The host functions that the kernel calls.
     pub functions: SmallVec<[HostFunction; 1]>,
@@ -95,7 +95,7 @@ impl Kept {
 
 impl PreparedStage {
     /// Prepares a stage. Its host functions are among `functions`, and the outputs that it stores have the layouts `outputs`.
-    pub fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
+    pub(crate) fn new(stage: Stage, functions: &[HostFunction], outputs: &[Layout]) -> PreparedStage {
         let called = |f: &&HostFunction| stage.kernel.functions.contains(f.declaration());
         let functions: SmallVec<[HostFunction; 1]> = functions.iter().filter(called).cloned().collect();
         let loops = Loops::new(&stage, outputs);
@@ -125,12 +125,12 @@ impl PreparedStage {
     }
 
     /// The index space of a stage that reduces.
-    pub fn space(&self) -> Option<&Space> {
+    pub(crate) fn space(&self) -> Option<&Space> {
         self.loops.as_ref().ok()?.space()
     }
 
     /// The access class of each input; contiguous if there is no loop plan for the layouts.
-    pub fn classes(&self) -> impl Iterator<Item = AccessClass> {
+    pub(crate) fn classes(&self) -> impl Iterator<Item = AccessClass> {
         let planned = self.loops.as_ref().ok().and_then(Loops::plan).map_or(&[][..], LoopPlan::operands);
         let class = |input| planned.get(input).map_or(AccessClass::Contiguous, LoopOperand::class);
         (0..self.stage.kernel.inputs.len()).map(class)
@@ -143,7 +143,7 @@ impl PreparedStage {
 
     /// The access of each input. A reduction packs reversed rows and every second element into tiles; other stages may read them
     /// in place.
-    pub fn access(&self) -> Accesses {
+    pub(crate) fn access(&self) -> Accesses {
         match self.space() {
             Some(_) => self.classes().map(AccessClass::access).collect(),
             None => self.classes().map(AccessClass::stepped_access).collect(),
@@ -153,7 +153,7 @@ impl PreparedStage {
     /// The accesses of the inputs in these loops of the stage. `None` if elements are reduced directly from memory, and if these
     /// loops reduce in another [`Form`] than the stage's own: the stage's machine code may reduce elements before it writes them,
     /// so that the interpreter runs instead.
-    pub fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
+    pub(crate) fn accesses_in(&self, loops: &Loops) -> Result<Option<Accesses>> {
         Ok(match loops {
             Loops::Store(plan) => Some(plan.stepped_accesses().collect()),
             Loops::Scan(scanned) => Some(scanned.plan.stepped_accesses().collect()),
@@ -167,7 +167,7 @@ impl PreparedStage {
     }
 
     /// The executor choice that a run with these accesses of inputs would make now.
-    pub fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
+    pub(crate) fn would_choose<'e>(&'e self, request: &Request<'e>, access: &[Access]) -> Choice<'e> {
         // Probes the compiler, since an explanation may come before the first compilation.
         if request.options.executor != Executor::Interp {
             let _ = request.runtime.probe();
@@ -185,13 +185,13 @@ impl PreparedStage {
     }
 
     /// The number of elements of a run, with a high estimate of its time.
-    pub fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> Work {
         let elements = self.stage.shape.elements();
         Work { elements, time: cost::work(&self.stage.kernel, &self.estimate, elements, self.traffic) }
     }
 
     /// The estimated cost of a run on one thread.
-    pub fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
+    pub(crate) fn cost_of_run(&self, request: &Request<'_>) -> RunCost {
         RunCost::of(&self.estimate, request.width, self.stage.shape.elements(), self.traffic)
     }
 
@@ -203,7 +203,7 @@ impl PreparedStage {
 
     /// The vector width of the machine code, and the reason if it is not the requested one. Before the code exists, the compiler
     /// is assumed to support the width.
-    pub fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
+    pub(crate) fn vectors(&self, request: &Request<'_>, access: &[Access]) -> (VectorWidth, Option<String>) {
         let kept = self.kept.try_lock();
         let alone = Kept::default();
         let narrowed = request.runtime.narrowed(request.options);
@@ -219,7 +219,7 @@ impl PreparedStage {
     }
 
     /// The purpose of machine code on vectors of this width.
-    pub fn purpose(&self, width: VectorWidth) -> Purpose {
+    pub(crate) fn purpose(&self, width: VectorWidth) -> Purpose {
         match self.traffic.stores_of(width) {
             _ if self.has_long_runs => Purpose::Reduce,
             Stores::Streaming => Purpose::Stream,
@@ -228,7 +228,7 @@ impl PreparedStage {
     }
 
     /// The executor that a run with the stage's own layouts would use now.
-    pub fn executor(&self, request: &Request<'_>) -> Executor {
+    pub(crate) fn executor(&self, request: &Request<'_>) -> Executor {
         match self.would_choose(request, &self.access()).jit {
             true => Executor::Jit,
             false => Executor::Interp,
@@ -236,7 +236,7 @@ impl PreparedStage {
     }
 
     /// The vector width of the machine code that a run with the stage's own layouts would use now; `None` for the interpreter.
-    pub fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
+    pub(crate) fn vector_width(&self, request: &Request<'_>) -> Option<VectorWidth> {
         let access = self.access();
         self.would_choose(request, &access).jit.then(|| self.vectors(request, &access).0)
     }
@@ -274,7 +274,7 @@ impl PreparedStage {
 
     /// Chooses the executor of a run with these accesses of inputs, and returns its prepared kernel. Under [`Executor::Auto`],
     /// the run is interpreted while another thread compiles the kernel.
-    pub fn runner<'e>(
+    pub(crate) fn runner<'e>(
         &'e self,
         request: &Request<'e>,
         access: &[Access],
@@ -327,7 +327,7 @@ impl PreparedStage {
     }
 
     /// The interpreter's program for these accesses of inputs.
-    pub fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
+    pub(crate) fn program(&self, width: VectorWidth, access: &[Access]) -> Result<Executable> {
         Interpreter.prepare(&self.stage.kernel, &self.functions, access, width, Purpose::Store)
     }
 
@@ -352,7 +352,7 @@ impl PreparedStage {
     }
 
     /// Compiles the stage if it is a single loop over memory, unless the options exclude machine code.
-    pub fn compile(&self, request: &Request<'_>) -> Result<()> {
+    pub(crate) fn compile(&self, request: &Request<'_>) -> Result<()> {
         let options = request.options;
         let wanted = options.executor != Executor::Interp && self.cost <= options.max_compiled_cost;
         if !self.is_linear() || !wanted {
@@ -374,13 +374,13 @@ impl PreparedStage {
 
     /// The current time, if the run that begins may belong to a trial and is timed.
     #[inline]
-    pub fn clock(&self, request: &Request<'_>) -> Option<Instant> {
+    pub(crate) fn clock(&self, request: &Request<'_>) -> Option<Instant> {
         let is_trial = request.options.executor == Executor::Auto && self.tag(request) == State::TRIAL;
         is_trial.then(Instant::now)
     }
 
     /// Records the time of a run, if it belongs to a trial.
-    pub fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
+    pub(crate) fn note(&self, request: &Request<'_>, jit: bool, time: Duration) {
         // Times are compared as floats, which requires the default environment.
         let _ieee = FloatEnv::ieee();
         if let Ok(mut kept) = self.kept.try_lock()
@@ -392,7 +392,7 @@ impl PreparedStage {
 
     /// The machine code of a stage that stores, for the accesses of its loop plan, if the next run uses it on this thread alone.
     #[inline]
-    pub fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
+    pub(crate) fn direct(&self, request: &Request<'_>) -> Option<&Executable> {
         let width = request.width as usize;
         let compiled = self.direct[width].get()?;
         let runs = workers::threads_of_loop(request.options, self.fused[width], self.traffic) == 1

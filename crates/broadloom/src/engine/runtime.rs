@@ -18,13 +18,13 @@ use crate::engine::options::{Limits, Options, Profiling};
 use crate::jit;
 
 /// A prepared kernel of either executor.
-pub type Executable = Arc<dyn ExecutableKernel>;
+pub(crate) type Executable = Arc<dyn ExecutableKernel>;
 
 /// The accesses of a kernel's inputs.
-pub type Accesses = SmallVec<[Access; 8]>;
+pub(crate) type Accesses = SmallVec<[Access; 8]>;
 
 /// The compiler, the cache of compiled kernels, and the target of an engine.
-pub struct Runtime {
+pub(crate) struct Runtime {
     pub kernels: Cache<KernelKey, Executable>,
     compiler: OnceLock<std::result::Result<Box<dyn KernelExecutor>, String>>,
     refused: OnceLock<String>,
@@ -40,7 +40,7 @@ pub struct Runtime {
 /// The identity of a compiled kernel: its content, the accesses of its inputs, the vector width that it was compiled for, and the
 /// purpose of its outputs. The target CPU is the same for all kernels.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct KernelKey {
+pub(crate) struct KernelKey {
     pub kernel: Arc<Kernel>,
     pub access: Accesses,
     pub width: VectorWidth,
@@ -49,7 +49,7 @@ pub struct KernelKey {
 
 /// The thread mode of a run. Times can be compared only within one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadMode {
+pub(crate) enum ThreadMode {
     /// All available threads.
     Many,
     /// One thread, as requested by the caller.
@@ -58,7 +58,7 @@ pub enum ThreadMode {
 
 /// The request of a run: its options and thread mode.
 #[derive(Clone, Copy)]
-pub struct Request<'r> {
+pub(crate) struct Request<'r> {
     pub runtime: &'r Runtime,
     pub options: &'r Options,
     /// The widest vectors that a run may use, at most those of the target.
@@ -67,7 +67,7 @@ pub struct Request<'r> {
 }
 
 impl Runtime {
-    pub fn new(limits: &Limits, target: VectorWidth) -> Runtime {
+    pub(crate) fn new(limits: &Limits, target: VectorWidth) -> Runtime {
         Runtime {
             kernels: Cache::new(limits.kernels, limits.code_bytes),
             compiler: OnceLock::new(),
@@ -81,26 +81,26 @@ impl Runtime {
 
     /// Makes the request for a run with these options on this target.
     #[inline]
-    pub fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
+    pub(crate) fn request<'r>(&'r self, options: &'r Options) -> Request<'r> {
         let width = options.vector_width.map_or(self.target, |asked| asked.min(self.target));
         let threads = if options.threads == Some(1) { ThreadMode::One } else { ThreadMode::Many };
         Request { runtime: self, options, width, threads }
     }
 
     /// The reason why vectors are narrower than requested, if the target lacks them.
-    pub fn narrowed(&self, options: &Options) -> Option<String> {
+    pub(crate) fn narrowed(&self, options: &Options) -> Option<String> {
         options.vector_width.and_then(|asked| asked.missing_on(self.target))
     }
 
     /// The reason why nothing can be compiled, if a previous attempt has shown one.
-    pub fn known_no_compiler(&self) -> Option<&str> {
+    pub(crate) fn known_no_compiler(&self) -> Option<&str> {
         let compiler = || self.compiler.get().and_then(|compiler| compiler.as_ref().err());
         self.refused.get().or_else(compiler).map(String::as_str)
     }
 
     /// The reason why nothing can be compiled, if there is one. Before the first compilation, executes some generated code to
     /// find out: the system may refuse to execute it although a compiler exists.
-    pub fn probe(&self) -> Option<&str> {
+    pub(crate) fn probe(&self) -> Option<&str> {
         if self.refused.get().is_none()
             && self.kernels.len() == 0
             && let Ok(compiler) = self.compiler()
@@ -113,11 +113,11 @@ impl Runtime {
     }
 
     /// The reason why nothing can be compiled, if there is one.
-    pub fn no_compiler(&self) -> Option<&str> {
+    pub(crate) fn no_compiler(&self) -> Option<&str> {
         self.refused.get().map(String::as_str).or_else(|| self.compiler().err())
     }
 
-    pub fn compiler(&self) -> std::result::Result<&dyn KernelExecutor, &str> {
+    pub(crate) fn compiler(&self) -> std::result::Result<&dyn KernelExecutor, &str> {
         let Profiling { perf_map, gdb } = self.profiling;
         let make = || jit::compiler(perf_map, gdb).map_err(|e| e.to_string());
         self.compiler.get_or_init(make).as_deref().map_err(String::as_str)
@@ -125,7 +125,7 @@ impl Runtime {
 
     /// Returns a kernel's machine code: from the cache, from another thread that is compiling it if this one waits, or compiled
     /// now.
-    pub fn compile(
+    pub(crate) fn compile(
         &self,
         key: KernelKey,
         functions: &[HostFunction],
@@ -170,7 +170,7 @@ impl Runtime {
 }
 
 /// The result of a request for machine code.
-pub enum Compilation {
+pub(crate) enum Compilation {
     Code(Executable),
     /// The compiler does not accept the kernel, or there is no compiler.
     Refused,

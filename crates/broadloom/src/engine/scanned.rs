@@ -21,10 +21,10 @@ use crate::engine::outcome::Pace;
 use crate::engine::stored::stored;
 
 /// Bytes that are scanned between two checks for cancellation. Rows of more bytes are scanned in strips of columns.
-pub const STRETCH: usize = 1 << 20;
+pub(crate) const STRETCH: usize = 1 << 20;
 
 /// The loops of a stage that scans.
-pub struct Scanned {
+pub(crate) struct Scanned {
     /// The loops that store all elements, in each run after its initial ones.
     pub plan: LoopPlan,
     /// The tiles in which elements are stored; `None` if a row is too long for a tile, if an input is packed, or if there are no
@@ -53,11 +53,11 @@ struct Blocks {
 }
 
 /// A function that computes the elements of a block, given by its number, and stores them in this memory.
-pub type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
+pub(crate) type Store<'s> = &'s (dyn Fn(&Tiles, usize, &mut [u8]) -> Result<()> + Sync);
 
 /// The unit that a thread takes: some runs, with the memory of their results. If a unit is a block of the tiles, `number` is that
 /// of the block.
-pub struct Share<'m> {
+pub(crate) struct Share<'m> {
     pub number: usize,
     pub runs: Range<usize>,
     pub memory: &'m mut [u8],
@@ -66,7 +66,7 @@ pub struct Share<'m> {
 }
 
 /// The tiles of a scan.
-pub struct Tiles {
+pub(crate) struct Tiles {
     /// The division into blocks, each of which is a tile: blocks of complete runs or, if `is_along`, blocks of the rows of each
     /// run.
     pub cut: Cut,
@@ -106,7 +106,7 @@ impl Tiles {
 
 impl Scanned {
     /// The loops of a stage; `None` if the stage does not scan.
-    pub fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
+    pub(crate) fn of(stage: &Stage) -> Option<std::result::Result<Scanned, LoopPlanError>> {
         let (scan, axis) = stage.scan()?;
         let (dtype, shape) = (stage.kernel.output_dtypes().next()?, &stage.shape);
         let width: usize = shape[axis + 1..].iter().product();
@@ -136,7 +136,7 @@ impl Scanned {
     }
 
     /// The number of bytes of the totals before all runs.
-    pub fn bytes_of_totals(&self) -> usize {
+    pub(crate) fn bytes_of_totals(&self) -> usize {
         self.before.map_or(0, |before| self.count * before.known * self.width * self.dtype.size())
     }
 
@@ -151,24 +151,24 @@ impl Scanned {
     }
 
     /// Whether there are no results.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0 || self.bytes == 0
     }
 
     /// The approximate nanoseconds that scanning takes in addition to storing.
-    pub fn time(&self) -> f64 {
+    pub(crate) fn time(&self) -> f64 {
         SCAN * self.plan.elements() as f64
     }
 
     /// Fills memory with the initial value of the scan.
-    pub fn fill(&self, out: &mut [u8]) {
+    pub(crate) fn fill(&self, out: &mut [u8]) {
         let (item, first) = (self.dtype.size(), self.scan.initial(self.dtype).bits.to_le_bytes());
         out.chunks_exact_mut(item).for_each(|element| element.copy_from_slice(&first[..item]));
     }
 
     /// Divides the results into units for threads: a unit is a block of complete runs or a long run; if the elements are stored
     /// already, it is several runs.
-    pub fn shares<'m>(
+    pub(crate) fn shares<'m>(
         &self,
         mut out: &'m mut [u8],
         in_tiles: bool,
@@ -195,7 +195,7 @@ impl Scanned {
     /// Scans the runs of a unit. `store` first stores their elements; it is `None` if they are stored already.
     ///
     /// Errors: those of `store`, and cancellation of the run.
-    pub fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
+    pub(crate) fn run(&self, share: Share<'_>, pace: &mut Pace<'_>, store: Option<Store<'_>>) -> Result<()> {
         let Share { number: block, runs, memory: out, totals } = share;
         let (item, row) = (self.dtype.size(), self.width * self.dtype.size());
         let mut state = ScanState::new(self.scan, self.dtype, self.width.min(STRETCH / item))?;

@@ -29,7 +29,7 @@ type Dims = SmallVec<[Dim; 4]>;
 
 /// The order in which a reduction visits its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// The elements of a result are consecutive.
     Along,
     /// The elements of equal number of `width` adjacent results are consecutive.
@@ -38,7 +38,7 @@ pub enum Form {
 
 impl Form {
     /// The number of results that are reduced together.
-    pub fn width(self) -> usize {
+    pub(crate) fn width(self) -> usize {
         match self {
             Form::Along => 1,
             Form::Across { width } => width,
@@ -49,14 +49,14 @@ impl Form {
 /// The part of a reduction that one thread does at a time: all elements of some results, or some elements of at most
 /// [`width`](Form::width) adjacent results.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub(crate) struct Unit {
     /// The numbers of the results, in C order.
     pub results: Range<usize>,
     pub numbers: Range<usize>,
 }
 
 /// A box of a unit: a rectangular range of its indices.
-pub struct Cells {
+pub(crate) struct Cells {
     /// The offset of the box's first element in each input, in elements.
     starts: SmallVec<[isize; 4]>,
     /// The extents of the box in the last visited dimensions, outermost first. In all dimensions before these its extent is 1.
@@ -67,7 +67,7 @@ pub struct Cells {
 
 /// The index space of a stage that reduces.
 #[derive(Clone, Debug)]
-pub struct Space {
+pub(crate) struct Space {
     /// The dimensions of the results, outermost first; at least one.
     kept: Dims,
     /// The dimensions that are reduced, outermost first; at least one.
@@ -91,7 +91,7 @@ pub struct Space {
 
 impl Space {
     /// The space in another form: `width` results are reduced together, or each by itself if `width` is 1.
-    pub fn in_blocks_of(&self, width: usize) -> Space {
+    pub(crate) fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
         space.form = if width == 1 { Form::Along } else { Form::Across { width } };
         space.whole = space.plan(&space.extents());
@@ -99,7 +99,7 @@ impl Space {
     }
 
     /// The index space of a stage that reduces.
-    pub fn new(stage: &Stage) -> Space {
+    pub(crate) fn new(stage: &Stage) -> Space {
         let axes = stage.axes;
         let dim = |axis: usize| Dim {
             extent: stage.shape[axis],
@@ -192,7 +192,7 @@ impl Space {
     }
 
     /// The loops over a box with these extents in the last visited dimensions. Offsets are relative to the box's first element.
-    pub fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
+    pub(crate) fn plan(&self, extents: &[usize]) -> std::result::Result<LoopPlan, LoopPlanError> {
         let walked = self.walked();
         let walked = &walked[walked.len() - extents.len()..];
         let in_bytes = |(i, &(item, _)): (usize, &(usize, bool))| {
@@ -213,30 +213,30 @@ impl Space {
     }
 
     /// The loops of a complete unit: along, all results; across, as many results as are reduced together.
-    pub fn whole(&self) -> Result<&LoopPlan> {
+    pub(crate) fn whole(&self) -> Result<&LoopPlan> {
         self.whole.as_ref().map_err(|e| Error::new(ErrorKind::Memory, e.to_string()))
     }
 
     /// The loops over a box that is a complete unit; `None` for other boxes.
-    pub fn whole_of(&self, cells: &Cells) -> Option<&LoopPlan> {
+    pub(crate) fn whole_of(&self, cells: &Cells) -> Option<&LoopPlan> {
         self.whole.as_ref().ok().filter(|_| cells.extents == self.extents())
     }
 
     /// The offset of a box in each input, in bytes.
-    pub fn starts_of(&self, cells: &Cells) -> impl Iterator<Item = isize> {
+    pub(crate) fn starts_of(&self, cells: &Cells) -> impl Iterator<Item = isize> {
         cells.starts.iter().zip(&self.inputs).map(|(&start, &(item, _))| start * item as isize)
     }
 
     /// Whether the kernel only loads its inputs, so that elements are reduced where they are: in memory, or in the tiles that
     /// they are packed into.
-    pub fn takes_inputs(&self) -> bool {
+    pub(crate) fn takes_inputs(&self) -> bool {
         let is_each = |plan: &LoopPlan| plan.accesses().all(|access| access != Access::Splat);
         self.is_bare && self.whole.as_ref().is_ok_and(is_each)
     }
 
     /// The range of an input's elements that are reduced, if they are contiguous in the order of the results and of each result's
     /// elements.
-    pub fn neighbours(&self, input: usize) -> Option<Range<usize>> {
+    pub(crate) fn neighbours(&self, input: usize) -> Option<Range<usize>> {
         let plan = self.whole.as_ref().ok().filter(|plan| plan.is_linear() && self.form == Form::Along)?;
         let start = usize::try_from(self.offsets[input]).ok()?;
         (plan.operands()[input].class() == AccessClass::Contiguous)
@@ -249,7 +249,7 @@ impl Space {
     }
 
     /// Whether the elements of each result are in long contiguous ranges, which machine code may reduce before it writes them.
-    pub fn has_long_runs(&self) -> bool {
+    pub(crate) fn has_long_runs(&self) -> bool {
         let follows = |plan: &LoopPlan| !plan.operands().iter().any(|operand| operand.class().is_tiled());
         let longest = |plan: &LoopPlan| plan.rows_and_cols().1.min(self.count) >= self.tile / 2;
         self.form == Form::Along
@@ -262,13 +262,13 @@ impl Space {
 
     /// The number of pieces of the results. A piece is at most [`width`](Form::width) adjacent results along the last kept
     /// dimension.
-    pub fn pieces(&self) -> usize {
+    pub(crate) fn pieces(&self) -> usize {
         let inner = self.inner().0.extent;
         self.results / inner.max(1) * inner.div_ceil(self.form.width())
     }
 
     /// The results of a piece.
-    pub fn piece(&self, piece: usize) -> Range<usize> {
+    pub(crate) fn piece(&self, piece: usize) -> Range<usize> {
         let (inner, width) = (self.inner().0.extent, self.form.width());
         let across = inner.div_ceil(width);
         let (row, block) = (piece / across, piece % across);
@@ -277,12 +277,12 @@ impl Space {
 
     /// Whether to divide the elements of each result into ranges for this many parts, since there are fewer pieces than parts.
     /// Otherwise each part has results of its own.
-    pub fn has_ranges(&self, parts: usize) -> bool {
+    pub(crate) fn has_ranges(&self, parts: usize) -> bool {
         self.pieces() < parts && self.count >= 2 * PART
     }
 
     /// The units of a range of pieces. Along results, they are a single unit; across rows, each piece is one.
-    pub fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
+    pub(crate) fn units(&self, pieces: Range<usize>) -> impl Iterator<Item = Unit> {
         let numbers = 0..self.count;
         let (units, of) = match self.form {
             Form::Along if pieces.is_empty() => (0..0, None),
@@ -296,7 +296,7 @@ impl Space {
     }
 
     /// The boxes of a unit, in the order of their elements.
-    pub fn boxes(&self, unit: &Unit) -> impl Iterator<Item = Cells> {
+    pub(crate) fn boxes(&self, unit: &Unit) -> impl Iterator<Item = Cells> {
         let (mut starts, width) = (self.offsets.clone(), unit.results.len());
         let (mut at, end, inner) = match self.form {
             Form::Along => {
@@ -357,7 +357,7 @@ impl Space {
 }
 
 /// A reduction of a few contiguous elements, read in place.
-pub struct ShortReduction {
+pub(crate) struct ShortReduction {
     reduction: Reduction,
     dtype: DType,
     /// The number of elements of each result.
@@ -369,7 +369,7 @@ pub struct ShortReduction {
 
 impl ShortReduction {
     /// The short reductions of a stage, one for each output, if it consists of such reductions only.
-    pub fn all(stage: &Stage, space: &Space) -> Option<SmallVec<[ShortReduction; 1]>> {
+    pub(crate) fn all(stage: &Stage, space: &Space) -> Option<SmallVec<[ShortReduction; 1]>> {
         let of = |(output, reduction): (&KernelOutput, Option<Reduction>)| {
             let (reduction, input) = (reduction?, output.value.index());
             let (dtype, range) = (*stage.kernel.inputs.get(input)?, space.neighbours(input)?);
@@ -384,7 +384,7 @@ impl ShortReduction {
     ///
     /// PERF: most short calls of reductions take this path, without tiles or threads.
     #[inline]
-    pub fn run(all: &[ShortReduction], operands: &mut Operands<'_>) -> Result<()> {
+    pub(crate) fn run(all: &[ShortReduction], operands: &mut Operands<'_>) -> Result<()> {
         let _ieee = FloatEnv::ieee();
         for (output, short) in all.iter().enumerate() {
             let outside = || Error::new(ErrorKind::Internal, "a reduction reads outside of its input");

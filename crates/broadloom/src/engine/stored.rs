@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 /// Plans the loops that store the elements of a stage. The inputs, in memory or generated, have the stage's layouts; `outputs`
 /// has the layouts of the outputs.
-pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
+pub(crate) fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan, LoopPlanError> {
     type InBytes = (DType, isize, SmallVec<[isize; 6]>);
     let mut operands: SmallVec<[InBytes; 8]> = SmallVec::new();
     let inputs = stage.inputs.iter().map(|input| &*input.layout).zip(stage.kernel.inputs.iter().copied());
@@ -30,6 +30,6 @@ pub fn stored(stage: &Stage, outputs: &[Layout]) -> std::result::Result<LoopPlan
 }
 
 /// A contiguous layout of the stage's shape for each of its outputs.
-pub fn contiguous(stage: &Stage) -> SmallVec<[Layout; 2]> {
+pub(crate) fn contiguous(stage: &Stage) -> SmallVec<[Layout; 2]> {
     stage.outputs.iter().map(|_| Layout::contiguous(stage.shape.clone())).collect()
 }

@@ -9,14 +9,14 @@ const RUNS: u8 = 4;
 
 /// The shortest run of each executor in a trial, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub(crate) struct Measured {
     pub interpreted: f64,
     pub compiled: f64,
 }
 
 /// The measurements of one stage, for the interpreter and for machine code.
 #[derive(Clone, Copy, Debug)]
-pub struct Trial {
+pub(crate) struct Trial {
     runs: [u8; 2],
     /// The shortest run of each executor, in nanoseconds.
     best: [f64; 2],
@@ -30,18 +30,18 @@ impl Default for Trial {
 
 impl Trial {
     /// Whether machine code runs next; `None` once the trial is over.
-    pub fn turn(&self) -> Option<bool> {
+    pub(crate) fn turn(&self) -> Option<bool> {
         self.runs.iter().any(|&runs| runs < RUNS).then_some(self.runs[1] <= self.runs[0])
     }
 
     /// The shortest run of each executor; `None` until the trial is over.
-    pub fn result(&self) -> Option<Measured> {
+    pub(crate) fn result(&self) -> Option<Measured> {
         let [interpreted, compiled] = self.best;
         self.turn().is_none().then_some(Measured { interpreted, compiled })
     }
 
     /// Records the time of a run.
-    pub fn note(&mut self, jit: bool, time: Duration) {
+    pub(crate) fn note(&mut self, jit: bool, time: Duration) {
         let who = usize::from(jit);
         if self.runs[who] >= RUNS {
             return;

@@ -91,7 +91,7 @@ pub(crate) struct Work {
 
 impl Work {
     /// The sum of the work of two plans.
-    pub fn and(self, other: Work) -> Work {
+    pub(crate) fn and(self, other: Work) -> Work {
         Work { elements: self.elements.saturating_add(other.elements), time: self.time + other.time }
     }
 }
@@ -123,7 +123,7 @@ impl<'w> Watch<'w> {
     /// The watch of a call that begins now; `None` if there is neither a control nor a time limit.
     ///
     /// Errors: the call was already cancelled.
-    pub fn begin(control: Option<&Control<'w>>, options: &Options) -> Result<Option<Watch<'w>>> {
+    pub(crate) fn begin(control: Option<&Control<'w>>, options: &Options) -> Result<Option<Watch<'w>>> {
         if control.is_none() && options.max_time.is_none() {
             return Ok(None);
         }
@@ -143,7 +143,7 @@ impl<'w> Watch<'w> {
     /// Adds the work to a watch, once it is known. Returns `None` for a call that is too short to be worth watching.
     ///
     /// Errors: those of [`Watch::check`].
-    pub fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
+    pub(crate) fn over(watch: Option<Watch<'w>>, work: Work) -> Result<Option<Watch<'w>>> {
         let Some(mut watch) = watch else { return Ok(None) };
         watch.check()?;
         watch.total = work.elements;
@@ -151,7 +151,7 @@ impl<'w> Watch<'w> {
     }
 
     /// Returns an error if the call is cancelled or its time limit exceeded.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let control = &self.control;
         if control.is_cancelled() || self.refused.load(Ordering::Relaxed) {
             return Err(self.error(ErrorKind::Cancelled, "the run was cancelled"));

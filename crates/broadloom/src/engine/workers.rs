@@ -42,7 +42,7 @@ thread_local! {
 static WORKERS: Workers = Workers::new();
 
 /// The number of threads, including the caller, that share work of this many nanoseconds. Starts workers if there are too few.
-pub fn threads(options: &Options, time: f64) -> usize {
+pub(crate) fn threads(options: &Options, time: f64) -> usize {
     threads_for(options, time as u64)
 }
 
@@ -58,7 +58,7 @@ fn threads_for(options: &Options, time: u64) -> usize {
 /// The number of threads, including the caller, that share the parts of one loop. A short loop is shared only with workers that
 /// are awake.
 #[inline]
-pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
+pub(crate) fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize {
     if cost::is_short(time) || options.threads.is_some_and(|limit| limit <= 1) {
         return 1;
     }
@@ -73,7 +73,7 @@ pub fn threads_of_loop(options: &Options, time: u64, traffic: Traffic) -> usize 
 /// waits for the workers, it calls `meanwhile` at intervals.
 ///
 /// Errors: `work` forked the process while a worker was running it, and this is the child.
-pub fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
+pub(crate) fn share(threads: usize, work: &(dyn Fn() + Sync), meanwhile: Option<&dyn Fn()>) -> Result<()> {
     // A forked child has no workers, whatever the copied counters contain.
     if !WORKERS.are_ours() {
         work();
@@ -103,7 +103,7 @@ const VARIABLES: [&str; 3] = ["BROADLOOM_NUM_THREADS", "RAYON_NUM_THREADS", "OMP
 
 /// The number of threads of an evaluation without another limit: the value of an environment variable, or the number of
 /// processors.
-pub fn default_threads() -> usize {
+pub(crate) fn default_threads() -> usize {
     // PERF: the number is cached, since a system call takes longer than a short evaluation.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let known = KNOWN.load(Ordering::Relaxed);

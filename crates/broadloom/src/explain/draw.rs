@@ -25,7 +25,7 @@ const CHAR: f64 = 7.9;
 const COLOURS: usize = 8;
 
 /// The style sheet of the page and the picture: classes `k0` … `k7` are the colours of kernels.
-pub const STYLE: &str = include_str!("graph.css");
+pub(crate) const STYLE: &str = include_str!("graph.css");
 
 /// A box with two lines.
 struct Shown {
@@ -53,7 +53,7 @@ impl Explanation {
 }
 
 /// Draws the graph, or the kernels, or a note that it is too large.
-pub fn picture(e: &Explanation) -> Markup {
+pub(crate) fn picture(e: &Explanation) -> Markup {
     let nodes = e.live().iter().filter(|live| **live).count();
     if nodes == 0 {
         return text_only("nothing is computed");

@@ -5,7 +5,7 @@
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
+pub(crate) struct Item {
     pub width: f64,
     /// The band, numbered from the top.
     pub band: usize,
@@ -14,11 +14,11 @@ pub struct Item {
 }
 
 /// A point of the picture, from the upper left corner.
-pub type Point = (f64, f64);
+pub(crate) type Point = (f64, f64);
 
 /// The positions of a picture.
 #[derive(Debug, Default)]
-pub struct Places {
+pub(crate) struct Places {
     /// The centre of each box.
     pub boxes: Vec<Point>,
     /// The points that each edge goes through, from box to box.
@@ -28,7 +28,7 @@ pub struct Places {
 }
 
 /// The height of a box.
-pub const HEIGHT: f64 = 40.0;
+pub(crate) const HEIGHT: f64 = 40.0;
 /// The distance between layers, and the additional one between bands.
 const STEP: f64 = 74.0;
 const BAND: f64 = 34.0;
@@ -49,7 +49,7 @@ struct Spot {
 }
 
 /// Places the boxes. An edge is from an earlier box to a later one, whose band is the same or below.
-pub fn place(items: &[Item], edges: &[(usize, usize)]) -> Places {
+pub(crate) fn place(items: &[Item], edges: &[(usize, usize)]) -> Places {
     let (layer, tops) = layers(items, edges);
     let mut spots: Vec<Spot> = items
         .iter()

@@ -53,7 +53,7 @@ impl Form<'_> {
     /// those of row-major order, so that equivalent forms give equal layouts.
     ///
     /// Errors: `Shape` if the rank and the number of strides differ; `Limit` for a shape larger than the address space.
-    pub fn layout(&self) -> Result<Layout> {
+    pub(crate) fn layout(&self) -> Result<Layout> {
         let shape = Shape::new(self.shape)?;
         if let Some(strides) = self.strides
             && strides.len() != shape.rank()
@@ -76,7 +76,7 @@ impl Form<'_> {
     }
 
     /// Whether the form has this layout, which was made from a form.
-    pub fn is(&self, layout: &Layout) -> bool {
+    pub(crate) fn is(&self, layout: &Layout) -> bool {
         let Layout { shape, strides, offset } = layout;
         if *self.shape != shape[..] {
             return false;

@@ -67,7 +67,7 @@ impl Direct {
 
 impl Specialisation {
     /// Plans the kernel for inputs of these layouts.
-    pub fn new(
+    pub(crate) fn new(
         template: &Template,
         ports: &[Port],
         options: &Options,
@@ -89,28 +89,28 @@ impl Specialisation {
         Ok(Specialisation { plan, inputs, outputs, literals, direct })
     }
 
-    pub fn layouts(&self) -> impl ExactSizeIterator<Item = &Layout> {
+    pub(crate) fn layouts(&self) -> impl ExactSizeIterator<Item = &Layout> {
         self.inputs.iter().map(|input| &input.layout)
     }
 
-    pub fn output_shapes(&self) -> impl ExactSizeIterator<Item = &Shape> {
+    pub(crate) fn output_shapes(&self) -> impl ExactSizeIterator<Item = &Shape> {
         self.plan.roots().iter().map(|(_, shape)| shape)
     }
 
-    pub fn plan(&self) -> &ExecutionPlan {
+    pub(crate) fn plan(&self) -> &ExecutionPlan {
         &self.plan
     }
 
-    pub fn executors(&self, options: &Options) -> Vec<Executor> {
+    pub(crate) fn executors(&self, options: &Options) -> Vec<Executor> {
         self.plan.executors(&Engine::global().request(options))
     }
 
-    pub fn vector_widths(&self, options: &Options) -> Vec<Option<VectorWidth>> {
+    pub(crate) fn vector_widths(&self, options: &Options) -> Vec<Option<VectorWidth>> {
         self.plan.vector_widths(&Engine::global().request(options))
     }
 
     #[inline]
-    pub fn run<'o>(
+    pub(crate) fn run<'o>(
         &self,
         options: &Options,
         inputs: &[In<'_>],
@@ -293,7 +293,7 @@ impl Specialisation {
 
 impl Input {
     #[inline]
-    pub fn check(&self, i: usize, given: &In<'_>) -> Result<()> {
+    pub(crate) fn check(&self, i: usize, given: &In<'_>) -> Result<()> {
         match &given.form {
             None if self.is_plain => {
                 let memory = given.region.addresses();

@@ -19,7 +19,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub fn of(data: &Data<'_>) -> Place {
+    pub(crate) fn of(data: &Data<'_>) -> Place {
         Place { address: data.storage.address(), len: data.storage.len(), dtype: data.storage.dtype() }
     }
 }
@@ -34,7 +34,7 @@ pub(super) struct Declared<'e, 'a> {
 }
 
 impl<'e, 'a> Declared<'e, 'a> {
-    pub fn new(inputs: &'e [&'e Array<'a>]) -> Result<Declared<'e, 'a>> {
+    pub(crate) fn new(inputs: &'e [&'e Array<'a>]) -> Result<Declared<'e, 'a>> {
         let fail = |kind, why: String| Err(Error::new(kind, format!("kernel: {why}")));
         let (mut names, mut places) = (HashMap::new(), FxHashMap::default());
         for (i, array) in inputs.iter().enumerate() {
@@ -64,7 +64,7 @@ impl<'e, 'a> Declared<'e, 'a> {
     }
 
     /// Looks up an array in memory, which must be an input or a view of an input.
-    pub fn memory(&mut self, data: &'e Data<'a>) -> Result<KeyLeaf<'e>> {
+    pub(crate) fn memory(&mut self, data: &'e Data<'a>) -> Result<KeyLeaf<'e>> {
         let found = self.places.get(&Place::of(data)).copied();
         let found = found.and_then(|input| Some((input, self.inputs[input].in_memory()?)));
         let dtype = data.storage.dtype();
@@ -83,7 +83,7 @@ impl<'e, 'a> Declared<'e, 'a> {
     }
 
     /// Looks up an input by name.
-    pub fn input(&self, array: &Array<'a>, name: &str) -> Result<KeyLeaf<'e>> {
+    pub(crate) fn input(&self, array: &Array<'a>, name: &str) -> Result<KeyLeaf<'e>> {
         let Some(&input) = self.names.get(name) else {
             let (dtype, dims) = (array.dtype(), array.all_dims());
             let why = format!(

@@ -17,7 +17,7 @@ pub(crate) struct SizeLimits {
 }
 
 impl SizeLimits {
-    pub fn check_depth_and_rank(self, structure: Structure<'_>) -> Result<()> {
+    pub(crate) fn check_depth_and_rank(self, structure: Structure<'_>) -> Result<()> {
         // The depth is at most the number of nodes, and the rank at most `MAX_RANK`. They are measured only if a limit is lower
         // than that.
         if structure.nodes.len() > self.depth || self.rank < MAX_RANK {

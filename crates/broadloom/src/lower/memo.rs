@@ -13,11 +13,11 @@ pub(super) struct Memo<K, V> {
 }
 
 impl<K: Hash + Eq + Copy, V: Copy> Memo<K, V> {
-    pub fn new() -> Memo<K, V> {
+    pub(crate) fn new() -> Memo<K, V> {
         Memo { short: SmallVec::new(), long: FxHashMap::default() }
     }
 
-    pub fn get(&self, key: &K) -> Option<V> {
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
         match self.short.iter().find(|(k, _)| k == key) {
             Some((_, value)) => Some(*value),
             None if self.long.is_empty() => None,
@@ -26,7 +26,7 @@ impl<K: Hash + Eq + Copy, V: Copy> Memo<K, V> {
     }
 
     /// Adds a value for a new key.
-    pub fn insert(&mut self, key: K, value: V) {
+    pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.short.len() < self.short.inline_size() {
             self.short.push((key, value));
         } else {

@@ -80,7 +80,7 @@ pub(super) struct Walker<'e, 'a> {
 
 impl<'e, 'a> Walker<'e, 'a> {
     /// A walker before its first node. `declared` has the inputs of a kernel, if the expressions are those of a kernel.
-    pub fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
+    pub(crate) fn new(declared: Option<Declared<'e, 'a>>) -> Walker<'e, 'a> {
         Walker {
             nodes: SmallVec::new(),
             leaves: Leaves::new(declared),
@@ -93,7 +93,7 @@ impl<'e, 'a> Walker<'e, 'a> {
     }
 
     /// Walks the expressions of the roots.
-    pub fn walk(&mut self, roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<()> {
+    pub(crate) fn walk(&mut self, roots: &[&'e Array<'a>], limits: SizeLimits) -> Result<()> {
         let max_nodes = limits.nodes.min(MAX_NODES);
         for root in roots {
             self.root(root, roots.len() > 1, max_nodes)?;

@@ -17,12 +17,11 @@ use super::{ParseOptions, TextError};
 ///
 /// ```
 /// use broadloom::prelude::*;
-/// use broadloom::text::{Library, ParseOptions};
-/// use broadloom::{HostFunction, Kernel, Options};
+/// use broadloom::text::Library;
+/// use broadloom::{HostFunction, Kernel};
 ///
-/// let mut library = Library::default();
-/// library.register(&HostFunction::new("step", |x: f32| if x < 0.5 { 0.0_f32 } else { 1.0 })?)?;
-/// library.define("def pulse(x) = step(x) * (1 - step(x - 1))", &ParseOptions::default())?;
+/// let step = HostFunction::new("step", |x: f32| if x < 0.5 { 0.0_f32 } else { 1.0 })?;
+/// let library = Library::new(&[step], "def pulse(x) = step(x) * (1 - step(x - 1))")?;
 ///
 /// let kernel = Kernel::parse_with("x: float32[n]; pulse(x) * 10", &library, &Options::default())?;
 /// let mut out = [9.0_f32; 3];
@@ -38,11 +37,46 @@ pub struct Library {
 }
 
 impl Library {
-    /// Adds the user-defined functions of a text that consists of `def` statements; they may use functions already in the library.
+    /// A library of these host functions and of the user-defined functions of a text, which may call them.
+    ///
+    /// The text consists of `def` statements; it may be empty.
+    ///
+    /// # Errors
+    /// Those of [`Library::register`] and [`Library::define`].
+    ///
+    /// ```
+    /// use broadloom::prelude::*;
+    /// use broadloom::text::{Library, Program};
+    ///
+    /// let library = Library::new(&[], "def smooth(t) = t * t * (3 - 2 * t)")?;
+    /// let program = Program::parse_with("smooth(x)", &library, &Default::default())?;
+    /// let results = program.build(&[("x", Array::from_vec(vec![0.0, 0.5, 1.0]))])?;
+    /// assert_eq!(results[0].1.to_vec::<f64>()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn new(functions: &[HostFunction], text: &str) -> Result<Library, Error> {
+        let mut library = Library::default();
+        for function in functions {
+            library.register(function)?;
+        }
+        library.define(text)?;
+        Ok(library)
+    }
+
+    /// Adds the user-defined functions of a text that consists of `def` statements, parsed within the default limits; they may use
+    /// functions already in the library.
     ///
     /// # Errors
     /// If the text has other statements or is invalid, or a name is already in use; the library is then unchanged.
-    pub fn define(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
+    pub fn define(&mut self, text: &str) -> Result<(), TextError> {
+        self.define_with(text, &ParseOptions::default())
+    }
+
+    /// [`Library::define`], within limits.
+    ///
+    /// # Errors
+    /// The errors of [`Library::define`], and if the text exceeds a limit.
+    pub fn define_with(&mut self, text: &str, options: &ParseOptions) -> Result<(), TextError> {
         // Reading a decimal may multiply by a power of ten, in the default floating-point environment.
         let _ieee = broadloom_mem::FloatEnv::ieee();
         self.names.define(text, options)

@@ -95,12 +95,12 @@ impl Program {
     /// use broadloom::prelude::*;
     /// use broadloom::text::{Library, ParseOptions, Program};
     ///
-    /// let mut library = Library::default();
-    /// library.define("def smooth(t) = t * t * (3 - 2 * t)", &ParseOptions::default())?;
+    /// let library = Library::new(&[], "def half(t) = t / 2; def quarter(t) = half(half(t))")?;
+    /// assert!(Program::parse_with("quarter(x)", &library, &ParseOptions::default()).is_ok());
     ///
-    /// let program = Program::parse_with("smooth(x)", &library, &ParseOptions::default())?;
-    /// let results = program.build(&[("x", Array::from_vec(vec![0.0, 0.5, 1.0]))])?;
-    /// assert_eq!(results[0].1.to_vec::<f64>()?, [0.0, 0.5, 1.0]);
+    /// let limits = ParseOptions { max_nodes: 4, ..ParseOptions::default() };
+    /// let error = Program::parse_with("x + 1 + 2 + 3", &library, &limits).unwrap_err();
+    /// assert_eq!(error.kind(), broadloom::ErrorKind::Limit);
     /// # Ok::<(), Error>(())
     /// ```
     pub fn parse_with(text: &str, library: &Library, options: &ParseOptions) -> Result<Program, TextError> {

@@ -205,3 +205,41 @@ fn imports_between_modules_form_no_cycle() {
         }
     }
 }
+
+/// The default features of the test kit are for differential tests: what only its commands need is not built for them.
+#[test]
+fn defaults_of_the_test_kit_enable_nothing_of_a_command_line() {
+    let manifest = std::fs::read_to_string(crates().join("broadloom-testkit/Cargo.toml")).expect("a manifest");
+    let list = |feature: &str| {
+        let list = manifest.split(&format!("\n{feature} = [")).nth(1).and_then(|rest| rest.split(']').next());
+        list.unwrap_or_default().split('"').skip(1).step_by(2).collect::<Vec<_>>()
+    };
+    let mut enabled = vec!["default"];
+    let mut at = 0;
+    while let Some(&feature) = enabled.get(at) {
+        enabled.extend(list(feature));
+        at += 1;
+    }
+    assert_eq!(list("default"), ["check", "jit"]);
+    for dependency in list("programs").into_iter().filter(|feature| feature.starts_with("dep:")) {
+        assert!(!enabled.contains(&dependency), "{dependency} is enabled by default");
+        let name = dependency.trim_start_matches("dep:");
+        let line = manifest.lines().find(|line| line.starts_with(&format!("{name} = "))).expect(name);
+        assert!(line.contains("optional = true"), "{line}");
+    }
+}
+
+/// The faces share one type of parse limits, which both `broadloom::text` and `broadloom_core::text` name.
+#[test]
+fn parse_options_names_one_type() {
+    let folders = [crates(), &crates().join("../python/src"), &crates().join("../examples")].map(sources);
+    let defines = |source: &&PathBuf| {
+        let text = std::fs::read_to_string(source).expect("a source");
+        let tokens = tokens::tokens(&text);
+        let is_type = |word: &str| ["struct", "enum", "type", "union"].contains(&word);
+        tokens.windows(2).any(|pair| is_type(pair[0]) && pair[1] == "ParseOptions")
+    };
+    let all = folders.iter().flatten();
+    let found: Vec<_> = all.filter(defines).map(|path| path.strip_prefix(crates()).unwrap_or(path)).collect();
+    assert_eq!(found, [Path::new("broadloom-core/src/text/options.rs")]);
+}

@@ -229,8 +229,7 @@ fn failures_inside_of_functions_are_theirs() -> Result<()> {
 
 #[test]
 fn texts_several_results_and_divisions_beside_it() -> Result<()> {
-    let mut library = Library::default();
-    library.register(&root())?;
+    let library = Library::new(&[root()], "")?;
     for options in ways() {
         let kernel = Kernel::parse_with("x: float64[n]; return a = root(x), b = x + 1", &library, &options)?;
         let (mut a, mut b) = ([0.0; 3], [0.0; 3]);

@@ -38,10 +38,9 @@ fn each_is_answered() {
 #[test]
 fn libraries_that_double_end_as_early() {
     let options = ParseOptions::default();
-    let mut library = Library::default();
-    library.define("def f0(x) = x * 2", &options).expect("a library");
+    let mut library = Library::new(&[], "def f0(x) = x * 2").expect("a library");
     for i in 0..64 {
-        library.define(&format!("def f{}(x) = f{i}(f{i}(x))", i + 1), &options).expect("a library");
+        library.define(&format!("def f{}(x) = f{i}(f{i}(x))", i + 1)).expect("a library");
     }
     let build = |text: &str| {
         let program = Program::parse_with(text, &library, &options).expect("a program");

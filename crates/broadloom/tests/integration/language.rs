@@ -3,7 +3,7 @@
 
 use broadloom::prelude::*;
 use broadloom::text::{Library, ParseOptions, Printed, Program, print};
-use broadloom::{Dim, ErrorKind, In, Kernel, Literal, Options, Out, typed_graph};
+use broadloom::{Dim, ErrorKind, HostFunction, In, Kernel, Literal, Options, Out, typed_graph};
 use broadloom_testkit::differential;
 use broadloom_testkit::random::{Size, program};
 
@@ -173,9 +173,8 @@ fn names_that_do_not_go_together_are_errors() {
 #[test]
 fn user_defined_functions_and_libraries() -> Result<()> {
     let options = ParseOptions::default();
-    let mut library = Library::default();
-    library.define("def smooth(t) = t * t * (3 - 2 * t)", &options)?;
-    library.define("def twice(t) = smooth(smooth(t)); def zero() = 0 # a constant", &options)?;
+    let mut library = Library::new(&[], "def smooth(t) = t * t * (3 - 2 * t)")?;
+    library.define("def twice(t) = smooth(smooth(t)); def zero() = 0 # a constant")?;
     let x = || Array::from_vec(vec![0.0, 0.5, 1.0]);
     let values = |text: &str| -> Result<Vec<f64>> {
         let program = Program::parse_with(text, &library, &options)?;
@@ -243,12 +242,32 @@ fn user_defined_functions_and_libraries() -> Result<()> {
         assert!(told.starts_with(words), "{text}: {error}");
     }
     let mut other = library.clone();
-    let refused = other.define("def half(x) = x / 2; return half(1)", &options).map_err(|e| e.to_string());
+    let refused = other.define("def half(x) = x / 2; return half(1)").map_err(|e| e.to_string());
     assert_eq!(
         refused,
         Err("line 1, column 1: a library has nothing but `def name(parameter, …) = expression`".into())
     );
+    let limits = ParseOptions { max_bytes: 8, ..ParseOptions::default() };
+    let long = other.define_with("def half(x) = x / 2", &limits).map_err(|e| e.kind);
+    assert_eq!(long, Err(ErrorKind::Limit));
     assert!(other.names().eq(["smooth", "twice", "zero"]));
+    Ok(())
+}
+
+#[test]
+fn a_library_of_host_functions_and_a_text_that_calls_them() -> Result<()> {
+    let half = || HostFunction::new("half", |x: f64| x / 2.0);
+    let library = Library::new(&[half()?], "def quarter(x) = half(half(x))")?;
+    assert!(library.names().eq(["half", "quarter"]));
+    let program = Program::parse_with("quarter(x)", &library, &ParseOptions::default())?;
+    let results = program.build(&[("x", Array::from_vec(vec![4.0, 6.0]))])?;
+    assert_eq!(results[0].1.to_vec::<f64>()?, [1.0, 1.5]);
+
+    let twice = Library::new(&[half()?, half()?], "").expect_err("two functions of one name");
+    assert_eq!((twice.kind(), twice.line()), (ErrorKind::Name, None));
+    let unknown = Library::new(&[half()?], "def f(x) = x\ndef g(x) = haf(x)").expect_err("no function");
+    assert_eq!((unknown.kind(), unknown.line(), unknown.column()), (ErrorKind::Name, Some(2), Some(12)));
+    assert_eq!(unknown.help(), Some("did you mean `half`?"));
     Ok(())
 }
 

@@ -113,6 +113,24 @@ impl Package {
         let folder = self.folder.join("src");
         folder.join("main.rs").is_file().then_some(folder)
     }
+
+    /// A feature that the manifest requires for a command and that these do not enable.
+    fn lacks<'a>(&'a self, command: &str, mut features: Vec<&'a str>) -> Option<&'a str> {
+        let mut at = 0;
+        while let Some(&feature) = features.get(at) {
+            features.extend(list(&self.manifest, &format!("\n{feature} = [")));
+            at += 1;
+        }
+        let section = self.manifest.split(&format!("[[bin]]\nname = \"{command}\"\n")).nth(1)?;
+        let required = list(section.split("\n[").next()?, "\nrequired-features = [");
+        required.into_iter().find(|feature| !features.contains(feature))
+    }
+}
+
+/// The strings of a list in a manifest, after its beginning as written.
+fn list<'t>(text: &'t str, beginning: &str) -> Vec<&'t str> {
+    let list = text.split(beginning).nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
+    list.split('"').skip(1).step_by(2).collect()
 }
 
 /// The text of a file, or of all files below a folder.
@@ -222,6 +240,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
     let mut filters: Vec<&String> =
         passed.iter().filter(|word| rest[0] == "test" && !is_flag(word)).collect();
     let (mut target, mut words) = (None, flags[1..].iter());
+    let (mut command, mut given) = (None, Vec::new());
     while let Some(word) = words.next() {
         match &**word {
             "-p" => {
@@ -246,6 +265,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
                 if target.is_none() {
                     return Some(format!("no {word} {name}"));
                 }
+                command = (word == "--bin").then_some(name);
             }
             "--features" => {
                 let features = words.next()?;
@@ -257,6 +277,7 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
                 if let Some(feature) = features.split(',').find(|feature| !exists(feature)) {
                     return Some(format!("no feature {feature}"));
                 }
+                given.extend(features.split(','));
             }
             "--release"
             | "--workspace"
@@ -276,6 +297,12 @@ fn cargo(rest: &[String], own: &dyn Fn(&[String]) -> Option<String>) -> Option<S
         && let Some(filter) = filters.iter().find(|filter| !has_test(&package.folder, filter))
     {
         return Some(format!("no test {filter}"));
+    }
+    given.extend(Some("default").filter(|_| !flags.iter().any(|flag| flag == "--no-default-features")));
+    if let (Some(package), Some(command)) = (packages.first(), command)
+        && let Some(feature) = package.lacks(command, given)
+    {
+        return Some(format!("{command} needs the feature {feature}"));
     }
     match (&*rest[0], packages.first()) {
         ("run", Some(package)) if package.manifest.contains("\nname = \"broadloom-cli\"\n") => own(passed),

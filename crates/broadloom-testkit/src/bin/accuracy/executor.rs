@@ -6,11 +6,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-#[cfg(feature = "jit")]
 use broadloom_clif::Width;
 use broadloom_core::kernel::{Code, Inst, Kernel, ValueId};
 use broadloom_core::{DType, Op};
-#[cfg(feature = "jit")]
 use broadloom_core::{Error, ErrorKind};
 use broadloom_interp::Interpreter;
 use broadloom_ir::{Purpose, VectorWidth};
@@ -27,16 +25,12 @@ pub enum Which {
     /// The tile loops.
     Interpreter,
     /// The compiler's code, on vectors as wide as the target's.
-    #[cfg(feature = "jit")]
     Jit,
     /// The compiler's code on vectors of 128 bits.
-    #[cfg(feature = "jit")]
     Jit128,
     /// The kernel on vectors of 256 bits, if the target has them.
-    #[cfg(feature = "jit")]
     Jit256,
     /// The kernel on vectors of 512 bits, if the target has them.
-    #[cfg(feature = "jit")]
     Jit512,
 }
 
@@ -76,7 +70,6 @@ impl Accuracy {
     }
 }
 
-#[cfg(feature = "jit")]
 impl Which {
     fn width(self) -> Width {
         match self {
@@ -221,7 +214,6 @@ fn prepare(
 ) -> broadloom_core::Result<Arc<dyn ExecutableKernel>> {
     match which {
         Which::Interpreter => Interpreter.prepare(kernel, &[], access, VectorWidth::target(), Purpose::Store),
-        #[cfg(feature = "jit")]
         Which::Jit | Which::Jit128 | Which::Jit256 | Which::Jit512 => {
             let compiler = broadloom_clif::Compiler::host()?;
             let compiled = compiler.prepare(kernel, &[], access, which.width(), Purpose::Store)?;

@@ -24,7 +24,7 @@ use crate::engine::runtime::{Accesses, Executable};
 use crate::engine::space::{Cells, Form, Space, Unit};
 
 /// A run of a stage that reduces, or of a part of such a stage: the state that its threads share.
-pub struct Fold<'f> {
+pub(crate) struct Fold<'f> {
     pub run: &'f StageRun<'f>,
     pub space: &'f Space,
     /// The number of the first element of each result.
@@ -37,7 +37,7 @@ pub struct Fold<'f> {
 }
 
 impl<'f> Fold<'f> {
-    pub fn new(
+    pub(crate) fn new(
         run: &'f StageRun<'f>,
         space: &'f Space,
         start: u64,
@@ -51,7 +51,7 @@ impl<'f> Fold<'f> {
     }
 
     /// Separates the memory of all outputs into that of outputs that are reduced and that of outputs that are stored.
-    pub fn apart<'m>(&self, outputs: Results<'m>) -> (Results<'m>, Results<'m>) {
+    pub(crate) fn apart<'m>(&self, outputs: Results<'m>) -> (Results<'m>, Results<'m>) {
         let (mut reduced, mut stored) = (Results::new(), Results::new());
         for (memory, (_, is_reduced)) in outputs.into_iter().zip(&self.outputs) {
             if *is_reduced { reduced.push(memory) } else { stored.push(memory) }
@@ -61,7 +61,7 @@ impl<'f> Fold<'f> {
 }
 
 /// A thread's state for computing elements.
-pub struct Elements<'f> {
+pub(crate) struct Elements<'f> {
     fold: &'f Fold<'f>,
     /// The tile of each output.
     tiles: SmallVec<[Buffer; 2]>,
@@ -91,7 +91,7 @@ struct BoxRun<'r, 'f, 'm> {
 }
 
 impl<'f> Elements<'f> {
-    pub fn new(fold: &'f Fold<'_>) -> Elements<'f> {
+    pub(crate) fn new(fold: &'f Fold<'_>) -> Elements<'f> {
         let StageRun { prepared, outcome, .. } = fold.run;
         let faults = SmallVec::from_elem(0, outcome.sites());
         let pace = Pace::new(outcome, prepared.pause);
@@ -101,7 +101,12 @@ impl<'f> Elements<'f> {
     /// Computes the elements of a unit and passes them to `take`; `stored` is the memory of the outputs that are stored.
     ///
     /// Errors: those of the kernel, and cancellation of the run.
-    pub fn unit(&mut self, unit: &Unit, mut stored: Results<'_>, take: &mut Take<'_, '_>) -> Result<()> {
+    pub(crate) fn unit(
+        &mut self,
+        unit: &Unit,
+        mut stored: Results<'_>,
+        take: &mut Take<'_, '_>,
+    ) -> Result<()> {
         let (space, from) = (self.fold.space, unit.numbers.start);
         space.boxes(unit).try_for_each(|cells| self.cells(&cells, (&mut stored, from), take))
     }

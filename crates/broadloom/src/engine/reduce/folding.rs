@@ -35,22 +35,22 @@ pub(crate) struct Blocks {
 
 impl Folding {
     /// A folding without elements.
-    pub fn new() -> Folding {
+    pub(crate) fn new() -> Folding {
         Folding { count: 0, of: Vec::new() }
     }
 
     /// The number of the next element.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// The width of the blocks of a reduction, once it is known.
-    pub fn width(&self, reduction: usize) -> Option<usize> {
+    pub(crate) fn width(&self, reduction: usize) -> Option<usize> {
         self.of.get(reduction).map(|blocks| blocks.width)
     }
 
     /// Appends the partial results of the next `count` elements, for each reduction.
-    pub fn append(&mut self, count: u64, later: Vec<Blocks>) -> Result<()> {
+    pub(crate) fn append(&mut self, count: u64, later: Vec<Blocks>) -> Result<()> {
         // Sums are computed here, which requires the default floating-point environment.
         let _ieee = FloatEnv::ieee();
         if self.of.is_empty() {
@@ -71,7 +71,7 @@ impl Folding {
     }
 
     /// Writes the results of a reduction of this dtype, in C order.
-    pub fn finish(&mut self, reduction: usize, dtype: DType, mut out: &mut [u8]) {
+    pub(crate) fn finish(&mut self, reduction: usize, dtype: DType, mut out: &mut [u8]) {
         let _ieee = FloatEnv::ieee();
         for (width, partial) in self.of.iter_mut().skip(reduction).take(1).flat_map(|of| &mut of.blocks) {
             let (head, tail) = std::mem::take(&mut out).split_at_mut(*width * dtype.size());
@@ -84,7 +84,7 @@ impl Folding {
 impl PreparedStage {
     /// Reduces elements of a stage, the first of which has the number `start`. Returns for each output its partial results, in
     /// blocks of the given width.
-    pub fn fold(
+    pub(crate) fn fold(
         &self,
         run: &PlanRun<'_>,
         operands: &mut Operands<'_>,

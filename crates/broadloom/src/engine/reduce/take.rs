@@ -11,15 +11,15 @@ use broadloom_reduce::{LANES, Partial};
 use smallvec::SmallVec;
 
 /// The partial result of each output.
-pub type Partials = SmallVec<[Partial; 2]>;
+pub(crate) type Partials = SmallVec<[Partial; 2]>;
 /// The memory of a range of results, for each output.
-pub type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
+pub(crate) type Results<'m> = SmallVec<[&'m mut [u8]; 2]>;
 
 /// A stage's reductions, with the dtypes of their elements.
-pub type Reductions = SmallVec<[(Reduction, DType); 2]>;
+pub(crate) type Reductions = SmallVec<[(Reduction, DType); 2]>;
 
 /// The reduction of the elements of one unit.
-pub struct Take<'t, 'm> {
+pub(crate) struct Take<'t, 'm> {
     reductions: &'t Reductions,
     /// The number of results that are reduced together, and the number of elements of each result.
     width: usize,
@@ -42,7 +42,7 @@ pub struct Take<'t, 'm> {
 impl<'t, 'm> Take<'t, 'm> {
     /// Begins to reduce a unit, `width` results at a time. Each result has `count` elements, the first of which is number
     /// `start`. `results` is the memory of the results, if the unit has all of their elements.
-    pub fn new(
+    pub(crate) fn new(
         reductions: &'t Reductions,
         width: usize,
         count: usize,
@@ -63,7 +63,7 @@ impl<'t, 'm> Take<'t, 'm> {
     }
 
     /// The number of results that are reduced together.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
@@ -73,18 +73,23 @@ impl<'t, 'm> Take<'t, 'm> {
     }
 
     /// The number of an element, from its linear index.
-    pub fn number(&self, at: usize) -> u64 {
+    pub(crate) fn number(&self, at: usize) -> u64 {
         self.start + (at % self.span() / self.width) as u64
     }
 
     /// The number of elements from a linear index to the end of its group of results.
-    pub fn left(&self, at: usize) -> usize {
+    pub(crate) fn left(&self, at: usize) -> usize {
         self.span() - at % self.span()
     }
 
     /// Takes elements with consecutive linear indices from `at` on. `bytes` returns the elements of an output, in memory aligned
     /// for them.
-    pub fn run<'e>(&mut self, at: usize, elements: usize, bytes: impl Fn(usize) -> &'e [u8]) -> Result<()> {
+    pub(crate) fn run<'e>(
+        &mut self,
+        at: usize,
+        elements: usize,
+        bytes: impl Fn(usize) -> &'e [u8],
+    ) -> Result<()> {
         let (mut done, span) = (0, self.span());
         while done < elements {
             let from = at + done;
@@ -110,7 +115,12 @@ impl<'t, 'm> Take<'t, 'm> {
 
     /// Takes rows of `width` elements, not necessarily contiguous, with consecutive linear indices from `at` on, of one group of
     /// results.
-    pub fn rows<'e>(&mut self, at: usize, rows: usize, row: impl Fn(usize, usize) -> &'e [u8]) -> Result<()> {
+    pub(crate) fn rows<'e>(
+        &mut self,
+        at: usize,
+        rows: usize,
+        row: impl Fn(usize, usize) -> &'e [u8],
+    ) -> Result<()> {
         let span = self.span();
         if rows == self.count && rows <= LANES && at.is_multiple_of(span) && self.results.is_some() {
             let (width, count) = (self.width, self.count);
@@ -124,7 +134,7 @@ impl<'t, 'm> Take<'t, 'm> {
 
     /// Takes consecutive nodes of this level of the reduction tree, which represent this many elements of one result. `bytes`
     /// returns the nodes of each output, as a row of lanes for each node.
-    pub fn nodes<'e>(
+    pub(crate) fn nodes<'e>(
         &mut self,
         at: usize,
         elements: usize,
@@ -138,7 +148,7 @@ impl<'t, 'm> Take<'t, 'm> {
     }
 
     /// The partial results of a single group of results. Fails if elements in between are missing.
-    pub fn into_partials(mut self) -> Result<Partials> {
+    pub(crate) fn into_partials(mut self) -> Result<Partials> {
         match self.open[..] {
             [(_, place)] => Ok(self.partials.swap_remove(place)),
             _ => Err(missing()),
@@ -247,6 +257,6 @@ fn missing() -> Error {
 }
 
 /// Merges the partial results of later elements, for each output.
-pub fn append(partials: &mut Partials, later: Partials) -> Result<()> {
+pub(crate) fn append(partials: &mut Partials, later: Partials) -> Result<()> {
     partials.iter_mut().zip(later).try_for_each(|(partial, later)| partial.append(later))
 }

@@ -18,7 +18,7 @@ const MOST_STAGES: usize = 64;
 
 /// The reason why stages run one after another although one reads what another has reduced. Later variants are more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Apart {
+pub(crate) enum Apart {
     /// They have no outer axes in common, or read other rows.
     Axes,
     /// One of them calls a host function that may fail.
@@ -47,7 +47,7 @@ impl fmt::Display for Apart {
 }
 
 /// Stages that run block by block, with the stages that run before and after them, and the division of the rows into blocks.
-pub struct Group {
+pub(crate) struct Group {
     pub before: Vec<usize>,
     pub members: Vec<usize>,
     pub after: Vec<usize>,
@@ -58,7 +58,7 @@ pub struct Group {
 
 /// Finds the first group among these stages of a plan. If there is none although a stage reads what another reduced, returns the
 /// reason.
-pub fn find(
+pub(crate) fn find(
     plan: &Plan,
     among: &[usize],
     can_fail: &impl Fn(&Stage) -> bool,

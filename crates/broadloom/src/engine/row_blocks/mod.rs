@@ -27,11 +27,11 @@ use crate::engine::prepared::PreparedStage;
 use crate::engine::stored::contiguous;
 use crate::engine::workers;
 
-pub use group::Apart;
+pub(crate) use group::Apart;
 use group::Group;
 
 /// A step of a plan.
-pub enum Step {
+pub(crate) enum Step {
     /// A stage that runs over all of its elements.
     Stage(usize),
     /// Several stages that run block by block.
@@ -40,7 +40,7 @@ pub enum Step {
 
 impl Step {
     /// The stages of the step, in run order.
-    pub fn stages(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn stages(&self) -> impl Iterator<Item = usize> {
         let (stage, members) = match self {
             Step::Stage(stage) => (Some(*stage), &[][..]),
             Step::Blocks(blocks) => (None, &blocks.members[..]),
@@ -49,7 +49,7 @@ impl Step {
     }
 
     /// The stages that run block by block, if the step has several.
-    pub fn blocks(&self) -> Option<&RowBlocks> {
+    pub(crate) fn blocks(&self) -> Option<&RowBlocks> {
         match self {
             Step::Stage(_) => None,
             Step::Blocks(blocks) => Some(blocks),
@@ -58,7 +58,7 @@ impl Step {
 }
 
 /// Stages that run block by block, and their division into blocks.
-pub struct RowBlocks {
+pub(crate) struct RowBlocks {
     /// The stages in run order.
     pub members: Vec<Member>,
     pub cut: Cut,
@@ -91,7 +91,7 @@ enum Place {
 }
 
 /// A stage of [`RowBlocks`].
-pub struct Member {
+pub(crate) struct Member {
     /// The stage's index in the plan.
     pub stage: usize,
     /// The stage over the rows of a whole block, and over the rows of the last block, which may be fewer.
@@ -119,7 +119,7 @@ struct Part {
 impl RowBlocks {
     /// Groups the first `count` stages of a plan into steps. Also returns the reason if a stage that reduces elements and one
     /// that reads its results do not run block by block.
-    pub fn steps(
+    pub(crate) fn steps(
         plan: &Plan,
         count: usize,
         can_fail: impl Fn(&Stage) -> bool,
@@ -175,7 +175,7 @@ impl RowBlocks {
     }
 
     /// Whether a temporary that the member writes exists only within a block.
-    pub fn stays(&self, member: &Member) -> bool {
+    pub(crate) fn stays(&self, member: &Member) -> bool {
         member.outputs.iter().any(|&place| self.places[place].0 == Place::Block)
     }
 }
@@ -217,7 +217,7 @@ impl RowBlocks {
     /// Runs the members, which are among `stages` of the plan. Executors are chosen once, for all blocks. Then threads take
     /// blocks one by one, and run all stages of a block before they take the next. Divisions by zero are reported in the order of
     /// the stages, as if they had run one after another.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         run: &PlanRun<'_>,
         stages: &[PreparedStage],
