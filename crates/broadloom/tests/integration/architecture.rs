@@ -209,7 +209,8 @@ fn imports_between_modules_form_no_cycle() {
 /// The default features of the test kit are for differential tests: what only its commands need is not built for them.
 #[test]
 fn defaults_of_the_test_kit_enable_nothing_of_a_command_line() {
-    let manifest = std::fs::read_to_string(crates().join("broadloom-testkit/Cargo.toml")).expect("a manifest");
+    let manifest =
+        std::fs::read_to_string(crates().join("broadloom-testkit/Cargo.toml")).expect("a manifest");
     let list = |feature: &str| {
         let list = manifest.split(&format!("\n{feature} = [")).nth(1).and_then(|rest| rest.split(']').next());
         list.unwrap_or_default().split('"').skip(1).step_by(2).collect::<Vec<_>>()
