@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from broadloom._numpy_names import *
     from broadloom.arrow import from_arrow
 
-# pandas looks for this at what it is given as an engine.
+# pandas looks for this attribute at what it is given as an engine.
 vars(jit)["__pandas_udf__"] = Engine
 
 __version__: str = _core.engine_info()[0]
@@ -60,7 +60,7 @@ __array_api_version__ = "2025.12"
 e = 2.718281828459045
 inf = float("inf")
 nan = float("nan")
-#: An axis of extent 1, in an index.
+#: In an index: a new axis of extent 1.
 newaxis = None
 pi = 3.141592653589793
 
@@ -99,7 +99,8 @@ __all__ += _manipulation.__all__
 __all__ += _reductions.__all__
 __all__ += _through_numpy.__all__
 
-# Modules that are imported when they are needed first, since they take long and most programs need few of them.
+# Modules that are imported only when a program needs them, since the import takes long and most programs need few of
+# them.
 
 say_where(
     {
@@ -128,7 +129,8 @@ say_where(
     }
 )
 
-#: Names of the namespace that are found in such modules; the module itself, where there is no name.
+#: Names of the namespace that are found in modules imported on need: the module, and the name in it, which is empty for
+#: the module itself.
 _LATER = {
     "Explanation": ("broadloom._notebook", "Explanation"),
     "arrow": ("broadloom.arrow", ""),
@@ -147,8 +149,8 @@ def _namespace() -> ModuleType:
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """What is imported when it is needed; and NumPy's functions that the standard has not: `broadloom.median` is
-        `numpy.median`, which takes arrays."""
+        """Finds a name that is imported on need, or one of NumPy's functions that the standard has not:
+        `broadloom.median` is `numpy.median`, which takes arrays."""
         if name in _LATER:
             module, of_module = _LATER[name]
             value = import_module(module)

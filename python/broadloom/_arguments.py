@@ -1,4 +1,5 @@
-"""The arguments of a call of a function made by `jit`: which parameters they are of, and what the extension is given for them."""
+"""The arguments of a call of a function made by `jit`: to which parameters they belong, and what the extension is given
+for them."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ import numpy as np
 
 from broadloom._core import Handle
 
-#: For each parameter: ("given", number of the argument) or ("static", `Static`).
+#: What a parameter is given: ("given", number of the argument) or ("static", `Static`).
 Slot = tuple[Any, ...]
 
 
 class Form(NamedTuple):
-    """How a call's arguments are handed to the function: positional ones, and keywords."""
+    """The form of a call: which arguments and static values the function is given by position, and which by keyword."""
 
     positional: tuple[Slot, ...]
     keywords: tuple[tuple[str, Slot], ...]
@@ -26,7 +27,8 @@ class Form(NamedTuple):
 def in_order(
     bound: inspect.BoundArguments, signature: inspect.Signature
 ) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
-    """The arguments of a call by their parameters: positional ones as long as none is left out, and keywords."""
+    """The arguments of a call with the names of their parameters: those that are passed by position, up to the first
+    parameter that is left out, and those that are passed as keywords."""
     positional: list[tuple[str, Any]] = []
     keywords: list[tuple[str, Any]] = []
     is_complete = True
@@ -62,8 +64,8 @@ def argument(function: str, name: str, value: Any) -> Any:
 
 
 class Static:
-    """The value of a static argument, as kernels are told apart by it: equal where the types are the same and the values are, down to
-    the items of tuples and frozensets, and to the bits of floats."""
+    """The value of a static argument, by which kernels are told apart. Two are equal if their types and values are
+    equal, down to the items of tuples and frozensets, and to the bits of floats."""
 
     __slots__ = ("_hash", "_key", "value")
 
@@ -82,13 +84,14 @@ class Static:
         return Static, (self.value,)
 
 
-#: What is still to be done for a key, besides items: an item of a frozenset begins; all items of one are done.
+#: Marks in the list of work for a key, beside items: a key for an item of a frozenset begins; the keys of all items of
+#: a frozenset are made.
 _BEGIN, _END = object(), object()
 
 
 def _key(value: Any) -> tuple[Any, ...]:
-    """The key of a static argument, flat, since tuples may be deep: a tuple is its length and the keys of its items, one after the
-    other. TypeError if something in it can't be hashed."""
+    """The key of a static argument. It is flat, since tuples may be nested deeply: a tuple is its length and the keys
+    of its items, one after the other. TypeError if something in the argument can't be hashed."""
     made: list[list[Any]] = [[]]
     waiting: list[tuple[Any, Any]] = [(None, value)]
     while waiting:
@@ -113,7 +116,8 @@ def _key(value: Any) -> tuple[Any, ...]:
 
 
 def _bits(item: Any) -> Any:
-    """What is compared of an item: the bits of a float, whose zeros are equal, and NaNs not; else itself."""
+    """What stands for an item in a key: for a float its bits, since floats compare 0 and -0 as equal and NaN as unequal
+    to itself; for other items the item itself."""
     hash(item)
     if isinstance(item, float):
         return struct.pack("d", item)
@@ -124,7 +128,7 @@ def _bits(item: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def can_be_named(name: str) -> bool:
-    """Whether an input of kernels can have the name."""
+    """Whether a kernel's text can have an input of this name."""
     try:
         Handle.input(name, "bool", []).text()
     except ValueError:
@@ -133,7 +137,7 @@ def can_be_named(name: str) -> bool:
 
 
 def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
-    """A name for each argument that is given, as texts can have it."""
+    """A name for each argument that is no static one, as a kernel's text can have it."""
     parameters: list[str] = []
     if signature is not None:
         parameters = [
@@ -145,7 +149,7 @@ def names_of(signature: inspect.Signature | None, form: Form) -> list[str]:
     names: list[str] = []
     for name, number in given:
         usable = name.isascii() and not name.startswith("captured_") and name not in names and can_be_named(name)
-        # A number becomes inputs that are called by its name, `__` and a dtype.
+        # A number becomes inputs whose names are the number's name, `__` and a dtype.
         if not usable or any(other.startswith(f"{name}__") for other in taken):
             tries = (f"arg{number}" + (f"_{i}" if i else "") for i in itertools.count())
             name = next(new for new in tries if not any(x == new or x.startswith(f"{new}__") for x in taken))

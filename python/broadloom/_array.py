@@ -22,25 +22,26 @@ from broadloom._operators import Number, Operators, OverArrays, lent, operand, s
 from broadloom._registry import found
 from broadloom._tracing import refuse, visible_shape, visible_size
 
-#: An operand with a longer chain of operations behind it is evaluated before it is used, so that a loop which builds on its
-#: own results does not compute them again and again.
+#: An operand that is made by a longer chain of operations is evaluated before it is used, so that a loop that builds on
+#: its own results does not compute them again and again.
 MAX_DEPTH = 100
 
-#: After so many single elements were read, the next one evaluates the whole array, so that a loop over the elements does not
-#: compute what they have in common for each of them.
+#: After this many single elements were read, the next one evaluates the whole array, so that a loop over the elements
+#: does not compute again for each element what several have in common.
 MAX_READS = 16
 
-#: A step from an array to a view of it: a key without arrays, or a function of memory. Several are linked from the last one.
+#: A step from an array to a view of it: a key without arrays, or a function of the array's memory. Several steps are
+#: linked from the last one to the first.
 Step = Callable[[np.ndarray], np.ndarray] | int | tuple[Any, ...]
 Steps = tuple[Any, Step] | None
-#: An array that another one is a view of, its version then, and the steps to the view.
+#: An array from which a view was taken, the array's version at that time, and the steps to the view.
 View = tuple["weakref.ref[Array]", int, Steps]
 
 #: The editions of the Array API standard whose functions this package has.
 EDITIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
-#: What to write instead of methods that arrays of other libraries have.
+#: What users should write instead of methods that arrays of other libraries have.
 _ELSEWHERE = dict.fromkeys(
     ("compute", "eval", "evaluate", "execute", "block_until_ready"),
     "broadloom.evaluate(x) computes the values, and x keeps them",
@@ -72,13 +73,14 @@ class Array(Buffered, NumpyMethods, Operators):
     __hash__ = None  # type: ignore[assignment]
 
     _handle: Handle
-    #: The NumPy array whose memory the array is, if nothing was done to it.
+    #: The NumPy array whose memory this array is, if there is no operation between them.
     _origin: np.ndarray | None
-    #: How many single elements were read since the handle was set.
+    #: How many single elements were read since the handle was last set.
     _reads: int
-    #: How often elements were set.
+    #: How often elements of this array were set.
     _version: int
-    #: The arrays that elements are written through to, the nearest first: each with its version when this view of it was taken.
+    #: The arrays that this array is a view of, in which its elements are set as well, the nearest first: each with its
+    #: version when the view was taken.
     _views: tuple[View, ...]
 
     def __init__(self) -> None:
@@ -97,21 +99,23 @@ class Array(Buffered, NumpyMethods, Operators):
         return array
 
     def _made(self, handle: Handle) -> Array:
-        """An array of an expression that this one is an operand of; of a plain class, whatever this one's is."""
+        """An array of an expression that has this array as an operand. Its class is `Array`, whatever class this array
+        has."""
         return Array._of(handle)
 
     def promoting_by_numpy(self) -> Array:
-        """This array, with NumPy's rule of promotion whatever `set_options` says; so does what is made of it."""
+        """An array with these values that has NumPy's rule of promotion, whatever `set_options` says; arrays that are
+        made of it have the rule too."""
         return Array._of(self._handle.promoting_by_numpy(), self._origin)
 
     def _replace(self, handle: Handle) -> None:
-        """Gives the array other values: what assignment and in-place operators do. It is no view after that."""
+        """Gives the array other values, as assignment and in-place operators do. The array is no view after that."""
         self._keep(handle)
         self._version += 1
         self._views = ()
 
     def _keep(self, handle: Handle) -> None:
-        """Gives the array a handle of the values that it has."""
+        """Gives the array another handle of the values that it has."""
         self._origin = None
         self._reads = 0
         self._handle = handle
@@ -119,21 +123,23 @@ class Array(Buffered, NumpyMethods, Operators):
             _shared_work.remember(self)
 
     def __getattr__(self, name: str) -> Any:
-        """AttributeError for what an array has not, with what to write instead where another library has it."""
+        """Raises AttributeError for a name that an array has not, with what to write instead if another library has
+        it."""
         advice = _ELSEWHERE.get(name)
         raise AttributeError(
             f"'Array' object has no attribute {name!r}" + (f"; {advice}" if advice else ""), name=name, obj=self
         )
 
     def _overwrite(self, handle: Handle) -> None:
-        """Gives the array other values, and those that it is a view of: what methods and `out` do."""
+        """Gives the array other values, and sets them in the arrays that it is a view of, as methods and `out` do."""
         if self._views:
             self[...] = Array._of(handle)
         else:
             self._replace(handle)
 
     def _taken(self, made: Array, step: Step) -> Array:
-        """The array as a view of this one: setting its elements sets those that the step gives of this one's memory."""
+        """Makes an array a view of this one: setting its elements sets those that the step selects in this array's
+        memory."""
         views: list[View] = [(weakref.ref(self), self._version, (None, step))]
         for reference, version, steps in self._views:
             if reference() is not None:
@@ -219,32 +225,33 @@ class Array(Buffered, NumpyMethods, Operators):
     # Values.
 
     def _concrete(self, what: str) -> Handle:
-        """The handle, of an array that has values: within a function that is being traced, it has none."""
+        """The handle of an array that has values. While a function is traced its arrays have none, and `what` is
+        refused."""
         if self._handle.is_symbolic:
             refuse(what)
         return self._handle
 
     def _evaluated(self) -> Handle:
-        """The handle of the values in memory, which this array keeps."""
+        """The handle of the computed values in memory, which this array keeps."""
         old = self._handle
         if old.is_evaluated or self._origin is not None:
             return old
         made = _shared_work.evaluated(self)
-        # Other threads run meanwhile: what they gave the array stays.
+        # Other threads run during an evaluation: a handle that one of them gave to the array stays.
         if self._handle is old:
             self._handle = made
         return made
 
     def _lender(self) -> np.ndarray | None:
-        """The NumPy array whose memory the array is, if nothing was done to it; ValueError if that array was given another
-        dtype, shape or memory since."""
+        """The NumPy array whose memory this array is, if there is no operation between them. ValueError if that NumPy
+        array was given another dtype, shape or memory since then."""
         origin = self._origin
         if origin is not None:
             self._handle.check()
         return origin
 
     def _operand(self) -> Handle:
-        """The handle for use in another expression."""
+        """The handle for use in another expression. A long chain of operations is evaluated first."""
         if self._handle.depth > MAX_DEPTH and not self._handle.is_symbolic:
             self._evaluated()
         return self._handle
@@ -332,13 +339,14 @@ class Array(Buffered, NumpyMethods, Operators):
         return self._elements()
 
     def _elements(self) -> Iterator[Array]:
-        # Not before the first is requested: `numpy.iterable`, which libraries call, only makes the iterator.
+        # The values are evaluated when the first element is requested: `numpy.iterable`, which libraries call, only
+        # makes the iterator.
         self._evaluated()
         for i in range(len(self)):
             yield self[i]
 
     def __contains__(self, value: object, /) -> bool:
-        # As in NumPy: whether any element of `self == value` is true.
+        # As in NumPy: the answer is whether any element of `self == value` is true.
         made: Any = self == value
         if not isinstance(made, Array):
             return bool(made)
@@ -397,8 +405,8 @@ class Array(Buffered, NumpyMethods, Operators):
         return found("pickled")(self)
 
     def _buffer(self) -> np.ndarray:
-        # What the buffer protocol gives. NumPy asks for it before `__array__`, and drops what is raised here: an interrupt would
-        # be lost, so nothing is computed.
+        # NumPy asks for the buffer before it asks for `__array__`, and drops exceptions that are raised here: an
+        # interrupt would be lost, so nothing is computed here.
         if self._origin is None and not self._handle.is_evaluated:
             raise BufferError("the array is an expression; `broadloom.evaluate` gives it memory")
         return self.__array__()
@@ -421,21 +429,21 @@ class Array(Buffered, NumpyMethods, Operators):
 
 
 def check_device(device: str | None) -> None:
-    """ValueError unless it is the only device, or None."""
+    """Raises ValueError unless the device is None or the only one, "cpu"."""
     if device is not None and device != "cpu":
         raise ValueError(f"there is no device {device!r}; there is 'cpu'")
 
 
 def of_numpy(values: np.ndarray, copy: bool | None = None) -> Array:
-    """An array over the memory of a NumPy array; over a copy, where its memory cannot be shared or a copy is requested.
+    """An array over the memory of a NumPy array, or over a copy if that memory cannot be shared or a copy is requested.
 
-    TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
+    TypeError for a dtype that broadloom has not; ValueError if `copy` is False and one is needed.
     """
     return Array._of(*lent(values, copy))
 
 
 def apply(op: str, *operands: Any) -> Array:
-    """A function of the op table, of arrays and numbers, as the functions of the namespace call it."""
+    """Applies a function of the op table to arrays and numbers, as the namespace's functions call it."""
     try:
         handles = [operand(x) for x in operands]
     except TypeError:

@@ -1,4 +1,5 @@
-"""Arrow's PyCapsule interface, both ways: memory of primitive types is shared with other libraries and taken from them.
+"""Arrow's PyCapsule interface, both ways: arrays of primitive types are shared with other libraries and taken from
+them.
 
 Values are not copied, but for bools, which are bits in Arrow and bytes here, for chunks, which become one array, and for memory
 that is strided or misaligned. A validity bitmap is an array of bools here, true where an element is not null; bits are
@@ -19,7 +20,7 @@ from broadloom._dtypes import ALL, astype
 from broadloom._evaluation import evaluate
 from broadloom._registry import registered
 
-#: Names of types, by their formats; parameters of the other types are in `_type_name`.
+#: The names of types by their format strings; types whose format strings have parameters are in `_type_name`.
 NAMES = {
     "n": "null",
     "z": "binary",
@@ -46,7 +47,7 @@ NAMES = {
     "+r": "run_end_encoded",
 }
 UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
-#: What a user can do about a type, by the first letters of its format.
+#: What a user can do about an unsupported type, by the first letters of its format string.
 ADVICE = {
     "n": "cast it to a type of numbers",
     "t": "cast it to int64, or int32, for its numbers",
@@ -54,37 +55,39 @@ ADVICE = {
     "+s": "take its columns one by one",
     "+r": "decode it",
 }
-#: The names of primitive types, as a dictionary has them, by their formats.
+#: The names of primitive types by their format strings, as messages about dictionaries use them.
 PRIMITIVE = dict(
     zip("bcCsSiIlLefg", "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 halffloat float double".split())
 )
 
 
 class Taken(NamedTuple):
-    """Memory that was taken from another library."""
+    """An array whose memory was taken from another library."""
 
     values: np.ndarray
-    #: Where elements are not null; None if none is.
+    #: The mask of the elements that are not null; None if no element is null.
     valid: np.ndarray | None
     #: Whether the values are in memory of their own.
     is_copy: bool
 
 
-# To others.
+# Arrays for other libraries.
 
 
 @registered("schema_capsule")
 def schema_capsule(dtype: np.dtype[Any]) -> object:
-    """The type of arrays of a dtype: `__arrow_c_schema__`."""
+    """A capsule with the schema of arrays of a dtype: what `__arrow_c_schema__` returns."""
     return _core.arrow_schema(dtype)
 
 
 @registered("array_capsules")
 def array_capsules(values: Array, validity: Array | None = None, requested: object = None) -> tuple[object, object]:
-    """The type and the elements of an array of one axis: `__arrow_c_array__`. All of them are computed, and kept by the array.
+    """Capsules with the schema and the elements of an array of one axis: what `__arrow_c_array__` returns. All elements
+    are computed, and kept by the array.
 
-    The memory is shared, and stays until the consumer releases it. Another type that the consumer asks for is given if it holds all
-    of the values, or rounds floats; else the array's own. ValueError for an array that has not one axis.
+    The memory is shared, and stays until the consumer releases it. If the consumer asks for another type, it gets that
+    type if the type holds all values exactly or only rounds floats, and else the array's own. ValueError for an array
+    that has not one axis.
     """
     lent = _lent(values, validity, requested)
     return schema_capsule(lent[0]), _core.arrow_array(*lent)
@@ -92,21 +95,22 @@ def array_capsules(values: Array, validity: Array | None = None, requested: obje
 
 @registered("stream_capsule")
 def stream_capsule(values: Array, validity: Array | None = None, requested: object = None) -> object:
-    """A stream of one array: `__arrow_c_stream__`. As `array_capsules`."""
+    """A capsule with a stream of one array: what `__arrow_c_stream__` returns. It works as `array_capsules` does."""
     return _core.arrow_stream(*_lent(values, validity, requested))
 
 
 def _lent(
     values: Array, validity: Array | None, requested: object
 ) -> tuple[np.dtype[Any], int, int, np.ndarray, np.ndarray | None]:
-    """The dtype, the length, the number of nulls, and the memory of values and bitmap."""
+    """What the extension needs for an array: its dtype, length, number of nulls, and the memory of its values and its
+    validity bitmap."""
     values._concrete("an array of Arrow's")
     if values.ndim != 1:
         raise ValueError(
             f"an array of Arrow's has one axis, this one {values.ndim}: give one of its rows, or reshape it"
         )
     values = _converted(values, validity, requested)
-    # What they have in common is computed once.
+    # In one pass, so that what values and mask have in common is computed once.
     evaluate(*(array for array in (values, validity) if array is not None))
     elements = np.asarray(values)
     length = len(elements)
@@ -118,7 +122,8 @@ def _lent(
 
 
 def _converted(values: Array, validity: Array | None, requested: object) -> Array:
-    """The values in the type that a consumer asks for, if that loses nothing but digits of floats."""
+    """The values in the type that a consumer asks for, if the conversion loses nothing but digits of floats; else the
+    values as they are."""
     wanted = None if requested is None else _core.arrow_field(requested)[1]
     if wanted is None or wanted == values.dtype:
         return values
@@ -128,7 +133,8 @@ def _converted(values: Array, validity: Array | None, requested: object) -> Arra
     is_same = astype(made, values.dtype) == values
     if "f" in (values.dtype.kind, wanted.kind) and "b" not in (values.dtype.kind, wanted.kind):
         floats, integers = (values, wanted) if values.dtype.kind == "f" else (made, values.dtype)
-        # Floats beyond an integer's range are converted to its ends, and an end that is rounded up comes back as itself.
+        # Floats beyond an integer dtype's range are converted to its ends. As a float, such an end may be rounded to
+        # the float that was converted, so that comparing alone would not find the loss.
         beyond = 2.0 ** (8 * integers.itemsize - (integers.kind == "i"))
         is_same = is_same & elementwise.isfinite(floats) & (astype(floats, np.dtype("f8")) < beyond)
     return made if reductions.all(is_same if validity is None else is_same | ~validity) else values
@@ -138,11 +144,11 @@ def _packed(bools: np.ndarray) -> np.ndarray:
     return np.packbits(bools, bitorder="little")
 
 
-# From others.
+# Arrays from other libraries.
 
 
 def taken(obj: Any) -> Taken:
-    """The elements of an object that has a method of the interface.
+    """The elements of an object that has one of the interface's methods.
 
     TypeError for an object without one, and for an array of another type than those of numbers and bools, by its name;
     ValueError for what is not as the interface has it, and for a capsule that was consumed; OSError, MemoryError or ValueError
@@ -159,7 +165,7 @@ def taken(obj: Any) -> Taken:
         dtype = _dtype_of(stream.field())
         return _joined(dtype, list(iter(lambda: stream.next(dtype), None)))
     if hasattr(obj, "__arrow_array__"):
-        # The older protocol, of arrays of pandas.
+        # pandas' own arrays have an older method, which makes an array of pyarrow's.
         return taken(obj.__arrow_array__())
     raise TypeError(
         f"from_arrow: expected an object with __arrow_c_array__ or __arrow_c_stream__, not {type(obj).__name__}; see asarray"
@@ -167,7 +173,7 @@ def taken(obj: Any) -> Taken:
 
 
 def _joined(dtype: np.dtype[Any], chunks: list[Any]) -> Taken:
-    """One array of chunks, without a copy if there is one of them."""
+    """One array made of chunks, without a copy if there is only one chunk."""
     parts = [_elements(dtype, chunk) for chunk in chunks if chunk[0]]
     if not parts:
         return Taken(np.empty(0, dtype), None, False)
@@ -208,7 +214,7 @@ def _dtype_of(field: tuple[str, np.dtype[Any] | None, str | None]) -> np.dtype[A
 
 
 def _type_name(text: str) -> str:
-    """The name of the type of a format, as pyarrow has it, as far as the format tells it."""
+    """The name of a format string's type, as pyarrow prints it, as far as the format string tells it."""
     start, _, rest = text.partition(":")
     if text in NAMES:
         return NAMES[text]

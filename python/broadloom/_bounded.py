@@ -1,4 +1,5 @@
-"""What is kept for later calls, up to a number; the oldest goes first, as in the tables of the extension module."""
+"""Dictionaries that keep results for later calls, up to a number: the oldest entry is dropped first, as in the tables
+of the extension module."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: Entries that are kept unless another number is said.
+#: The most entries that are kept unless another number is given.
 ENTRIES = 64
 
 
@@ -32,5 +33,5 @@ class Bounded(dict[K, V]):
 
     def _drop(self) -> None:
         while len(self) > self.entries:
-            # Another thread may have dropped it.
+            # Another thread may have dropped the same entry.
             self.pop(next(iter(self)), None)

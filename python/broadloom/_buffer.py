@@ -1,7 +1,8 @@
-"""Memory of NumPy's that belongs to arrays of ours alone.
+"""NumPy memory that belongs to arrays of broadloom alone.
 
 Results that are put together of parts, and arrays whose elements are set, are written into such a buffer and read
-through a view. The view is what handles keep alive, so that its death tells that nothing reads the buffer any more.
+through a view. The handles keep only the view alive, so that the view's death tells that nothing reads the buffer any
+more.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from broadloom._core import Handle
 
 
 class Buffer(np.ndarray):
-    """Memory that arrays of ours alone have. Its class keeps NumPy from making it the base of a view's views: those
-    keep the view alive."""
+    """Memory that belongs to arrays of broadloom alone. Since it is of its own class, NumPy does not make it the base
+    of a view's views: these keep the view alive."""
 
 
 def new_buffer(shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
@@ -33,26 +34,27 @@ def region(buffer: Buffer, key: tuple[Any, ...] = ()) -> np.ndarray:
 
 
 def array_over(values: Any, *operands: Any) -> Array:
-    """An array over a buffer, or over what a function of NumPy's returned, which may be one of its scalars. It has the rule of
-    promotion of the operands that it was made of."""
+    """An array over a buffer, or over what a function of NumPy's returned, which may be one of NumPy's scalars. It has
+    the rule of promotion of the operands that it was made of."""
     view = np.asarray(values).view(np.ndarray)
     return Array._of(_like(Handle.from_numpy(view), *operands), view)
 
 
 def _like(handle: Handle, *operands: Any) -> Handle:
-    """A handle of computed values with the rule of promotion of what they were computed of."""
+    """The handle with the rule of promotion of the operands whose values it has."""
     handles = (x._handle if isinstance(x, Array) else x for x in operands)
     has_rule = any(isinstance(x, Handle) and x.by_numpy for x in handles)
     return handle.promoting_by_numpy() if has_rule else handle
 
 
 def put(array: Array, buffer: Buffer, old: Handle) -> bool:
-    """Makes a buffer the memory of an array, unless its handle is not the old one any more; whether it did."""
+    """Makes a buffer the memory of an array, unless another thread has changed the array's handle from `old`. Returns
+    whether it did."""
     view = buffer.view(np.ndarray)
     handle = _like(Handle.from_numpy(view), old)
     if array._handle is not old:
         return False
-    # Nothing is called between these, so that neither another thread nor an interrupt comes between them.
+    # Nothing is called between these assignments, so that neither another thread nor an interrupt comes between them.
     array._origin = None
     array._reads = 0
     array._handle = handle
@@ -61,11 +63,12 @@ def put(array: Array, buffer: Buffer, old: Handle) -> bool:
 
 
 def taken(array: Array) -> tuple[Buffer, Handle] | None:
-    """The buffer of an array for writing, and the handle that the array has now, if nothing else reads that buffer; else
-    None. The array has its elements all the time.
+    """The buffer of an array for writing, and the array's new handle, if nothing else reads that buffer; else None. The
+    array has its elements all the time.
 
-    Another thread may use the array before the caller has written. If the array has still that handle afterwards, the
-    elements are set; if not, it may have other memory, and they are to be set again.
+    Another thread may use the array before the caller has written. If the array still has that handle after the caller
+    has written, its elements are set. If not, the array may have other memory, and the caller has to set the elements
+    again.
     """
     view, handle = array._origin, array._handle
     if view is None or not isinstance(view.base, Buffer) or view.base.shape != view.shape:
@@ -75,8 +78,9 @@ def taken(array: Array) -> tuple[Buffer, Handle] | None:
     own = _like(Handle.from_numpy(fresh), handle)
     if array._handle is not handle:
         return None
-    # A handle that has been derived from the old one keeps the old view alive, and so does what `numpy.asarray` gave
-    # away. Until that is known, the array has no origin: setting elements of it meanwhile makes a copy.
+    # A handle that was derived from the old one keeps the old view alive, and so does an array that `numpy.asarray`
+    # returned. Until it is known whether there are any, the array has no origin: other threads that set elements of it
+    # make a copy.
     array._origin = None
     array._handle = own
     del view, handle

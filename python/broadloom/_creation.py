@@ -103,7 +103,8 @@ def _has_only_dlpack(obj: Any) -> bool:
 
 def is_of_arrow(obj: Any) -> bool:
     """Whether an object is taken by Arrow's interface, rather than as an array of NumPy's."""
-    # A column of pandas, which gives a stream of Arrow's too, has NaN where it gives nulls.
+    # A column of pandas gives a stream of Arrow's too, with nulls where the column has NaN. It is taken as a NumPy
+    # array.
     return hasattr(obj, "__arrow_c_array__") or (hasattr(obj, "__arrow_c_stream__") and not hasattr(obj, "__array__"))
 
 
@@ -114,7 +115,7 @@ def _of_array(x: Array, dtype: np.dtype[Any] | None, copy: bool | None) -> Array
     if not converts and not copy:
         return x
     handle = x._operand() if dtype is None or not converts else x._operand().astype(dtype)
-    # Whatever memory is shared below is read now.
+    # A copy reads all shared memory now, also that of the expression's inputs.
     if copy and not handle.is_evaluated and not handle.is_symbolic:
         handle = _options.evaluated(handle)
     return Array._of(handle)
@@ -152,7 +153,8 @@ def _filled(shape: Shape, value: Number, dtype: DTypeLike | None, device: str | 
 
 
 def _filled_like(x: Array, value: Number | Array, dtype: DTypeLike | None, device: str | None) -> Array:
-    """One value in the shape of `x`, which is open where `x` is traced: then only an expression of `x` has it."""
+    """One value in the shape of `x`. If `x` is traced, its shape is open, and only an expression of `x` has that
+    shape."""
     handle = handle_of(x)
     wanted = handle.dtype if dtype is None else dtype_of(dtype)
     shape = [extent for extent in handle.shape if extent is not None]
@@ -271,7 +273,7 @@ def full_like(
 
 
 def _python_number(x: Any, name: str) -> int | float:
-    """A bound as a number of Python's."""
+    """A bound as a Python number."""
     if isinstance(x, (Array, np.ndarray, np.generic)):
         x = x.item()
     if isinstance(x, (bool, int)):
@@ -327,8 +329,8 @@ def _float_range(bounds: list[int | float], dtype: np.dtype[Any]) -> Handle:
 
 
 def _integer_range(values: range, dtype: np.dtype[Any]) -> Handle:
-    """The elements of a range. The engine makes them where it can hold all three bounds; else they are index * step + start in
-    arithmetic that wraps, which is exact for elements that fit, whatever the bounds."""
+    """The elements of a range. The engine makes them if it can hold all three bounds. Else they are index * step +
+    start in arithmetic that wraps, which is exact for elements that fit the dtype, whatever the bounds are."""
     if not values:
         return Handle.full([0], 0, dtype)
     if abs(values.stop - values.start) // abs(values.step) >= np.iinfo(np.int64).max:

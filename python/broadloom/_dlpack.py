@@ -76,7 +76,8 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
 
 
 class _Writeable:
-    """Memory of ours that NumPy takes for writeable; it is kept alive by the array that is made of it."""
+    """An object that presents broadloom's memory to NumPy as writeable; the NumPy array made of it keeps the object
+    alive."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -85,7 +86,7 @@ class _Writeable:
 
 
 def _writeable(array: Array, values: np.ndarray) -> np.ndarray:
-    """A writeable view, for a consumer that can't be told that it must not write."""
+    """A writeable view, for a consumer that can't be told that the memory is read-only."""
     origin = array._lender()
     if origin is None:
         return np.asarray(_Writeable(values))

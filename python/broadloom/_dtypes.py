@@ -1,5 +1,5 @@
-"""Dtypes and their promotion. The dtypes are NumPy's own objects, and promotion is asked of the engine, so that there is one
-table of it."""
+"""Dtypes and their promotion. The dtypes are NumPy's own objects. Promotion is asked of the engine, so that there is
+only one table of it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ UNSIGNED = (uint8, uint16, uint32, uint64)
 FLOATS = (float16, float32, float64)
 ALL = (bool, *SIGNED, *UNSIGNED, *FLOATS)
 
-#: The kinds of dtypes as the standard names them. float16 is a real floating dtype too, if not one of the standard's.
+#: The kinds of dtypes as the standard names them. float16 is among the real floating dtypes, although the standard has
+#: no float16.
 KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (bool,),
     "signed integer": SIGNED,
@@ -70,7 +71,7 @@ KINDS: dict[str, tuple[DType, ...]] = {
 
 
 def dtype_of(dtype: DTypeLike) -> DType:
-    """One of our dtypes of what names it; TypeError for a dtype that there is not."""
+    """The broadloom dtype that an object names; TypeError for a dtype that broadloom has not."""
     found = np.dtype(dtype).newbyteorder("=")
     if found not in ALL:
         if found.kind == "c":
@@ -131,7 +132,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 def _promote(
     dtype: DType, other: DType | builtins.bool | float, by_numpy: builtins.bool, mixed: builtins.bool = False
 ) -> DType:
-    """The dtype that two promote to; if kinds are mixed, as NumPy promotes them, or TypeError."""
+    """The dtype to which two dtypes promote. For mixed kinds it is NumPy's, or TypeError is raised."""
     if by_numpy:
         return np.result_type(dtype, other)
     second = Handle.full((), 0, other) if isinstance(other, np.dtype) else other

@@ -1,7 +1,8 @@
 """The exceptions of the engine: a class for each kind of its errors.
 
-Each is also the exception of Python's that a caller of such a function expects: a `DTypeError` is a TypeError. What an error is about
-is in attributes, so that no program has to read messages. Python's class comes first among the bases, since it makes the objects.
+Each class also derives from the Python exception that callers of such a function expect: a `DTypeError` is a TypeError.
+Attributes say what an error is about, so that no program has to read messages. Python's class comes first among the
+bases, since it makes the objects.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ class Error(Exception):
     ('add', [(2,), (3,)])
     """
 
-    #: The function or reduction, by the name that it has in the namespace; None where an error is of none.
+    #: The name of the function or reduction in the namespace; None if the error is not about one.
     operation: str | None = None
-    #: The dtype and the shape of each operand; an extent that is open is a name.
+    #: The dtype and the shape of each operand; an extent that is open is given as its name.
     operands: tuple[tuple[Any, tuple[int | str, ...]], ...] = ()
-    #: The axis that was asked for, or several of them; None where there is none.
+    #: The axis that the caller asked for, or several as a tuple; None if there is none.
     axis: int | tuple[int, ...] | None = None
-    #: What to do about it, where there is something to say.
+    #: What a user can do about the error; None if there is nothing to say.
     help: str | None = None
-    #: The line and the character of it, from 1, of an error of a text.
+    #: For an error in a text: the line, and the character in that line, both counted from 1.
     place: tuple[int, int] | None = None
 
 
@@ -111,5 +112,5 @@ class TextError(SyntaxError, Error):
 
 
 for _name in __all__:
-    # As users know them.
+    # Users know these classes as members of the package, not of this module.
     globals()[_name].__module__ = "broadloom"

@@ -89,13 +89,13 @@ def evaluate(
 
 
 def _evaluate(arrays: Sequence[Array], watch: Progress | None, options: dict[str, Any]) -> None:
-    # Shared memory is read where it lies: there is nothing to compute.
+    # An array over shared memory is read where that memory lies: there is nothing to compute.
     pending = [x for x in arrays if x._lender() is None and not x._handle.is_evaluated]
     pending += sharing(pending)
     handles = [x._handle for x in pending]
     made = _core.evaluate_many(handles, watch, **options)
     for x, old, values in zip(pending, handles, made, strict=True):
-        # What `progress` or another thread gave the array meanwhile stays.
+        # A handle that `progress` or another thread gave to the array during the run stays.
         if x._handle is old:
             x._keep(values)
 
@@ -115,14 +115,15 @@ def _evaluate_into(
     if len(arrays) == 1:
         arrays[0]._handle.evaluate_into(outs[0], watch, **options)
         return
-    # One pass over what the results have in common is worth the copies.
+    # All results are computed in one pass and then copied to `out`: computing what they have in common once is worth
+    # the copies.
     made = _core.evaluate_many([x._handle for x in arrays], watch, **options)
     for values, to in zip(made, outs, strict=True):
         values.evaluate_into(to, **options)
 
 
 class _Watch:
-    """The function that a run calls as it goes on, for each kind of `progress`."""
+    """Makes the function that a run calls while it goes on, for each kind of `progress`."""
 
     def __init__(self, progress: bool | Progress | None) -> None:
         self._progress = progress

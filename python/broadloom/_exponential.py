@@ -1,7 +1,7 @@
 """Functions of each element that give floats: powers, roots, exponentials, logarithms, angles.
 
-Operands are as in the other functions of elements. All but `pow` take floats only: an integer array raises TypeError, whose
-text says which conversion to write. Results are off by less than a unit in the last place; those of `sqrt` are the
+Operands are as in the other functions of elements. All but `pow` take floats only: an integer array raises a TypeError
+that says which conversion to write. Results are off by less than a unit in the last place; those of `sqrt` are the
 nearest.
 """
 

@@ -1,9 +1,9 @@
 """Elements of arrays: `x[key]` and `x[key] = value`.
 
-A key of ints, slices, `...` and None is a view, which stays lazy. One with arrays in it selects elements by their
-values, and is handed to NumPy, with everything evaluated. To set elements gives the array another expression or
-other memory: what was built from the array before keeps the elements that it had then. Elements of a view are set in the arrays
-that it was taken from as well.
+A key of ints, slices, `...` and None is a view, which stays lazy. A key with arrays in it selects elements by the
+arrays' values; array and key are evaluated and handed to NumPy. Setting elements gives the array another expression or
+other memory: what was built from the array before keeps the elements that it had then. Setting elements of a view also
+sets them in the arrays from which the view was taken.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from broadloom._views import located, parents
 
 Number = bool | int | float
 Value = Array | np.ndarray | np.generic | Number | list[Any] | tuple[Any, ...]
-#: A key of a view, and one of the others.
+#: A part of a key that makes a view; other keys have NumPy arrays among their parts.
 Item = int | slice | EllipsisType | None
 Items = tuple[Item | np.ndarray, ...]
 
-#: A value is set in an array of its kind, or of one further on.
+#: The order of kinds: a value may be set in an array of its own kind, or of a later one.
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
@@ -61,7 +61,7 @@ def getitem(array: Array, key: Any, /) -> Array:
     """
     handle, origin = array._handle, array._origin
     if type(key) is int:
-        # The most frequent key, on the shortest way.
+        # An int is the most frequent key, and takes the shortest way.
         shape = handle.shape
         if shape and shape[0] is not None:
             return array._taken(Array._of(handle.slice([_in_range(key, shape[0], 0)])), key)
@@ -113,7 +113,7 @@ def setitem(array: Array, key: Any, value: Value, /) -> None:
 
 
 def _set_through(array: Array, key: Any, value: Value) -> None:
-    """Sets elements of a view, and of the arrays that it was taken from."""
+    """Sets elements of a view, and of the arrays from which it was taken."""
     found = parents(array)
     if not found:
         array._views = ()
@@ -124,7 +124,8 @@ def _set_through(array: Array, key: Any, value: Value) -> None:
     items = _items(key)
     is_whole = any(item is Ellipsis or isinstance(item, np.ndarray) for item in items)
     at = items if is_whole else (*items, Ellipsis)
-    # First here, so that the view reads the memory of the others no more, which is then written in place.
+    # The view's own elements are set first: it then no longer reads the memory of the other arrays, so that this memory
+    # can be written in place.
     _set_elements(array, key, value)
     there = np.array(np.asarray(array)[at])
     done = 0
@@ -155,7 +156,7 @@ def _set_elements(array: Array, key: Any, value: Value) -> None:
 
 
 def _items(key: Any) -> Items:
-    """The parts of a key, with what has integers as ints, and other arrays as NumPy's."""
+    """The parts of a key: arrays of one integer become ints, and other arrays NumPy's."""
     return tuple(_item(one) for one in (key if isinstance(key, tuple) else (key,)))
 
 
@@ -183,7 +184,8 @@ def _in_range(number: int, extent: int, axis: int) -> int:
 
 
 def _clipped(item: slice, extent: int) -> slice:
-    """A slice with bounds within the axis, as a range of the engine; all of the axis is `slice(None)`."""
+    """The slice with its bounds clipped to the axis, as the engine takes ranges; a slice of the whole axis becomes
+    `slice(None)`."""
     start, stop, step = item.indices(extent)
     count = len(range(start, stop, step))
     if count == 0:
@@ -196,7 +198,7 @@ def _clipped(item: slice, extent: int) -> slice:
 
 
 def _view(handle: Handle, items: Items) -> Handle:
-    """The view that a key without arrays gives; the handle itself if that is all of it."""
+    """The handle of the view that a key without arrays makes; the same handle if the key selects everything."""
     shape = handle.shape
     rank = len(shape)
     indexed = sum(item is not None and item is not Ellipsis for item in items)
@@ -216,7 +218,7 @@ def _view(handle: Handle, items: Items) -> Handle:
             continue
         axis, extent = len(ranges), shape[len(ranges)]
         if isinstance(item, slice):
-            # The engine has its own words for an extent that is open.
+            # An extent that is open is left to the engine, which has a message of its own for it.
             ranges.append(item if extent is None else _clipped(item, extent))
             kept += 1
         elif isinstance(item, int):
@@ -229,7 +231,7 @@ def _view(handle: Handle, items: Items) -> Handle:
 
 
 def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
-    """A value in the dtype of the array that it is set in."""
+    """A value converted to the dtype of the array in which it is set."""
     is_number = isinstance(value, (bool, int, float))
     given = value if isinstance(value, Array) else np.asarray(value)
     kind = given.dtype.kind
@@ -241,14 +243,15 @@ def _converted(value: Value, dtype: np.dtype[Any]) -> Handle:
     if is_number:
         return Handle.from_numpy(np.asarray(value, dtype))
     if isinstance(given, np.ndarray):
-        # What NumPy's array has now is set, whatever is written to it later.
+        # A NumPy array is copied: its elements of now are set, whatever is written to it later.
         given = as_array(given.copy())
     handle = given._operand()
     return handle if handle.dtype == dtype else handle.astype(dtype)
 
 
 def _broadcast(values: Handle, target: Handle) -> Handle:
-    """A value in the shape of what it is set in; leading axes of extent 1 may be more, as in NumPy."""
+    """A value broadcast to the shape of the elements that are set. As in NumPy, the value may have further leading axes
+    of extent 1."""
     while values.ndim > target.ndim and values.shape[0] == 1:
         values = values.squeeze(0)
     if values.dims == target.dims:
@@ -260,8 +263,9 @@ def _broadcast(values: Handle, target: Handle) -> Handle:
 
 
 def _set(array: Array, key: tuple[Any, ...], values: np.ndarray, steps: Steps = None) -> None:
-    """Sets elements, of the view that the steps lead to, in memory that nothing else reads: of a copy, or in place. The array
-    has either the old elements or the new ones, whatever interrupts this, and what other threads set meanwhile is not lost."""
+    """Sets elements of an array, or of the view to which the steps lead, in memory that nothing else reads: in place,
+    or in a copy. Whatever interrupts this, the array has either the old elements or the new ones, and elements that
+    other threads set at the same time are not lost."""
     while True:
         found = taken(array)
         if found is None:
@@ -285,16 +289,19 @@ _INSTEAD = "use broadloom.where(mask, x, other), or select the elements outside 
 
 
 def _refuse_arrays(key: Any) -> None:
-    """TracerError for a key with a traced array in it, whose values say how many elements there are."""
+    """Raises TracerError for a key with a traced array in it: how many elements it selects depends on the array's
+    values."""
     for one in key if isinstance(key, tuple) else (key,):
         if isinstance(one, Array) and one._handle.is_symbolic:
             refuse("an array as an index", advice=_INSTEAD)
 
 
 def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
-    """A value that is to be set, in memory of its own, so that it does not read what is written."""
+    """A value that is to be set, computed into memory of its own, so that it does not read memory that is being
+    written."""
     if isinstance(value, Array):
-        # It may be what still reads the buffer: once it has memory, the buffer needs no copy.
+        # The value may be an expression that still reads the array's buffer: once it is evaluated, the buffer can be
+        # written without a copy.
         value._evaluated()
         lender = value._lender()
         if lender is not None and value.dtype == dtype:
@@ -302,7 +309,7 @@ def _computed(value: Value, dtype: np.dtype[Any]) -> np.ndarray:
     return _converted(value, dtype).to_numpy()
 
 
-#: Setting elements of a traced array, and what to write instead.
+#: What is refused in traced functions: setting elements of an array, other than in the two ways that are named here.
 _SETTING = "setting elements other than by a mask and one value"
 _SETTING_INSTEAD = "use broadloom.where(condition, value, x), or x[mask] = value"
 
@@ -319,7 +326,8 @@ def _set_view(array: Array, items: Items, value: Value) -> None:
     if handle.is_symbolic:
         refuse(_SETTING, advice=_SETTING_INSTEAD)
     there = _computed(value, handle.dtype)
-    # As here, leading axes of extent 1 may be more for NumPy. With `...` in the key, an element is an array as well.
+    # As in `_broadcast`, the value may have further leading axes of extent 1 in NumPy. With `...` in the key, NumPy
+    # gives a single element as an array too.
     del handle, view, values
     _set(array, items if Ellipsis in items else (*items, Ellipsis), there)
 
@@ -331,18 +339,18 @@ def _set_selected(array: Array, items: Items, value: Value) -> None:
 
 
 def _sole_mask(key: Any) -> Array | None:
-    """The mask that is all of a key, or None."""
+    """The mask, if the key is nothing else than a mask; else None."""
     one = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(one, Array) and one.dtype == np.bool_:
         return one
     if isinstance(one, (np.ndarray, np.bool_, bool)) and np.asarray(one).dtype == np.bool_:
-        # What NumPy's array has now counts, whatever is written to it later.
+        # A NumPy array is copied: its elements of now count, whatever is written to it later.
         return as_array(np.array(one))
     return None
 
 
 def _masked(handle: Handle, mask: Array, value: Handle) -> Handle:
-    """The elements, but one value where a mask of the leading axes is true."""
+    """The expression of an array's elements with one value wherever a mask of the leading axes is true."""
     where, shape = mask._operand(), handle.shape
     if where.ndim > len(shape):
         raise IndexError(f"a mask of rank {where.ndim} is too large for an array of rank {len(shape)}")

@@ -1,4 +1,4 @@
-"""What the namespace can do, as the standard's inspection functions tell it."""
+"""What the namespace can do, as the standard's inspection functions report it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from broadloom import _dtypes as dtypes
 from broadloom._array import check_device
 
-#: The standard has no float16.
+#: The dtypes of the standard, which has no float16.
 STANDARD = tuple(dtype for dtype in dtypes.ALL if dtype != dtypes.float16)
 
-#: Axes that an array may have.
+#: The most axes that an array may have.
 MAX_RANK = 64
 
 

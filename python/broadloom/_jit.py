@@ -29,15 +29,15 @@ from broadloom._structure import mapped
 from broadloom._traces import Signature, Traced, shown, trace
 from broadloom._tracing import shorten
 
-#: A thread that finds another one tracing waits for so many seconds at most, and then traces itself: so that no trace that
-#: waits for another thread can wait for ever.
+#: How many seconds a thread waits at most while another one is tracing; after that it traces itself. So a trace that
+#: waits for another thread can't make both wait for ever.
 _PATIENCE = 10.0
 
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    # In a forked child, the thread that held one is not there.
+    # In a forked child, the thread that held a lock does not exist.
     for function in list(_functions):
         function._lock = threading.RLock()
 
@@ -46,9 +46,10 @@ os.register_at_fork(after_in_child=_renew_locks)
 
 
 class JitFunction(_core.Dispatch):
-    """What `broadloom.jit` makes of a function; called like it.
+    """What `broadloom.jit` makes of a function; it is called like the function.
 
-    Pickled by the importable function, or, of a lambda or a function within another one, by the kernels that were traced so far.
+    It is pickled by the name of the function, if that can be imported. A lambda, or a function within another one, is
+    pickled by the kernels that were traced so far.
     """
 
     __name__: str
@@ -71,9 +72,9 @@ class JitFunction(_core.Dispatch):
         self._static = frozenset(static_argnames)
         self._options = options
         self._signature = signature
-        #: What was traced, for other threads, `text` and pickling.
+        #: The traces so far, for other threads, `text` and pickling.
         self._traced: Bounded[Traced, Entry] = Bounded()
-        #: The numbers of forms of calls with static arguments or keywords. None is given twice.
+        #: The numbers of the forms of calls with static arguments or keywords. No number is given twice.
         self._forms: Bounded[Form, int] = Bounded()
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
@@ -85,7 +86,7 @@ class JitFunction(_core.Dispatch):
         return f"<jit of {self.__name__}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        # A method: its first argument is the instance, which has to be static.
+        # The function is used as a method: its first argument is the instance, which has to be static.
         return self if instance is None else types.MethodType(self, instance)
 
     # Calls.
@@ -101,7 +102,7 @@ class JitFunction(_core.Dispatch):
         introduce()
         form = self._form_of(number, len(signature))
         if number == 0 and self._signature is not None:
-            # Too many arguments, or too few.
+            # Too many or too few arguments are a TypeError here.
             self._bound((None,) * len(signature), {})
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
@@ -143,7 +144,8 @@ class JitFunction(_core.Dispatch):
             raise TypeError(f"{self.__name__}(): {error}") from None
 
     def _arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, list[Any], list[Array]]:
-        """The number of a call's form, the arguments that are not static, and those of them that are arrays of ours."""
+        """The number of a call's form, the arguments that are not static, and those of the arguments that are
+        broadloom's arrays."""
         if self._signature is None:
             positional: list[tuple[str, Any]] = [("", x) for x in args]
             keywords = list(kwargs.items())
@@ -177,7 +179,7 @@ class JitFunction(_core.Dispatch):
         return number, values, ours
 
     def _form_of(self, number: int, arguments: int) -> Form:
-        """The form of a number; 0 is that of so many positional arguments."""
+        """The form with a number; 0 is the form in which all arguments are passed by position and none is static."""
         if number == 0:
             return Form(tuple(("given", i) for i in range(arguments)), ())
         for form, known in list(self._forms.items()):
@@ -190,7 +192,8 @@ class JitFunction(_core.Dispatch):
     def _trace_of(
         self, form: Form, by_numpy: bool, signature: Signature, shapes: list[tuple[int, ...]]
     ) -> tuple[Traced, Entry]:
-        # What was pickled and traced by the standard's rule has the same result by NumPy's.
+        # A function that was pickled by its kernels can't be traced again. What was traced by the standard's rule has
+        # the same result by NumPy's.
         rules = (True, False) if self._function is None and by_numpy else (by_numpy,)
         for traced, entry in list(self._traced.items()):
             fits = traced.form == form and traced.signature == signature and traced.shapes in (None, tuple(shapes))
@@ -349,7 +352,7 @@ def jit(
         def decorate(function: Callable[..., Any]) -> JitFunction:
             return _made(function, static, options)
 
-        # It is an engine of pandas as well, with these options.
+        # The returned decorator is an engine of pandas as well, with these options.
         vars(decorate).update(vars(jit))
         return decorate
     return _made(function, static, options)

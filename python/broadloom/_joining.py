@@ -1,6 +1,6 @@
-"""Arrays that are put together of parts: functions of the Array API standard whose result no strides express.
+"""Functions of the Array API standard that put an array together of parts, which no strides can express.
 
-Each part is computed straight into its place in the memory of the result, so that no temporary array is made; the
+Each part is computed straight into its place in the memory of the result, so that no temporary array is made. The
 result is in memory when the function returns.
 """
 
@@ -114,7 +114,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: Axes | None = None)
     for one, places_along in zip(axes, places, strict=True):
         shifts[one] = (shifts[one] + places_along) % max(shape[one], 1)
     buffer = new_buffer(shape, handle.dtype)
-    # Along an axis that is shifted by s, the last s elements go to the start, and the rest goes after them.
+    # Along an axis that is shifted by s, the last s elements go to the start, and the others follow them.
     along = [
         [(slice(None), slice(None))] if s == 0 else [(slice(n - s, n), slice(0, s)), (slice(0, n - s), slice(s, n))]
         for n, s in zip(shape, shifts, strict=True)

@@ -270,8 +270,8 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def _shape(name: str, shape: tuple[int, ...], inferred: bool = False) -> tuple[int, ...]:
-    """A shape or other numbers that may not be negative, but for a -1 if that is inferred; one number is a tuple of
-    one."""
+    """A shape, or other numbers that may not be negative; -1 is allowed if it stands for an extent that is inferred. A
+    single number becomes a tuple of one."""
     numbers = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
     least = -1 if inferred else 0
     if any(extent < least for extent in numbers):

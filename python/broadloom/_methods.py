@@ -1,7 +1,7 @@
 """The methods that users of NumPy's arrays, and libraries that hold such arrays, call on an array.
 
-Each is the function of NumPy's of that name, with its arguments and dtypes: `x.sum()` is `numpy.sum(x)`. So they stay
-expressions where that function does.
+Each method calls the NumPy function of the same name, with that function's arguments and dtypes: `x.sum()` is
+`numpy.sum(x)`. The results stay expressions if that function's do.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ NO_VALUE = np._NoValue
 
 
 def _numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Array:
-    """A function of NumPy's, without the arguments that were not given."""
+    """Calls a function of NumPy's without the arguments that the caller did not give."""
     given = {name: value for name, value in kwargs.items() if value is not NO_VALUE}
     made: Array = found("array_function")(function, (), args, given)
     return made
 
 
 def _axes(given: tuple[Any, ...]) -> Any:
-    """One tuple of `f(2, 3)` and `f((2, 3))`."""
+    """The tuple of numbers that a caller passes as `f(2, 3)` or as `f((2, 3))`."""
     return given[0] if len(given) == 1 else given
 
 
@@ -258,7 +258,7 @@ class NumpyMethods:
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
         """Sorts this array: its values are evaluated, sorted by NumPy, and replace the expression."""
-        # Without an axis, `numpy.sort` would give an array of another shape.
+        # Without an axis, `numpy.sort` would give an array of another shape, so that None is refused.
         axis = operator.index(axis)
         self._overwrite(np.sort(self, axis=axis, kind=kind, order=order, stable=stable)._operand())  # type: ignore
 

@@ -1,7 +1,7 @@
 """What arrays look like in a notebook, and what a report of a problem should say.
 
-HTML that is made here holds text that was escaped and pictures as images, which run no script and leave a notebook's
-own style alone; its length is bounded whatever the expression.
+All HTML that is made here consists of escaped text and of pictures as images, which run no script and leave a
+notebook's own style alone. Its length is bounded whatever the expression is.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from broadloom import _core, _options
 from broadloom._array import Array
 from broadloom._registry import registered
 
-#: Longer pictures and texts are left out of a cell's output, and said to be.
+#: Longer pictures and texts are left out of a cell's output, which then says so.
 MAX_PICTURE = 200_000
 MAX_TEXT = 20_000
 
-#: The paper that the picture's colours are made for, so that it can be read in a light and in a dark notebook.
+#: A background for the picture, for which its colours are made, so that it can be read in light and in dark notebooks.
 _PAPER = (
     "<style>.graph { background: #ffffff; border-radius: 8px; }"
     "@media (prefers-color-scheme: dark) { .graph { background: #14181d; } }</style></svg>"
@@ -31,7 +31,7 @@ _PAPER = (
 
 
 def _picture(page: str) -> str | None:
-    """The picture of a page of the engine's, as an image."""
+    """The picture in a page that the engine made, as an HTML image; None if there is none or it is too long."""
     found = re.search(r"<svg\b.*?</svg>", page, re.DOTALL)
     if found is None or len(found[0]) > MAX_PICTURE:
         return None
@@ -51,8 +51,8 @@ def _head(x: Array, what: str) -> str:
 
 @registered("html")
 def html(x: Array) -> str:
-    """`Array._repr_html_`: the plan of an expression, which is not computed for this, or the values of an array in
-    memory."""
+    """What `Array._repr_html_` returns: the plan of an expression, which is not computed for this, or the values of an
+    array in memory."""
     if x._handle.is_symbolic:
         return _head(x, "in a function that is being traced")
     if x._handle.is_evaluated or x._origin is not None:
@@ -117,7 +117,7 @@ def explain(x: Any, *, code: bool = False, **options: Any) -> Explanation:
     raise TypeError(f"explain takes an array, a Kernel or a function of jit, not {type(x).__name__}")
 
 
-#: Packages whose versions a report should have.
+#: Packages whose versions a report lists if they are installed.
 _OPTIONAL = ("numexpr", "pandas", "dask", "xarray", "scipy", "numba", "jax", "tqdm")
 
 

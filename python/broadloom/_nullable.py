@@ -1,8 +1,8 @@
-"""Arrays with nulls: values, and masks that say where they are valid, both lazy.
+"""Arrays with nulls: values, and masks that say which elements are valid. Both are lazy.
 
-A function of elements gives null where an operand is null: values and masks are expressions of their own, which one loop
-computes when both are requested. Masks are kept apart until they are needed, so that what has the same mask on both sides does
-not combine it with itself. Values under a null are of no meaning, and are never an error.
+A function of elements gives null where an operand is null. Values and masks are separate expressions, which one loop
+computes when both are requested. The masks of operands are combined only when one mask is needed, so that a mask that
+both operands have is not combined with itself. Values under a null have no meaning, and are never an error.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from broadloom._dtypes import astype
 from broadloom._manipulation import broadcast_to
 from broadloom._operators import OverArrays
 
-#: Functions of integers for which a null divisor must not count as a division by zero.
+#: Functions in which a null divisor must not count as a division by zero of integers.
 DIVISIONS = ("divmod", "floor_divide", "fmod", "remainder", "trunc_divide")
 
-#: An operand: its values, and its masks, all of which hold where it is valid.
+#: The masks of an operand: an element is valid where all of them are true.
 Masks = tuple[Array, ...]
 Parts = tuple[Any, Masks]
 
 
 def parts(x: Any) -> Parts:
-    """The values and masks of an operand; None is a null."""
+    """The values and the masks of an operand; None is a null."""
     if isinstance(x, OverArrays):
         nullable: Any = x
         return nullable.values, nullable._masks
@@ -38,12 +38,12 @@ def parts(x: Any) -> Parts:
 
 
 def united(*masks: Masks) -> Masks:
-    """Masks without those that come twice."""
+    """The masks, each of them once."""
     return tuple({id(mask): mask for several in masks for mask in several}.values())
 
 
 def combined(masks: Masks) -> Array | None:
-    """The mask that holds where all do; None if there are none."""
+    """The mask that is true where all masks are; None if there are no masks."""
     if not masks:
         return None
     one, *others = masks
@@ -53,8 +53,8 @@ def combined(masks: Masks) -> Array | None:
 
 
 def of_elements(op: str, operands: tuple[Any, ...], function: Callable[..., Any] | None = None) -> tuple[Any, Masks]:
-    """A function of elements, of operands that may have nulls: a function of the op table, unless another one is given, which
-    may have several results."""
+    """Applies a function of elements to operands that may have nulls: a function of the op table, or the given one,
+    which may have several results. Returns the values and the masks of the result."""
     if op == "where" and function is None:
         return _chosen(*operands)
     if any(x is None for x in operands):
@@ -75,7 +75,8 @@ def of_elements(op: str, operands: tuple[Any, ...], function: Callable[..., Any]
 
 
 def _decided(split: list[Parts], by: bool) -> Masks:
-    """The mask of `and` (of `or`) in Kleene's logic: a valid false (true) decides, whatever the other is."""
+    """The mask of `and` or `or` in Kleene's logic: a valid false decides an `and`, a valid true an `or`, whatever the
+    other operand is."""
     (a, of_a), (b, of_b) = split
     first, second = combined(of_a), combined(of_b)
     a_decides, b_decides = (x if by else ~x for x in (astype(asarray(x), np.bool_, copy=False) for x in (a, b)))
@@ -91,7 +92,8 @@ def _decided(split: list[Parts], by: bool) -> Masks:
 
 
 def _chosen(condition: Any, x: Any, y: Any) -> tuple[Array, Masks]:
-    """`where`: null where the condition is, else as the operand that it chooses."""
+    """The values and masks of `where`: an element is null where the condition is, and else where the operand that is
+    chosen is null."""
     (chooses, of_condition), (x, of_x), (y, of_y) = (parts(one) for one in (condition, x, y))
     if x is None and y is None:
         raise TypeError("where: one of the two must have a dtype, but both are None")
@@ -111,7 +113,7 @@ def _chosen(condition: Any, x: Any, y: Any) -> tuple[Array, Masks]:
 
 
 def mask_of(values: Array, masks: Masks) -> Array | None:
-    """The mask of all elements, in the shape of the values; None if there are no masks."""
+    """The combined mask in the shape of the values; None if there are no masks."""
     mask = combined(masks)
     if mask is None or mask.shape == values.shape:
         return mask
@@ -119,12 +121,12 @@ def mask_of(values: Array, masks: Masks) -> Array | None:
 
 
 def with_none(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Values as Python's numbers, and None where they are null."""
+    """The values as an array of Python's numbers, with None in the place of nulls."""
     made = values.astype(object)
     made[~valid] = None
     return made
 
 
 def everywhere(values: Array) -> Array:
-    """A mask that holds for all elements."""
+    """A mask that is true for all elements."""
     return ones(values.shape, dtype=np.bool_)  # type: ignore[arg-type]

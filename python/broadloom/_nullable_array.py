@@ -48,9 +48,9 @@ class NullableArray(NullableOperators):
 
     #: The values; those under a null have no meaning.
     values: Array
-    #: The element is valid where all of these hold.
+    #: The masks of the array: an element is valid where all of them are true.
     _masks: Masks
-    #: All of them as one, once it was asked for.
+    #: The combined mask, once it was asked for.
     _mask: Array | None
 
     def __init__(self, values: Any, validity: Any = None) -> None:
@@ -302,7 +302,7 @@ class NullableArray(NullableOperators):
     def _reduce(
         self, name: str, axis: Any, keepdims: bool, numpy_promotion: bool = False, **options: Any
     ) -> NullableArray:
-        # The rule of promotion is that of the reductions that this one is made of.
+        # What is returned has the rule of promotion of the reductions of which it is made.
         return NullableArray._of(*reduced(self.values, self._validity(), name, axis, keepdims, **options))
 
     def count(self, mode: str = "only_valid", axis: Axis = None, *, keepdims: bool = False) -> Array:
@@ -395,17 +395,19 @@ class NullableArray(NullableOperators):
         return stream_capsule(self.values, self._validity(), requested_schema)
 
 
-#: What operators take beside an array with nulls.
+#: The types of the other operand with which an operator computes.
 OPERANDS = (NullableArray, Array, np.ndarray, np.generic, bool, int, float, complex, type(None))
 
 
 def _gives_arrow(values: Any) -> bool:
-    """Whether nulls of Arrow's come with values, also with those that are an array of NumPy's without them."""
+    """Whether an object gives nulls by Arrow's interface, even if it could also be taken as a NumPy array without
+    nulls."""
     return is_of_arrow(values) or hasattr(values, "__arrow_c_stream__")
 
 
 def _operands(given: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Operands as functions of elements take them: arrays of Arrow's and sequences are arrays; None if one is another object."""
+    """Operands as functions of elements take them: arrays of Arrow's and sequences become arrays; None if one of the
+    operands is another object."""
     made = tuple(_operand(x) for x in given)
     return made if all(isinstance(x, OPERANDS) for x in made) else None
 

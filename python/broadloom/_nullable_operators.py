@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 
 class NullableOperators(OverArrays):
-    """The operators of `NullableArray`. What an operand is, and what becomes of its nulls, `_operated` knows."""
+    """The operators of `NullableArray`. `_operated` decides what an operand is, and what becomes of its nulls."""
 
     __slots__ = ()
 
     def _operated(self, op: str, *operands: Any) -> NullableArray:
-        """A function of the op table; NotImplemented for operands that may know better."""
+        """Applies a function of the op table; NotImplemented if an operand is of a class that may compute the result
+        itself."""
         raise NotImplementedError
 
     def _paired(self, ufunc: np.ufunc, *operands: Any) -> tuple[NullableArray, NullableArray]:
-        """A universal function of two results; NotImplemented for operands that may know better."""
+        """Applies a universal function with two results; NotImplemented if an operand is of a class that may compute
+        them itself."""
         raise NotImplementedError
 
     def __add__(self, other: Any, /) -> NullableArray:

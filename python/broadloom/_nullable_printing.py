@@ -1,4 +1,4 @@
-"""Arrays with nulls as text, laid out as NumPy lays out its own, and summarised as other arrays are."""
+"""Arrays with nulls as text, laid out as NumPy lays out its arrays, and shortened as other arrays are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from broadloom._printing import corners
 
 
 def nullable(values: Array, mask: Array | None) -> str:
-    """The elements of an array with nulls, the dtype, and the shape where the elements do not show it."""
+    """The text of an array with nulls: its elements, the dtype, and the shape if the elements do not show it."""
     options = np.get_printoptions()
     threshold, edge = int(options["threshold"]), max(int(options["edgeitems"]), 1)
     is_summary = (values.size or 0) > threshold

@@ -1,7 +1,7 @@
 """NumPy's functions of arrays with nulls: `__array_ufunc__` and `__array_function__` of `NullableArray`.
 
-Functions of elements give null where an operand is null, and reductions skip nulls, as the functions of the namespace do; dtypes
-are NumPy's. What would lose nulls, or compute with the values under them, is refused by name.
+Functions of elements give null where an operand is null, and reductions skip nulls, as the functions of the namespace
+do; dtypes are NumPy's. A function that would lose nulls, or compute with the values under them, is refused by name.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from broadloom._array import Array
 from broadloom._numpy_reductions import NO_VALUE, given
 from broadloom._operators import OverArrays
 
-#: Makes an array with nulls of values and masks.
+#: A function that makes an array with nulls of values and masks.
 Make = Callable[[Array, _nullable.Masks], Any]
 
-#: Universal functions whose method `reduce` is a reduction that skips nulls.
+#: Universal functions whose method `reduce` becomes a reduction that skips nulls: the reduction's name.
 _REDUCED = {
     np.add: "sum",
     np.multiply: "prod",
@@ -31,7 +31,7 @@ _REDUCED = {
 _REDUCTIONS: dict[Any, str] = {
     getattr(np, name): name for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all")
 }
-#: Functions of elements that are no universal functions, with the number of operands that may have nulls.
+#: Functions of elements that are not universal functions, and how many of their operands may have nulls.
 _OF_ELEMENTS: dict[Any, int] = {
     np.clip: 3,
     np.fix: 1,
@@ -47,7 +47,7 @@ if hasattr(np, "astype"):
     _OF_ELEMENTS[np.astype] = 1
 _PROPERTIES: dict[Any, str] = {np.shape: "shape", np.ndim: "ndim"}
 
-#: The names of arguments by place, of reductions and of functions with keywords for operands.
+#: The names of each reduction's arguments, in the order of their positions.
 _PLACES = {
     "sum": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
     "prod": ("a", "axis", "dtype", "out", "keepdims", "initial", "where"),
@@ -73,7 +73,7 @@ def _wrapped(made: Any, masks: _nullable.Masks, make: Make) -> Any:
 
 
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
-    """What a universal function, or a method of one, gives."""
+    """The result of a universal function, or of one of its methods, for arrays with nulls."""
     name = f"np.{ufunc.__name__}"
     if method == "reduce" and ufunc in _REDUCED:
         return _reduced(f"{name}.reduce", _REDUCED[ufunc], *inputs, **{"axis": 0, **kwargs})
@@ -87,7 +87,7 @@ def of_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict
 
 
 def of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Make) -> Any:
-    """What another function of NumPy's gives."""
+    """The result of another NumPy function for arrays with nulls."""
     name = f"np.{function.__name__}"
     if function in _PROPERTIES and len(args) == 1 and not kwargs:
         return getattr(args[0], _PROPERTIES[function])
@@ -123,7 +123,7 @@ def _check_options(name: str, kwargs: dict[str, Any], allowed: Any) -> None:
 
 
 def _reduced(name: str, bare: str, x: Any, **options: Any) -> Any:
-    """A reduction by its name in the namespace, with NumPy's arguments."""
+    """The result of a reduction, which is given by its name in the namespace, for NumPy's arguments."""
     axis, keepdims = options.pop("axis", None), options.pop("keepdims", False)
     if not isinstance(x, OverArrays):
         raise _refuse(name)

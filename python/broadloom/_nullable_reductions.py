@@ -1,8 +1,8 @@
 """Reductions of arrays with nulls, which they skip.
 
-A null is replaced by what changes no result, in the loop of the reduction itself, and the elements that are valid are counted in the
-same loop. The result is a null where fewer are valid than `min_count`, by the rules and defaults of `pyarrow.compute`;
-dtypes, and what becomes of NaN, are those of the reductions without nulls.
+In the loop of the reduction itself, each null is replaced by a neutral value, which does not change the result, and the
+valid elements are counted. The result is null where fewer than `min_count` elements are valid, by the rules and
+defaults of `pyarrow.compute`. Dtypes, and what becomes of NaN, are those of reductions without nulls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Axis = int | tuple[int, ...] | None
 
-#: How many valid elements a result needs, by default.
+#: How many valid elements a result needs by default, by the name of the reduction.
 MIN_COUNT = {"sum": 1, "prod": 1, "mean": 1, "min": 1, "max": 1, "any": 1, "all": 1, "var": 0, "std": 0}
 
 
@@ -41,7 +41,8 @@ def reduced(
     correction: float = 0.0,
     dtype: Any = None,
 ) -> tuple[Array, Masks]:
-    """A reduction of values that are valid where a mask holds, or all of them: its values, and the mask of those."""
+    """Reduces values that are valid where a mask is true, or all of them without a mask. Returns the values of the
+    result, and its masks."""
     if name not in MIN_COUNT:
         raise TypeError(f"{name}: the array may have nulls, which it can't skip; see fill_null and drop_null")
     needed = MIN_COUNT[name] if min_count is None else min_count
@@ -62,7 +63,7 @@ def reduced(
         return made, (enough & (count > 0),)
     if name in ("sum", "prod"):
         made = _total(values, mask, name, along, dtype)
-        # A sum without any element is +0, like that of no elements.
+        # A sum of no valid elements is +0, like a sum of no elements.
         return (where(count == 0, 0, made) if name == "sum" and needed <= 0 else made), (enough,)
     wide, given = _wide(values)
     if name == "mean":
@@ -73,7 +74,7 @@ def reduced(
 
 
 def _extent(values: Array, axis: Axis) -> int:
-    """How many elements are reduced to one."""
+    """How many elements are combined into one element of the result."""
     shape: Any = values.shape
     axes = range(values.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     number = 1
@@ -83,9 +84,9 @@ def _extent(values: Array, axis: Axis) -> int:
 
 
 def _total(values: Array, mask: Array | None, name: str, along: dict[str, Any], dtype: Any = None) -> Array:
-    """A sum or product."""
+    """A sum or product in which nulls are replaced by the neutral value."""
     if mask is not None:
-        # -0 is what changes no sum of floats. Bools are added under NumPy's promotion only.
+        # Adding -0 changes no sum of floats. Bools are added under NumPy's promotion only.
         neutral = {"b": name == "prod", "f": 1 if name == "prod" else -0.0}.get(values.dtype.kind, int(name == "prod"))
         values = where(mask, values, neutral)
     return (
@@ -107,14 +108,15 @@ def _extreme(values: Array, mask: Array | None, name: str, along: dict[str, Any]
 
 
 def _wide(values: Array) -> tuple[Array, np.dtype[Any]]:
-    """Values for sums of squares, and the dtype of what comes of them: float64 for integers, and float32 for float16."""
+    """Values that are wide enough for sums of squares, and the dtype of the result: integers become float64; float16 is
+    computed as float32, but stays the dtype of the result."""
     if values.dtype.kind != "f":
         return astype(values, np.float64), np.dtype(np.float64)
     return (astype(values, np.float32) if values.dtype == np.float16 else values), values.dtype
 
 
 def _divided(total: Array, count: Array) -> Array:
-    """A sum by a number of elements, rounded once."""
+    """A sum divided by a number of elements, rounded once."""
     return astype(astype(total, np.float64, copy=False) / astype(count, np.float64), total.dtype, copy=False)
 
 
@@ -137,7 +139,8 @@ def _exceeds(count: Array, correction: float) -> Array:
 def _decided(
     values: Array, mask: Array | None, name: str, along: dict[str, Any], skip_nulls: bool, enough: Array
 ) -> tuple[Array, Masks]:
-    """`any` and `all`; with nulls that are not skipped, in Kleene's logic: one valid true (false) decides."""
+    """The result of `any` or `all`. If nulls are not skipped, it follows Kleene's logic: one valid true decides `any`,
+    one valid false `all`."""
     values = astype(values, np.bool_, copy=False)
     if mask is None:
         return (reductions.any if name == "any" else reductions.all)(values, **along), (enough,)
@@ -153,7 +156,7 @@ def _decided(
 
 
 def counted(values: Array, mask: Array | None, mode: str, axis: Axis, keepdims: builtins.bool) -> Array:
-    """How many elements are valid ("only_valid"), null ("only_null"), or there ("all")."""
+    """How many elements are valid ("only_valid"), null ("only_null"), or present at all ("all")."""
     if mode not in ("only_valid", "only_null", "all"):
         raise ValueError(f"count: the mode is {mode!r}; there are 'only_valid', 'only_null' and 'all'")
     like = reductions.any(zeros(values.shape, dtype=np.bool_), axis=axis, keepdims=keepdims)  # type: ignore[arg-type]

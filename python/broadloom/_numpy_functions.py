@@ -1,7 +1,8 @@
-"""NumPy's functions as expressions: what `__array_function__` finds for each.
+"""NumPy's functions as expressions: the table in which `__array_function__` looks up each of them.
 
-Each function here has the arguments of NumPy's function of that name and gives a handle, a list of handles, or what is
-known without computing. `Unsupported` hands a call to NumPy. `out` is dealt with by the caller of this table.
+Each function here has the arguments of NumPy's function of that name and returns a handle, a list of handles, or
+something that is known without computing. A function that raises `Unsupported` hands the call to NumPy. The caller of
+these functions deals with `out`.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from broadloom._ufuncs import (
 
 Result = Handle | list[Handle] | Any
 
-#: NumPy's function → ours.
+#: The function here that makes the expression, by the NumPy function.
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Result]] = {}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def lazy(*functions: Callable[..., Any]) -> Callable[[F], F]:
-    """Enters a function in the table, for these of NumPy's."""
+    """Enters the function below it in the table, for these functions of NumPy's."""
 
     def add(function: F) -> F:
         for name in functions:
@@ -57,7 +58,8 @@ _KINDS = {"bool": bool, "int": int, "float": float}
 
 
 def operand(x: Any) -> Operand:
-    """A handle of what NumPy would make an array of; numbers of Python stay, so that they promote as such."""
+    """An operand of a function: what NumPy would make an array of becomes a handle; Python's numbers stay numbers, so
+    that they promote as such."""
     if isinstance(x, Array):
         handle: Handle = x._operand()
         if type(x) is Array:
@@ -76,7 +78,7 @@ def operand(x: Any) -> Operand:
 
 
 def array(x: Any) -> Handle:
-    """A handle of what NumPy would make an array of."""
+    """The handle of what NumPy would make an array of, Python's numbers included."""
     return _handle(operand(x))
 
 
@@ -229,7 +231,7 @@ def _cumulative_prod(
     return _along_the_only_axis("cumulative_prod", array(x), axis, dtype, include_initial)
 
 
-# Functions that are younger than the oldest NumPy that the package works with.
+# Functions that the oldest supported version of NumPy does not have yet.
 for _name, _function in (("cumulative_sum", _cumulative_sum), ("cumulative_prod", _cumulative_prod)):
     if hasattr(np, _name):
         FUNCTIONS[getattr(np, _name)] = _function
@@ -333,7 +335,7 @@ def _handle(x: Operand) -> Handle:
 
 
 def _not_bools(x: Operand, y: Operand) -> tuple[Operand, Operand]:
-    """The operands such that their difference has a sign: NumPy computes it in float64 for integers."""
+    """The operands converted so that their difference has a sign: for integers NumPy computes it in float64."""
     if common_dtype(x, y).kind == "f":
         return x, y
     return converted(_handle(x), np.dtype(np.float64)), y
@@ -400,7 +402,7 @@ def _common_type(*arrays: Any) -> Any:
     return np.common_type(*(np.empty(0, x.dtype) if isinstance(x, Array) else x for x in arrays))
 
 
-# Arrays like another.
+# Arrays in the shape of another array.
 
 
 def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None) -> Handle:
@@ -410,7 +412,8 @@ def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None)
     else:
         extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if None in extents:
-        # The extents of a traced array are known when the kernel runs: its values are read by no branch.
+        # The extents of a traced array are known only when the kernel runs: `where` gives its shape to the value, and
+        # the condition, which is true, leaves out the array's own elements.
         filled = Handle.full((), number_as(value, to), to)
         return _core.apply("where", Handle.full((), True, BOOL), filled, converted(x, to))
     return Handle.full([operator.index(extent) for extent in extents], number_as(value, to), to)

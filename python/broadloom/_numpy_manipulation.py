@@ -1,7 +1,7 @@
 """NumPy's functions of shapes and layouts as views, further rows of the table of `_numpy_functions`.
 
-Most are views of the engine, which move no element. What joins arrays is computed at once, by the namespace's own
-functions, of operands that were converted to the dtype that NumPy gives the result.
+Most are views of the engine, which move no element. Functions that join arrays compute at once: the namespace's own
+functions join operands that were converted to the dtype that NumPy gives the result.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _fliplr(m: Any) -> Handle:
 
 
 def _at_least(x: Handle, rank: int) -> Handle:
-    """New axes as `numpy.atleast_3d` has them: in front, and behind as the third."""
+    """New axes as `numpy.atleast_3d` adds them: the first two in front, the third behind."""
     for axis in (0, 0, 2)[x.ndim : rank] if x.ndim else (0,) * rank:
         x = x.expand_dims(axis)
     return x
@@ -211,7 +211,8 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
     if len({x.shape for x in handles}) != 1:
         raise ValueError("all input arrays must have the same shape")
     if len(handles) == 1 and handles[0].depth > 0 and dtype is None:
-        # One expression stays one: Dask's variances make such stacks in the middle of what is to be one pass.
+        # A stack of one expression stays an expression: Dask's variances make such stacks in the middle of what is to
+        # be computed in one pass.
         return handles[0].expand_dims(normalize_axis_index(axis, handles[0].ndim + 1))
     return _joined(_joining.stack, handles, normalize_axis_index(axis, handles[0].ndim + 1), dtype, casting)
 
@@ -246,7 +247,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Handle:
 def _sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Handle:
-    """Windows overlap in the memory of the evaluated operand, which they keep."""
+    """A view of the windows, which overlap in the memory of the evaluated operand and keep it alive."""
     if not isinstance(x, Array) or x._handle.is_symbolic:
         raise Unsupported
     return lend(np.lib.stride_tricks.sliding_window_view(np.asarray(x), window_shape, axis=axis))

@@ -1,7 +1,9 @@
-"""`__array_ufunc__` and `__array_function__`: NumPy's own functions take arrays of ours and give such arrays.
+"""`__array_ufunc__` and `__array_function__`: NumPy's own functions take broadloom's arrays and return broadloom's
+arrays.
 
-What has an expression becomes one, in the dtype that NumPy gives it. Everything else is evaluated and computed by
-NumPy, so that no function of NumPy's is missing; its results are arrays again where the engine has their dtype.
+A call that an expression can represent becomes that expression, in the dtype that NumPy gives it. For every other call
+the operands are evaluated and NumPy computes, so that no NumPy function is missing; its results become broadloom's
+arrays again if the engine has their dtype.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from broadloom._tracing import refuse
 from broadloom._ufuncs import BOOL, DTYPES, Unsupported, converted
 from broadloom._views import view_by
 
-#: The reductions that methods `reduce` are.
+#: The reduction that the method `reduce` of a universal function is, by its name.
 _REDUCED: dict[np.ufunc, str] = {
     np.add: "sum",
     np.multiply: "prod",
@@ -51,10 +53,10 @@ _VIEWS = frozenset(
     if hasattr(np, name)
 )
 
-#: So many items of a list of arguments are asked for their rule of promotion.
+#: How many items of a list among the arguments are asked for their rule of promotion.
 _LOOKED_INTO = 1024
 
-#: Containers in arguments are looked into this deep, as deep as NumPy nests them.
+#: How deep containers among the arguments are searched for arrays: as deep as NumPy nests them.
 _NESTING = 64
 
 
@@ -62,7 +64,7 @@ _NESTING = 64
 
 
 def to_numpy(value: Any, depth: int = 0) -> Any:
-    """An argument with every array in it evaluated."""
+    """An argument for NumPy, in which every broadloom array is replaced by its evaluated values."""
     if isinstance(value, Array):
         return np.asarray(value)
     if type(value) in (list, tuple) and depth < _NESTING:
@@ -73,7 +75,8 @@ def to_numpy(value: Any, depth: int = 0) -> Any:
 
 
 def from_numpy(value: Any) -> Any:
-    """A result of NumPy's: arrays and numbers of the engine's dtypes are arrays of ours, all else stays."""
+    """A result that NumPy computed: arrays and numbers of the engine's dtypes become broadloom's arrays, all else
+    stays."""
     if isinstance(value, np.ndarray | np.generic):
         is_plain = isinstance(value, np.generic) or type(value) is np.ndarray
         if not is_plain or value.dtype not in DTYPES:
@@ -92,18 +95,18 @@ def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     return from_numpy(function(*to_numpy(args), **to_numpy(kwargs)))
 
 
-# `out`.
+# Results that are written to `out`.
 
 
 def _check_cast(made: np.dtype[Any], out: np.dtype[Any], casting: str) -> None:
-    """Raises NumPy's TypeError for a result that `out` can't take."""
+    """Raises NumPy's TypeError if `out` can't take a result of this dtype."""
     if not np.can_cast(made, out, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast output from {made!r} to {out!r} with casting rule '{casting}'")
 
 
 def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
-    """Puts a result where the caller wants it, converted as `casting` allows. NumPy memory is written in one pass; an
-    array of ours takes the result as its expression. What `out` holds after an error or a cancelled run is
+    """Puts a result into the array `out`, converted as `casting` allows. Memory of NumPy's is written in one pass; an
+    array of broadloom's takes the result as its expression. What `out` holds after an error or a cancelled run is
     unspecified."""
     made = array(result)
     if not isinstance(out, Array | np.ndarray):
@@ -119,7 +122,7 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
     try:
         _options.evaluate_into(converted(made, out.dtype), out)
     except (TypeError, ValueError):
-        # A dtype that the engine has not, memory that it can't share, or an array that is read-only.
+        # `out` is of a dtype that the engine has not, or in memory that it can't share, or read-only.
         np.copyto(out, _options.evaluated(made).to_numpy(), casting=casting)  # type: ignore[arg-type]
     return out
 
@@ -128,7 +131,8 @@ def _store(result: Any, out: Any, casting: str = "same_kind") -> Any:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether an operand is one whose meaning is plain here; another class with such a protocol gets its turn."""
+    """Whether it is known how to compute with an operand. An operand of another class with such a protocol is left to
+    that class."""
     if isinstance(value, Array | np.generic | bool | int | float | complex | list | tuple):
         return True
     if isinstance(value, np.ndarray):
@@ -138,9 +142,9 @@ def _is_known(value: Any) -> bool:
 
 @registered("array_ufunc")
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_ufunc__` does."""
+    """What `Array.__array_ufunc__` returns."""
     if method == "__call__" and not kwargs:
-        # PERF: most calls have operands alone.
+        # PERF: most calls have operands and no other arguments.
         try:
             operands = tuple(map(operand, inputs))
             if not _options.by_numpy(*(x for x in operands if isinstance(x, Handle))):
@@ -177,8 +181,8 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
 
 
 def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
-    """TypeError for operands that do not promote by the standard's rule, from the function of the namespace that the universal function
-    is: an operator has the same rule on whichever side an array of NumPy's is."""
+    """Raises TypeError for operands that do not promote by the standard's rule. The error is that of the namespace's
+    function for this universal function: an operator has the same rule on whichever side a NumPy array is."""
     function = _own(ufunc)
     if function is not None:
         function(*operands)
@@ -186,7 +190,7 @@ def _check_by_standard(ufunc: np.ufunc, operands: tuple[Any, ...]) -> None:
 
 @cache
 def _own(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The function of the namespace that a universal function of NumPy's is; None if there is none."""
+    """The namespace's function for a universal function of NumPy's; None if there is none."""
     for module in (_elementwise, _exponential):
         for name in module.__all__:
             if getattr(np, name, None) is ufunc:
@@ -220,8 +224,8 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwarg
 
 
 def _kept_elsewhere(made: Any, outs: tuple[Any, ...], where: Any, casting: str) -> tuple[Handle, ...]:
-    """The results where the mask holds, in the dtype of `out`; elsewhere what `out` has, or zero where NumPy leaves what was in
-    memory."""
+    """The results for the argument `where`: where the mask is true the computed values, in the dtype of `out`;
+    elsewhere the elements of `out`, or without `out` zero, where NumPy leaves what was in memory."""
     mask = converted(array(where), BOOL)
     several = [array(x) for x in (made if isinstance(made, tuple) else (made,))]
     kept = []
@@ -256,7 +260,7 @@ def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...],
 def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if ufunc.nin != 2 or ufunc.signature is not None:
         raise Unsupported
-    # NumPy makes arrays of numbers here, which then are not weak.
+    # NumPy makes arrays of Python's numbers here, which then take part in promotion with their own dtypes.
     first, second = (array(x) for x in inputs)
     for _ in range(second.ndim):
         first = first.expand_dims(first.ndim)
@@ -287,21 +291,23 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 @cache
 def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
-    """The signature of a function of the table, and how many arguments by position leave `out` out."""
+    """The signature of a function of the table, and how many positional arguments a call can have without giving
+    `out`."""
     signature = inspect.signature(function)
     names = list(signature.parameters)
     return signature, names.index("out") if "out" in names else sys.maxsize
 
 
 def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """What a function of the table gives, and `out`. `Unsupported` also for arguments that it has not."""
+    """What a function of the table returns, and the call's `out`. Raises `Unsupported` for arguments that the function
+    has not, too."""
     signature, before_out = _signature(build)
     try:
-        # PERF: binding takes longer than the function.
+        # PERF: binding the arguments takes longer than the function.
         if "out" not in kwargs and len(args) <= before_out:
             return build(*args, **kwargs), None
     except TypeError:
-        # Arguments that the function has not, or dtypes that NumPy refuses too.
+        # The TypeError is about arguments that the function has not, or dtypes that NumPy refuses too.
         if _binds(signature, args, kwargs):
             raise
         raise Unsupported from None
@@ -324,7 +330,7 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 
 @registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_function__` does. Results have NumPy's rule of promotion if an argument has it."""
+    """What `Array.__array_function__` returns. Results have NumPy's rule of promotion if an argument has it."""
     made = _made_by(function, types, args, kwargs)
     if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
         made = view_by(function, args, kwargs, made)
@@ -333,14 +339,14 @@ def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ..
 
 
 def _has_rule(x: Any) -> bool:
-    """Whether NumPy's rule of promotion is that of an array among arguments, or of one in a list of them."""
+    """Whether an array has NumPy's rule of promotion, or one of the arrays in a list does."""
     if isinstance(x, Array):
         return x._handle.by_numpy
     return type(x) in (list, tuple) and any(map(_has_rule, x[:_LOOKED_INTO]))
 
 
 def _with_rule(x: Any) -> Any:
-    """A result with NumPy's rule of promotion."""
+    """A result, given NumPy's rule of promotion."""
     if isinstance(x, Array) and not x._handle.by_numpy and not x._handle.is_symbolic:
         return x.promoting_by_numpy()
     if isinstance(x, list | tuple) and any(isinstance(item, Array) for item in x):
@@ -380,7 +386,7 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
 
 @registered("astype")
 def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
-    """What `Array.astype` does."""
+    """What `Array.astype` returns."""
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule '{casting}'")
     if dtype not in DTYPES:
@@ -392,7 +398,7 @@ def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
 
 @registered("view")
 def view(x: Array, dtype: Any) -> Any:
-    """What `Array.view` does."""
+    """What `Array.view` returns."""
     values = np.asarray(x)
     made = values.view() if dtype is None else values.view(dtype)
     is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)
@@ -405,7 +411,7 @@ def _wrapped_all(made: Any) -> Any:
     return type(made)(map(_wrapped, made)) if isinstance(made, list | tuple) else made
 
 
-#: Functions of the table that compute when they are called.
+#: Functions of the table that compute when they are called, rather than making expressions.
 _AT_ONCE = frozenset(
     (
         np.concatenate,
@@ -423,8 +429,8 @@ _AT_ONCE = frozenset(
 
 
 def listed_names() -> dict[str, list[str]]:
-    """The names of NumPy's functions that the engine has, as the docs list them: those that stay expressions, and those
-    that it computes when they are called."""
+    """The names of the NumPy functions that the engine has, as the docs list them: those that stay expressions, and
+    those that are computed when they are called."""
     functions = FUNCTIONS.keys() - _AT_ONCE
     return {
         "universal functions": sorted({ufunc.__name__ for ufunc in _ufuncs.UFUNCS}),
@@ -435,8 +441,8 @@ def listed_names() -> dict[str, list[str]]:
 
 @registered("of_numpy")
 def of_numpy(name: str) -> Any:
-    """A function of NumPy's that takes arrays of ours, for the namespace, which has not all of them, or the module `numpy.lib`,
-    which has more; AttributeError for what is neither."""
+    """A NumPy function that takes broadloom's arrays, found by its name. The namespace offers it if it has no function
+    of that name itself. The module `numpy.lib` is searched as well. AttributeError if NumPy has no such function."""
     if name == "lib":
         return np.lib
     function = getattr(np, name, None)
@@ -449,13 +455,13 @@ def of_numpy(name: str) -> Any:
 
 @registered("names_of_numpy")
 def names_of_numpy() -> list[str]:
-    """The names of NumPy's functions that the namespace has."""
+    """The names of NumPy's functions that the namespace offers."""
     kinds = (np.ufunc, type(np.sum))
     return ["lib", *(name for name in np.__all__ if isinstance(getattr(np, name), kinds))]
 
 
 def listing() -> str:
-    """The section of the docs that lists NumPy's functions by what becomes of a call."""
+    """The section of the docs that lists NumPy's functions by how a call is computed."""
     heads = {
         "universal functions": "Universal functions that stay expressions",
         "functions": "Other functions that stay expressions",

@@ -1,7 +1,7 @@
-"""Reductions and cumulative functions with NumPy's arguments and NumPy's dtypes, of handles.
+"""Reductions and cumulative functions of handles, with NumPy's arguments and NumPy's dtypes.
 
-`dtype`, `keepdims`, `initial`, `where`, `ddof` mean what they mean in NumPy. What no expression represents raises
-`Unsupported`, and is computed by NumPy.
+`dtype`, `keepdims`, `initial`, `where` and `ddof` mean what they mean in NumPy. A call that no expression represents
+raises `Unsupported`, and is computed by NumPy.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from broadloom import _core
 from broadloom._core import Handle
 from broadloom._ufuncs import BOOL, Operand, Unsupported, as_dtype, common_dtype, converted, number_as, own_dtype
 
-#: What represents an element that `where` leaves out; and what a result starts from.
+#: The neutral element of each reduction: it takes the place of elements that `where` leaves out.
 IDENTITIES: dict[str, int] = {"sum": 0, "nansum": 0, "prod": 1, "nanprod": 1, "any": 0, "all": 1, "count_nonzero": 0}
-#: How an initial value is combined with a result.
+#: The function that combines an initial value with the result of a reduction.
 COMBINED = {
     "sum": "add",
     "nansum": "add",
@@ -28,7 +28,7 @@ COMBINED = {
     "max": "maximum",
     "min": "minimum",
 }
-#: Those that have no result for nothing.
+#: Reductions that have no result for an array without elements.
 EXTREMES = frozenset({"max", "min", "nanmax", "nanmin", "argmax", "argmin"})
 MOMENTS = frozenset({"mean", "var", "std", "nanmean", "nanvar", "nanstd"})
 
@@ -42,15 +42,15 @@ def given(value: Any) -> bool:
 
 
 def axis_number(axis: Any) -> int:
-    """One axis as NumPy takes it: an integer, and no bool."""
+    """The number of one axis as NumPy takes it: an integer, and no bool."""
     if isinstance(axis, bool | np.bool):
         raise TypeError("an integer is required for the axis")
     return index(axis)
 
 
 def axes_of(axis: Any, ndim: int) -> list[int] | None:
-    """The axes of a reduction, counted from the first; None for all. An array without axes takes 0 and -1, which are none, as
-    in NumPy. Raises `numpy.exceptions.AxisError`."""
+    """The axes of a reduction, counted from the first; None if they are all axes. As in NumPy, an array without axes
+    takes the axes 0 and -1, which name no axis. Raises `numpy.exceptions.AxisError`."""
     if axis is None:
         return None
     if isinstance(axis, tuple):
@@ -60,8 +60,9 @@ def axes_of(axis: Any, ndim: int) -> list[int] | None:
 
 
 def along_axis(x: Handle, axis: Any) -> tuple[Handle, int]:
-    """The operand and the axis of a function along one axis: of all elements in row-major order without an axis. An array without
-    axes takes 0 and -1, and is one of one element, as in NumPy."""
+    """The operand and the axis of a function along one axis. Without an axis, the operand becomes an array of one axis,
+    with the elements in row-major order. As in NumPy, an array without axes takes 0 and -1, and becomes one of one
+    element."""
     if axis is None:
         return x.reshape([-1]), 0
     number = axis_number(axis)
@@ -71,7 +72,7 @@ def along_axis(x: Handle, axis: Any) -> tuple[Handle, int]:
 
 
 def only_axis(name: str, axis: Any, ndim: int) -> int:
-    """The axis of a function that takes several and works along one: ValueError for another number of them."""
+    """The axis of a function that takes several axes and works along one: ValueError for another number of axes."""
     axes = axes_of(axis, ndim)
     axes = list(range(ndim)) if axes is None else axes
     if len(axes) != 1:
@@ -89,7 +90,7 @@ def _axes_of_reduction(name: str, x: Handle, axis: Any) -> list[int] | None:
 
 
 def _counts_along(name: str, dtype: np.dtype[Any]) -> bool:
-    """Whether NumPy's function asks for the extent of an axis, and so takes none of an array without axes."""
+    """Whether NumPy's function asks for the extent of an axis, and so refuses an axis of an array without axes."""
     return name in ("mean", "var", "std") or (name in MOMENTS and dtype.kind != "f")
 
 
@@ -103,7 +104,7 @@ def reduction(
     where: Any = True,
     correction: float = 0.0,
 ) -> Handle:
-    """A reduction as NumPy has it: integers are added as int64 or uint64, and averaged as float64."""
+    """A reduction with NumPy's dtypes: integers are added as int64 or uint64, and averaged as float64."""
     axes = _axes_of_reduction(name, x, axis)
     keep = bool(keepdims) if given(keepdims) else False
     to = own_dtype(dtype) if given(dtype) else None
@@ -125,7 +126,8 @@ def reduction(
 
 
 def _in_dtype(name: str, x: Handle, dtype: np.dtype[Any]) -> tuple[Handle, np.dtype[Any] | None]:
-    """The operand, and what is left for the reduction to do, where a dtype was asked for."""
+    """The operand converted to the dtype that was asked for, or the dtype in which the reduction itself has to
+    compute."""
     if name in MOMENTS:
         if dtype.kind != "f":
             raise Unsupported
@@ -140,7 +142,7 @@ def _in_dtype(name: str, x: Handle, dtype: np.dtype[Any]) -> tuple[Handle, np.dt
 
 
 def _where(name: str, x: Handle, where: Any, initial: Any) -> Handle:
-    """The operand with what changes nothing where an element is left out."""
+    """The operand with a neutral value in the place of each element that `where` leaves out."""
     if isinstance(where, Handle):
         mask = converted(where, BOOL)
     else:
@@ -162,7 +164,7 @@ def _combined(name: str, made: Handle, initial: Any) -> Handle:
 
 
 def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Handle:
-    """`cumulative_sum` or `cumulative_prod`; of all elements in row-major order without an axis."""
+    """The result of `cumulative_sum` or `cumulative_prod`; without an axis, of all elements in row-major order."""
     x, axis = along_axis(x, axis)
     to = own_dtype(dtype) if given(dtype) else None
     if to == BOOL:
@@ -173,8 +175,8 @@ def cumulative(name: str, x: Handle, axis: Any = None, dtype: Any = None, includ
 
 
 def bounds_of(dtype: np.dtype[Any], low: Any, high: Any) -> tuple[Any, Any]:
-    """The bounds that matter to elements of a dtype: an integer of Python's that every element is within is None, as in NumPy, since the
-    dtype may not hold it."""
+    """The bounds of `clip` that matter for elements of a dtype. As in NumPy, a Python integer that bounds no element of
+    the dtype becomes None, since the dtype may not hold it."""
     if dtype.kind not in "iu":
         return low, high
     limits = np.iinfo(dtype)
@@ -185,7 +187,7 @@ def bounds_of(dtype: np.dtype[Any], low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def clip(x: Handle, low: Operand | None, high: Operand | None) -> Handle:
-    """`x` within bounds, either of which may be missing, in the dtype of all operands."""
+    """`x` within bounds, either of which may be missing, in the dtype to which all operands promote."""
     low, high = bounds_of(x.dtype, low, high)
     bounds = [bound for bound in (low, high) if bound is not None]
     dtype = common_dtype(x, *bounds)
@@ -199,7 +201,7 @@ def clip(x: Handle, low: Operand | None, high: Operand | None) -> Handle:
 
 
 def rounded(x: Handle, decimals: int = 0) -> Handle:
-    """`x` rounded to so many decimals as NumPy does it: scaled by a power of ten, rounded, scaled back."""
+    """`x` rounded to this many decimals as NumPy rounds: scaled by a power of ten, rounded, and scaled back."""
     if x.dtype == BOOL:
         raise Unsupported
     if decimals == 0 or (x.dtype.kind != "f" and decimals > 0):

@@ -1,7 +1,7 @@
-"""Operands of the functions on shapes: arrays, their axes, and the dtype that several promote to.
+"""Operands of the functions on shapes: arrays, their axes, and the dtype to which several arrays promote.
 
-Axes are checked here rather than by the engine, since the standard and NumPy's users expect an error that is an
-`IndexError` and a `ValueError` at once.
+Axes are checked here rather than by the engine, since the standard and NumPy's users expect an error that is both an
+`IndexError` and a `ValueError`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from broadloom._operators import handle_of
 
 
 def as_array(x: Any) -> Array:
-    """The operand of a function as an array; TypeError if it is none, and none can be made of it."""
+    """The operand of a function as an array; TypeError if it is no array and none can be made of it."""
     if isinstance(x, Array):
         return x
     return of_numpy(x) if type(x) is np.ndarray else Array._of(handle_of(x))
 
 
 def has_mask(kind: type) -> bool:
-    """Whether a class is one of NumPy's masked arrays. Unless `numpy.ma` was imported, there are none, and it is not
-    imported for that."""
+    """Whether a class is one of NumPy's masked arrays. If `numpy.ma` was not imported, no such class exists, and the
+    module is not imported for this test."""
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     return masked is not None and issubclass(kind, masked)
 
 
 def one_axis(name: str, axis: Any, rank: int) -> int:
-    """The axis counted from the first one; `AxisError` if there is none of this number."""
+    """The number of an axis, counted from the first one; `AxisError` if there is no such axis."""
     number = index(axis)
     if not -rank <= number < rank:
         raise AxisError(number, rank, name)
@@ -43,7 +43,7 @@ def one_axis(name: str, axis: Any, rank: int) -> int:
 
 
 def several_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """One axis or a tuple of them, counted from the first one; ValueError if one comes twice."""
+    """The numbers of one axis or of a tuple of axes, counted from the first one; ValueError if an axis comes twice."""
     given: Iterable[Any] = axes if isinstance(axes, (tuple, list)) else (axes,)
     found = tuple(one_axis(name, axis, rank) for axis in given)
     if len(set(found)) != len(found):
@@ -61,7 +61,7 @@ def extents(name: str, handle: Handle) -> tuple[int, ...]:
 
 
 def promoted(name: str, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype that several promote to; TypeError if they are of different kinds."""
+    """The dtype to which several dtypes promote; TypeError if they are of different kinds."""
     if all(dtype == dtypes[0] for dtype in dtypes):
         return dtypes[0]
     try:

@@ -23,7 +23,7 @@ Number = bool | int | float
 
 
 class Operators:
-    """The operators of an array, which has a handle."""
+    """The operators of an array: a mixin for classes with a handle."""
 
     __slots__ = ()
 
@@ -200,21 +200,21 @@ class Operators:
 
 
 class OverArrays:
-    """A class that is made of arrays, such as those with nulls: functions of elements, reductions and conversions hand it over to
-    these methods of its own, and other functions refuse it."""
+    """The base of classes that are made of arrays, such as arrays with nulls: functions of elements, reductions and
+    conversions hand an object of such a class over to its own methods below, and other functions refuse it."""
 
     __slots__ = ()
 
     def _apply(self, op: str, operands: tuple[Any, ...]) -> Any:
-        """A function of the op table, of operands one of which is this."""
+        """Applies a function of the op table to operands, one of which is this object."""
         raise NotImplementedError
 
     def _reduce(self, name: str, axis: Any, keepdims: bool, **options: Any) -> Any:
-        """A reduction of this."""
+        """The result of a reduction of this object."""
         raise NotImplementedError
 
     def _arrays(self) -> tuple[Array, ...]:
-        """The arrays that this is made of, which are evaluated together."""
+        """The arrays of which this object is made, which are evaluated together."""
         raise NotImplementedError
 
 
@@ -225,10 +225,10 @@ Operated = TypeVar("Operated", bound=Operators)
 
 
 def lent(values: np.ndarray, copy: bool | None = None) -> tuple[Handle, np.ndarray]:
-    """A handle of the memory of a NumPy array, or of a copy, where its memory cannot be shared or a copy is requested; and the array
-    whose memory it is.
+    """A handle over the memory of a NumPy array, or over a copy if that memory cannot be shared or a copy is requested;
+    and the NumPy array whose memory the handle has.
 
-    TypeError for a dtype that there is not; ValueError if `copy` is False and one is needed.
+    TypeError for a dtype that broadloom has not; ValueError if `copy` is False and one is needed.
     """
     if copy:
         values = np.array(values, dtype=values.dtype.newbyteorder("="), order="C")
@@ -243,7 +243,8 @@ def lent(values: np.ndarray, copy: bool | None = None) -> tuple[Handle, np.ndarr
 
 
 def accepted(x: Any) -> Any:
-    """The operand of an operator as the engine takes it; NotImplemented for an object that may know better."""
+    """The operand of an operator as the engine takes it; NotImplemented for an object whose own class may compute the
+    result."""
     if isinstance(x, Operators):
         return x._operand()
     kind = type(x)
@@ -254,20 +255,21 @@ def accepted(x: Any) -> Any:
     if kind is list or kind is tuple:
         return of_sequence(x)
     if isinstance(x, (int, float, complex)):
-        # Complex numbers are refused by the engine, with a message of their own.
+        # Complex numbers stay as they are: the engine refuses them with a message of its own.
         return x
     return of_sequence(x) if is_sequence(x) else NotImplemented
 
 
 def is_sequence(x: Any) -> bool:
-    """Whether NumPy would take the elements of an object as those of an array: it is a sequence, but no text, and has not said that
-    it meets arrays itself."""
+    """Whether NumPy would take the elements of an object as those of an array: it is a sequence, is no text, and does
+    not define how it meets arrays."""
     is_text = isinstance(x, (str, bytes, bytearray, OverArrays))
     return isinstance(x, Sequence) and not is_text and getattr(x, "__array_ufunc__", x) is not None
 
 
 def of_sequence(x: Sequence[Any]) -> Handle:
-    """A handle of the elements of nested sequences, in the dtype that NumPy gives them; TypeError if there is none for them."""
+    """A handle of the elements of nested sequences, in the dtype that NumPy gives them; TypeError if broadloom has not
+    that dtype."""
     values = np.asarray(x)
     if values.dtype.kind not in "biufc":
         raise TypeError(f"the elements of a {type(x).__name__} are no numbers of one dtype: {x!r:.60}")
@@ -275,7 +277,7 @@ def of_sequence(x: Sequence[Any]) -> Handle:
 
 
 def float_of(x: Number) -> float:
-    """A number as a float; ValueError for an integer beyond those."""
+    """A number as a float; ValueError for an integer that is beyond the floats."""
     try:
         return float(x)
     except OverflowError:
@@ -283,7 +285,7 @@ def float_of(x: Number) -> float:
 
 
 def strong(x: Handle | Number) -> Handle:
-    """A number as an array of its own dtype, which does not give way to that of other arrays."""
+    """A number as an array of its own dtype, which takes part in promotion as an array's dtype does."""
     return x if isinstance(x, Handle) else Handle.from_numpy(np.asarray(x))
 
 
@@ -297,7 +299,7 @@ def operand(x: Any) -> Handle | Number:
 
 
 def handle_of(x: Any) -> Handle:
-    """The handle of an operand that must be an array, or is made one."""
+    """The handle of an operand that is an array, or of which an array is made."""
     return strong(operand(x))
 
 
@@ -307,13 +309,14 @@ def handle_of(x: Any) -> Handle:
 def _forward(op: str, x: Operators, other: Any) -> Array:
     handle = accepted(other)
     if handle is NotImplemented and hasattr(other, "__arrow_c_array__") and not isinstance(other, OverArrays):
-        # Else `==` would compare the two objects.
+        # Without this error Python would compare the two objects by identity.
         raise TypeError(f"{op}: an array of Arrow's is no operand; see from_arrow")
     return NotImplemented if handle is NotImplemented else x._made(_options.apply(op, x._operand(), handle))
 
 
 def _equality(op: str, x: Operators, other: Any) -> Array:
-    """`==` and `!=`, which NumPy defines for operands that are no numbers too: None and texts equal no element."""
+    """The result of `==` and `!=`, which NumPy also defines for operands that are not numbers: None and texts equal no
+    element."""
     if other is None or isinstance(other, (str, bytes)):
         return x._made(_constant(op == "not_equal", x._operand()))
     try:
@@ -330,7 +333,7 @@ def _equality(op: str, x: Operators, other: Any) -> Array:
 
 
 def _constant(value: bool, x: Handle) -> Handle:
-    """One truth value for each element; an expression, since the extents may be open."""
+    """The same truth value for each element of `x`; it is an expression of `x`, since the extents may be open."""
     return _core.apply("logical_or" if value else "logical_and", _core.apply("equal", x, x), value)
 
 
@@ -351,8 +354,8 @@ def _in_place(op: str, x: Operated, other: Any) -> Operated:
 
 
 def _take_over(op: str, x: Operated, made: Handle) -> Operated:
-    """The result of an in-place operator; neither dtype nor shape may change. Where promotion is NumPy's, a result is converted to
-    the array's dtype if that is of the same kind, as NumPy does it."""
+    """The result of an in-place operator, as the array's new handle: neither dtype nor shape may change. Under NumPy's
+    promotion a result of the same kind is converted to the array's dtype, as NumPy does it."""
     old = x._handle
     if made.dtype != old.dtype and _options.by_numpy(old, made) and np.can_cast(made.dtype, old.dtype, "same_kind"):
         made = made.astype(old.dtype)

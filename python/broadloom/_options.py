@@ -1,10 +1,13 @@
-"""What holds for expressions and their evaluation: the rule of promotion, the number of threads, accuracy and contraction.
+"""The options of expressions and of their evaluation: the rule of promotion, the number of threads, accuracy and
+contraction.
 
-Expressions promote as NumPy does. Where the standard's rule is set, by `promotion="strict"`, an expression has NumPy's rule if one of its
-arrays has it: an array that was made with it, as chunks of Dask's are, or of an array that has it.
+Expressions promote as NumPy does. If `promotion="strict"` sets the standard's rule, an expression still has NumPy's
+rule if one of its arrays has it: an array that was made with the rule, as chunks of Dask's are, or that is made of such
+an array.
 
-Rule, accuracy and contraction are set for the process, since libraries call from threads of their own. Threads are set for a
-context (`contextvars`), and so hold in what runs in a copy of it; so is NumPy's rule, for a task of Dask's.
+The rule, accuracy and contraction are set for the process, since libraries call from threads of their own. Threads are
+set for a context (`contextvars`), and so hold in code that runs in a copy of it. For a task of Dask's, NumPy's rule is
+set for a context too.
 """
 
 from __future__ import annotations
@@ -27,19 +30,20 @@ _core.set_context_variable(_context)
 by_numpy = _core.by_numpy
 
 
-#: A function of the op table, under the rule of promotion of its operands.
+#: Applies a function of the op table under the rule of promotion of its operands.
 apply = _core.promoted
 
 
 def threads() -> int | None:
-    """How many threads an evaluation takes at most that is not given a number; None where there is no such limit."""
+    """The most threads of an evaluation that is given no number itself; None if there is no such limit."""
     context = _context.get()
     return None if context is None else context.threads
 
 
 @contextlib.contextmanager
 def of_task(threads: int | None) -> Iterator[None]:
-    """What holds in a task that another library runs: NumPy's rule of promotion, and so many threads at most, or no limit."""
+    """Sets what holds in a task that another library runs: NumPy's rule of promotion, and a limit of threads, or None
+    for no limit."""
     token = _context.set(Context(True, threads))
     try:
         yield
@@ -48,22 +52,22 @@ def of_task(threads: int | None) -> Iterator[None]:
 
 
 def options() -> dict[str, Any]:
-    """The options of an evaluation."""
+    """The options that are set for the evaluations of this context, as keywords."""
     limit = threads()
     return {} if limit is None else {"threads": limit}
 
 
 def evaluated(handle: Handle) -> Handle:
-    """The handle of the values in memory."""
+    """The handle of the computed values, in memory."""
     return handle.evaluate(**options())
 
 
 def evaluate_into(handle: Handle, out: np.ndarray) -> None:
-    """Computes the values straight into an array of NumPy's."""
+    """Computes the values of a handle straight into a NumPy array."""
     handle.evaluate_into(out, **options())
 
 
-#: What `set_options` sets: the rule of promotion; accuracy and contraction; what is set for the context.
+#: What `set_options` sets: the rule of promotion; accuracy and contraction; the options of the context.
 Settings = tuple[bool, tuple[Any, bool], Context | None]
 
 
@@ -138,7 +142,7 @@ class set_options:  # noqa: N801  a function to its callers, and a context
         if threads is not None:
             Context(False, threads)
         self._wanted = (promotion, accuracy, contract, threads)
-        #: What holds outside of each block that was entered; for the first one what held before the call.
+        #: The settings to return to at the end of each entered block; the first are those from before the call.
         self._outside: list[Settings] = []
         self._before: Settings | None = _settings()
         self._act()
@@ -161,7 +165,8 @@ class set_options:  # noqa: N801  a function to its callers, and a context
         try:
             self._act()
         except BaseException:
-            # The handler of a signal has raised, and Python does not call `__exit__` of a block that was not entered.
+            # A signal handler has raised an exception, and Python does not call `__exit__` of a block that was not
+            # entered.
             self.__exit__()
             raise
 

@@ -1,7 +1,8 @@
 """`jit` as an engine of pandas: `df.apply(f, engine=bl.jit)` and `series.map(f, engine=bl.jit)`.
 
-pandas hands a call over to `engine.__pandas_udf__`. A function of a column is one kernel, which runs on each column. A function of a row
-reads elements by their labels, and is one kernel over whole columns. pandas is imported by its own calls only.
+pandas hands a call over to `engine.__pandas_udf__`. A function of a column is compiled to one kernel, which runs on
+each column. A function of a row reads elements by their labels, and is compiled to one kernel over whole columns. This
+module does not import pandas, whose calls come here.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy as np
 
 from broadloom._bounded import Bounded
 
-#: The compiled functions of the latest functions, engines and kinds of arguments.
+#: The compiled functions that were used last, by function, engine and kind of arguments.
 _compiled: Bounded[Any, Callable[..., Any]] = Bounded()
 
 
 class Engine:
-    """What pandas calls for `engine=broadloom.jit`."""
+    """The interface that pandas calls for `engine=broadloom.jit`."""
 
     @staticmethod
     def map(
@@ -30,7 +31,7 @@ class Engine:
         decorator: Callable[..., Any],
         skip_na: bool,
     ) -> Any:
-        """A function of an element, computed for all elements of a Series at once; with `skip_na`, NaN stays."""
+        """Computes a function of an element for all elements of a Series at once; with `skip_na`, NaN stays NaN."""
         values = _values(data)
         made = np.broadcast_to(_jitted(func, decorator)(values, *args, **kwargs), values.shape)
         return np.where(np.isnan(values), values, made) if skip_na and values.dtype.kind == "f" else made
@@ -44,7 +45,8 @@ class Engine:
         decorator: Callable[..., Any],
         axis: int | str,
     ) -> Any:
-        """A function of a column (`axis` 0), or of a row (1), for each of them; of a frame, or of a matrix under `raw`."""
+        """Computes a function of a column (`axis` 0) or of a row (`axis` 1) for each column or row of a frame, or of a
+        matrix if `raw` is true."""
         along_rows = axis in (1, "columns")
         if isinstance(data, np.ndarray):
             compiled = _jitted(func, decorator)
@@ -84,7 +86,7 @@ def _by_row(data: Any, func: Any, args: Any, kwargs: Any, decorator: Any) -> Any
 
 
 class Row:
-    """What a function of a row is given: the columns by the labels of its elements."""
+    """The row that a function of a row is given: an element's label gives the whole column."""
 
     def __init__(self, labels: tuple[Any, ...], columns: dict[Any, Any]) -> None:
         self._labels, self._columns = labels, columns
@@ -110,7 +112,7 @@ class Row:
 def _jitted(
     func: Callable[..., Any], decorator: Callable[..., Any], of: Callable[..., Any] | None = None, key: Any = None
 ) -> Callable[..., Any]:
-    """The compiled function."""
+    """The compiled function, which is kept for later calls."""
     made = _compiled.get((func, decorator, key))
     if made is None:
         made = _compiled[func, decorator, key] = decorator(func if of is None else of)

@@ -1,7 +1,7 @@
-"""Arrays as text, laid out as NumPy lays out its own.
+"""Arrays as text, laid out as NumPy lays out its arrays.
 
-Of an array above NumPy's threshold only the corners are shown, and no other element is computed: they are evaluated as
-slices, and put into a small array that NumPy summarises to the same text.
+If an array is larger than NumPy's threshold, only its corners are shown, and no other element is computed: the corners
+are evaluated as slices, and put into a small array that NumPy shortens to the same text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from broadloom._registry import registered
 
 
 def corners(array: Array, edge: int) -> np.ndarray:
-    """The first and last elements along each axis, with one element of any value between them where others are left out."""
+    """The corners of an array: the first and last elements along each axis, with one element of any value between them
+    if others are left out."""
     parts: list[list[tuple[slice, slice]]] = []
     shape = []
     for extent in array.shape:
@@ -29,7 +30,8 @@ def corners(array: Array, edge: int) -> np.ndarray:
             shape.append(extent)
             parts.append([(slice(0, extent), slice(0, extent))])
     shown = np.zeros(shape, dtype=array.dtype)
-    # One by one: together, they would share the whole array, in memory.
+    # Corners are evaluated one by one: evaluated together, they would first compute the whole array, which they share,
+    # into memory.
     for block in product(*parts):
         corner = array._handle.slice([source for source, _ in block])
         shown[tuple(target for _, target in block)] = corner.evaluate().to_numpy()
@@ -37,7 +39,7 @@ def corners(array: Array, edge: int) -> np.ndarray:
 
 
 def _layout(array: Array, separator: str, prefix: str) -> tuple[str, bool]:
-    """The elements as text, and whether some are left out."""
+    """The text of the elements, and whether some elements are left out."""
     options = np.get_printoptions()
     threshold, edge = int(options["threshold"]), max(int(options["edgeitems"]), 1)
     size = array.size or 0
@@ -51,7 +53,7 @@ def _layout(array: Array, separator: str, prefix: str) -> tuple[str, bool]:
 
 @registered("elements")
 def elements(array: Array) -> str:
-    """The elements, as `str` of a NumPy array has them."""
+    """The text of the elements, as `str` of a NumPy array gives it."""
     if array._handle.is_symbolic:
         return representation(array)
     if array.ndim == 0:
@@ -61,7 +63,7 @@ def elements(array: Array) -> str:
 
 @registered("representation")
 def representation(array: Array) -> str:
-    """The elements, the dtype, and the shape where the elements do not show it."""
+    """The text of an array: its elements, the dtype, and the shape if the elements do not show it."""
     prefix = "Array("
     if array._handle.is_symbolic:
         dims = array._handle.dims

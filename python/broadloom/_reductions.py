@@ -73,13 +73,13 @@ def _reduce(name: str, x: Array, axis: Axis, keepdims: bool, **options: Any) -> 
 
 def _added(name: str, x: Array, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     wanted = None if dtype is None else dtype_of(dtype)
-    # The standard leaves sums of bools open; every library that has them counts.
+    # The standard leaves open what sums of bools are; every library that has them counts the elements that are true.
     counts = (x if isinstance(x, OverArrays) else handle_of(x)).dtype == bool_
     return _reduce(name, x, axis, keepdims, dtype=wanted, numpy_promotion=counts or _options.by_numpy())
 
 
 def _moment(name: str, x: Array, axis: Axis, keepdims: bool, correction: float = 0.0) -> Array:
-    # The standard states what means of integers are, if there are any: float64.
+    # The standard leaves open whether there are means of integers; if there are, they have to be float64.
     return _reduce(name, x, axis, keepdims, correction=float(correction), numpy_promotion=True)
 
 

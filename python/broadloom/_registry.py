@@ -1,8 +1,8 @@
-"""What modules call in layers above their own: functions that register themselves here, under names.
+"""Calls from a module into modules of layers above it: functions there register themselves here, under names.
 
-`Array` is below the modules that print it, index it and speak the protocols of NumPy, DLPack, Arrow and pickle, so it calls them by
-name. The namespace says which module has a name, so that a module is imported at the first call that needs it; by imports, modules
-know layers below them only.
+`Array` is below the modules that print it, index it and speak the protocols of NumPy, DLPack, Arrow and pickle, so it
+calls their functions by name. The namespace says which module registers a name, so that the module is imported at the
+first call that needs it. By imports, modules know only the layers below them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def registered(name: str) -> Callable[[F], F]:
 
 
 def say_where(modules: Mapping[str, str]) -> None:
-    """Says by name in which module a function registers itself."""
+    """Says for each name which module registers a function under it."""
     _modules.update(modules)
 
 
 def found(name: str) -> Callable[..., Any]:
-    """The function of a name; KeyError if no module has it."""
+    """The function that is registered under a name; KeyError if no module has one."""
     function = _functions.get(name)
     if function is None:
         import_module(_modules[name])

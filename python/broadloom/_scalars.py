@@ -1,7 +1,8 @@
 """Python's numbers in a function that is being traced.
 
-With an array, a traced number is an input of the dtype that a number of Python's would take there, which `_core` decides. Among
-themselves, numbers follow Python's arithmetic: what is done with them is recorded, and replayed at each call.
+Where a traced number meets an array, it becomes an input of the dtype that a Python number would take there, which
+`_core` decides. Traced numbers among themselves follow Python's arithmetic: the steps that compute with them are
+recorded, and replayed at each call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from broadloom._tracing import refuse
 
 Number = bool | int | float
 
-#: Where an operand of a recorded step comes from: ("argument", its number), ("step", its number), ("number", the number itself).
+#: Where an operand of a recorded step comes from: ("argument", number of the argument), ("step", number of the step),
+#: or ("number", the number itself).
 Reference = tuple[str, Any]
 Step = tuple[str, tuple[Reference, ...]]
 
@@ -33,7 +35,7 @@ _KINDS = ("bool", "int", "float")
 
 
 class Recorded:
-    """A number that is computed of a call's arguments by recorded steps; a source of an `Entry`."""
+    """A function that computes a number of a call's arguments by recorded steps; it is a source of an `Entry`."""
 
     __slots__ = ("_steps",)
 
@@ -58,7 +60,7 @@ class Recorded:
 
 
 class Tape:
-    """The treatment of numbers in a trace, and the numbers that it made."""
+    """The record of what a traced function does with numbers, and the traced numbers that were made."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """A tape for a trace whose arguments have these names."""
@@ -68,11 +70,11 @@ class Tape:
         self.scalars: list[Scalar] = []
 
     def argument(self, number: int, name: str, shown: str, kind: str) -> Scalar:
-        """The traced number that is the argument of this number."""
+        """The traced number that stands for the argument `number` of the call."""
         return self._scalar(name, shown, kind, ("argument", number))
 
     def record(self, name: str, operands: tuple[Scalar | Number, ...]) -> Scalar:
-        """The number that a function of Python's gives for these."""
+        """Records a step, and gives the traced number that is its result."""
         shown = next(x._shown for x in operands if isinstance(x, Scalar))
         references = tuple(x._reference if isinstance(x, Scalar) else ("number", x) for x in operands)
         self.steps.append((name, references))
@@ -80,7 +82,8 @@ class Tape:
         return self._scalar(f"{self._prefix}{at}", shown, _kind(name, operands), ("step", at))
 
     def source(self, scalar: Scalar) -> int | Recorded:
-        """Where a kernel's input that a scalar has become comes from."""
+        """The source of a kernel's input that a traced number has become: the number of an argument, or a function of
+        all arguments."""
         kind, at = scalar._reference
         if kind == "argument":
             return int(at)
@@ -106,7 +109,8 @@ class Tape:
 
 
 def _kind(name: str, operands: tuple[Scalar | Number, ...]) -> str:
-    """The kind of number that Python's function gives; of an integer power, that of a non-negative exponent."""
+    """The kind of number that the Python function of a step gives. The power of integers is taken to be an integer, as
+    it is for exponents that are not negative."""
     if name in _COMPARISONS:
         return "bool"
     if name == "truediv":
@@ -128,7 +132,7 @@ class Scalar(Array):
 
     _kind: str
     _reference: Reference
-    #: The name of an argument that it depends on, for errors.
+    #: The name of an argument on which the number depends, for errors.
     _shown: str
     _tape: Tape
 
@@ -204,7 +208,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", 
     _bare = _name.rstrip("_")
     setattr(Scalar, f"__{_bare}__", _binary(f"__{_bare}__", _name, reflected=False))
     setattr(Scalar, f"__r{_bare}__", _binary(f"__r{_bare}__", _name, reflected=True))
-    # A number is not changed in place: the name gets another one.
+    # Python's numbers are not changed in place: `x += 1` gives the name another number.
     setattr(Scalar, f"__i{_bare}__", getattr(Scalar, f"__{_bare}__"))
 
 

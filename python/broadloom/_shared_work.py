@@ -4,9 +4,9 @@ In a loop over several variables that depend on each other, each variable is an 
 by one, they would compute these again each time. So the evaluation of a long expression also computes the live arrays that share work
 with it.
 
-Only arrays of at least `MIN_DEPTH` operations are looked at, of which the latest `CANDIDATES` are known by weak references: an
-expression of a few operations costs less to compute again than to look for. Larger arrays are not evaluated with a smaller one: an
-expression of a billion elements whose mean is requested stays an expression.
+Only arrays of at least `MIN_DEPTH` operations are candidates, and the latest `CANDIDATES` of them are known by weak
+references: computing an expression of a few operations again costs less than looking for it. Larger arrays are not
+evaluated with a smaller one: an expression of a billion elements whose mean is requested stays an expression.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from broadloom._core import Handle
 if TYPE_CHECKING:
     from broadloom._array import Array
 
-#: Expressions of fewer operations are evaluated alone. Not measured.
+#: Expressions of fewer operations are evaluated alone. The number was not measured.
 MIN_DEPTH = 8
 
-#: How many of the arrays that were made last are candidates. Not measured.
+#: How many of the latest arrays are candidates for evaluation with others. The number was not measured.
 CANDIDATES = 64
 
 _candidates: deque[ref[Array]] = deque(maxlen=CANDIDATES)
@@ -37,13 +37,13 @@ def remember(array: Array) -> None:
 
 
 def sharing(arrays: Sequence[Array]) -> list[Array]:
-    """The live arrays that share work with one of these, and are no larger than it."""
+    """The live arrays that share work with one of these arrays, and are no larger than it."""
     candidates = {id(array): array for array in (reference() for reference in tuple(_candidates)) if _is_long(array)}
     for array in arrays:
         candidates.pop(id(array), None)
     found: list[Array] = []
     for handle in [array._handle for array in arrays if candidates and _is_long(array)]:
-        # Not symbolic, so it has a size.
+        # An array that is not symbolic has a size.
         others = [other for other in candidates.values() if other._handle.size <= handle.size]  # type: ignore[operator]
         for other, shares in zip(others, handle.shares_work([other._handle for other in others]), strict=True):
             if shares:
@@ -65,10 +65,10 @@ def evaluated(array: Array) -> Handle:
     try:
         made, *others = _core.evaluate_many([handle, *handles], **_options.options())
     except MemoryError:
-        # There may be enough for the array that is needed.
+        # There may be enough memory for the array that is needed.
         return _options.evaluated(handle)
     for other, before, values in zip(together, handles, others, strict=True):
-        # What another thread gave the array meanwhile stays.
+        # A handle that another thread gave to the array during the run stays.
         if other._handle is before:
             other._keep(values)
     return made

@@ -1,7 +1,8 @@
-"""What is pickled of kernels and of functions made by `jit`.
+"""How kernels, and functions made by `jit`, are pickled.
 
-A kernel is its text and options. A function that can be imported is shipped by its name; another one by the kernels that were traced
-so far, since neither its code nor what it refers to can be found on the other side.
+A kernel is pickled as its text and options. A function that can be imported is pickled by its name. Any other function
+is pickled by the kernels that were traced so far, since the receiver could find neither its code nor what the code
+refers to.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from broadloom._traces import Traced
 
 
 def kernel_of_text(text: str, options: dict[str, Any]) -> Kernel:
-    """The kernel that was pickled."""
+    """Makes a kernel again of its pickled text and options."""
     return Kernel.parse(text, **options)
 
 
 def function_of_source(function: Callable[..., Any], static: tuple[str, ...], options: dict[str, Any]) -> JitFunction:
-    """The function that was pickled by the function that it was made of."""
+    """Makes a jitted function again of the function that was pickled for it."""
     return jit(function, static_argnames=static, **options)
 
 
@@ -36,14 +37,14 @@ def function_of_kernels(
     signature: inspect.Signature | None,
     traced: list[Traced],
 ) -> JitFunction:
-    """The function that was pickled by its kernels."""
+    """Makes a jitted function again of the kernels that were pickled for it."""
     made = JitFunction(None, static, options, signature, name)
     made._traced.update((one, one.entry()) for one in traced)
     return made
 
 
 def _found(module: str | None, name: str) -> Any:
-    """The object that a name of a module represents, as pickle finds it."""
+    """The object that a module has under a dotted name, as pickle finds it; None if there is none."""
     found: Any = sys.modules.get(module or "")
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -52,9 +53,9 @@ def _found(module: str | None, name: str) -> Any:
 
 @registered("pickled function")
 def reduced(function: JitFunction) -> Any:
-    """What a function made by `jit` is pickled as.
+    """What pickle stores of a function made by `jit`.
 
-    Raises pickle.PicklingError if it can't be imported, and was not called yet.
+    Raises pickle.PicklingError if the function can't be imported and was not called yet.
     """
     static, source = tuple(sorted(function._static)), function._function
     if source is not None:
@@ -74,8 +75,8 @@ def reduced(function: JitFunction) -> Any:
 
 
 def reduced_by_value(function: JitFunction) -> Any:
-    """What cloudpickle takes, which can ship functions by their code: those of a script, of a notebook and within other
-    functions, where pickle would find a name that is not there on the other side."""
+    """What cloudpickle stores of a function made by `jit`. It can ship functions by their code: functions of a script,
+    of a notebook and within other functions, whose names pickle would not find where they arrive."""
     source = function._function
     module, name = getattr(source, "__module__", None), getattr(source, "__qualname__", "")
     if source is None or (module != "__main__" and _found(module, name) is function):
@@ -96,14 +97,15 @@ def token(function: JitFunction) -> Any:
 
 @registered("teach cloudpickle")
 def teach_cloudpickle() -> None:
-    """Has cloudpickle, by which Dask ships functions, ask `reduced_by_value`."""
+    """Makes cloudpickle, by which Dask ships functions, call `reduced_by_value`."""
     from cloudpickle import CloudPickler  # type: ignore[import-untyped]
 
     CloudPickler.dispatch_table[JitFunction] = reduced_by_value
 
 
 def _bare(signature: inspect.Signature | None) -> inspect.Signature | None:
-    """The signature without annotations and defaults, which may be anything: of a default counts that there is one."""
+    """The signature without the objects of annotations and defaults, which may be anything: only that a parameter has a
+    default is kept."""
     if signature is None:
         return None
     bare = [

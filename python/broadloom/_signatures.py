@@ -1,7 +1,8 @@
 """Arguments that NumPy's functions take beyond the standard's: `bl.sum(x, 0)`, `bl.round(x, 2)`, `bl.mean(x, where=mask)`.
 
-A function of the namespace has the standard's signature. A call that does not fit it, but fits NumPy's function of that name, is a call
-of NumPy's function, which takes arrays of ours and leaves expressions where it can.
+A function of the namespace has the standard's signature. If a call does not fit that signature, but fits the NumPy
+function of the same name, it calls the NumPy function, which takes broadloom's arrays and gives expressions where it
+can.
 """
 
 from __future__ import annotations
@@ -31,32 +32,33 @@ def _extended(function: Callable[..., Any], of_numpys: Callable[..., Any]) -> Ca
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):
-            # Arguments that fit were refused by what the function does.
+            # Arguments that fit the signature were refused by the function itself.
             is_ours = _fits(function, args, kwargs) and not _is_numpys_axis(function, kwargs)
             if is_ours or not _fits(of_numpys, args, kwargs):
                 raise
         made = of_numpys(*args, **kwargs)
         return made if kwargs.get("out") is not None else _ours(made)
 
-    # Errors name the function that the user has called.
+    # Errors should name the function that the user has called.
     call.__code__ = call.__code__.replace(co_name=function.__name__)
     return functools.wraps(function)(call)
 
 
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a function takes such arguments, as far as its signature says so."""
+    """Whether a function takes such arguments, as far as its signature tells."""
     try:
         _signature(function).bind(*args, **kwargs)
     except TypeError:
         return False
     except ValueError:
-        # A function of NumPy's without a signature says so itself.
+        # A NumPy function without a signature raises an error itself.
         return True
     return True
 
 
 def _is_numpys_axis(function: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
-    """Whether None is given as an axis to a function that needs one; NumPy's takes the elements in row-major order then."""
+    """Whether None is given as the axis of a function that needs one; NumPy's function then takes the elements in
+    row-major order."""
     return kwargs.get("axis", 0) is None and _signature(function).parameters["axis"].default is not None
 
 
@@ -66,7 +68,8 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _ours(made: Any) -> Any:
-    """What NumPy returned for arguments without arrays of ours, as the namespace returns it."""
+    """What NumPy returned for arguments without broadloom's arrays, as the namespace returns it: with arrays of
+    broadloom's."""
     if isinstance(made, np.ndarray | np.generic) and not isinstance(made, Array) and made.dtype.kind in "biuf":
         return of_numpy(np.asarray(made))
     return type(made)(map(_ours, made)) if type(made) in (list, tuple) else made

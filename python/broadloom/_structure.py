@@ -1,20 +1,23 @@
-"""What a function returns, taken apart into arrays, and put together again: tuples, named tuples, lists and dicts in one another."""
+"""What a function returns, taken apart into arrays, and put together again. It may consist of nested tuples, named
+tuples, lists and dicts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-#: A result of more parts is refused, as one that contains itself would be taken apart for ever.
+#: A result of more parts than these is refused: a container that contains itself would be taken apart for ever.
 MAX_PARTS = 1 << 17
 
-#: How a structure is put together from the last values of a stack: ("leaf", number), ("number", number) for a result that is returned
-#: as a number of Python's, ("constant", object), ("tuple", length), ("list", length), ("named", (type, length)), ("dict", keys).
+#: A step that puts a structure together of the last values of a stack: ("leaf", number of a result), ("number", number
+#: of a result) for a result that is returned as a Python number, ("constant", object), ("tuple", length), ("list",
+#: length), ("named", (type, length)), ("dict", keys).
 Piece = tuple[str, Any]
 
 
 class Structure:
-    """A structure of results; called with the list of results, it gives what the function returns."""
+    """The structure of what a function returns: called with the list of results, it puts together what the function
+    returns."""
 
     __slots__ = ("pieces",)
 
@@ -49,12 +52,12 @@ class Structure:
 
     @property
     def is_one_leaf(self) -> bool:
-        """Whether it is the first result, and nothing else."""
+        """Whether the structure is the first result, and nothing else."""
         return self.pieces == (("leaf", 0),)
 
 
 def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
-    """The structure of a value. `leaf` gives the piece for anything that is no container."""
+    """The structure of a value. `leaf` gives the piece for each part that is no container."""
     pieces: list[Piece] = []
     waiting: list[tuple[Any, bool]] = [(value, False)]
     while waiting:
@@ -83,7 +86,7 @@ def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The structure with a function applied to everything in it that is no container."""
+    """The same structure with a function applied to each part that is no container."""
     leaves: list[Any] = []
 
     def leaf(item: Any) -> Piece:

@@ -1,4 +1,4 @@
-"""The number of threads for `threadpoolctl`, which lists and limits those of the libraries of a process."""
+"""The number of threads for `threadpoolctl`, which lists and limits the threads of a process's libraries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from broadloom._registry import registered
 
 @registered("introduce to threadpoolctl")
 def introduce(threadpoolctl: Any) -> None:
-    """Makes a module `threadpoolctl` know the extension: its limits are options of the context at hand."""
+    """Makes the module `threadpoolctl` know the extension, whose limits are options of the current context."""
 
     class Controller(threadpoolctl.LibController):  # type: ignore[misc]
-        """The threads of evaluations."""
+        """What `threadpoolctl` reads and limits: the threads of evaluations."""
 
         user_api = "broadloom"
         internal_api = "broadloom"
@@ -31,7 +31,7 @@ def introduce(threadpoolctl: Any) -> None:
             return _core.engine_info()[0] if self._is_ours() else None
 
         def _is_ours(self) -> bool:
-            # Extension modules of other packages may have this file name.
+            # An extension module of another package may have the same file name.
             return bool(self.filepath == _core.__file__)
 
     threadpoolctl.register(Controller)

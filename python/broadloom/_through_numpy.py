@@ -1,7 +1,7 @@
 """Sorting, searching, sets, selection and matrix products: functions of the Array API standard that evaluate their
 operands and hand them to NumPy.
 
-Where NumPy does otherwise than the standard, the standard is followed. Results are in memory, which only they have.
+Where NumPy deviates from the standard, these functions follow the standard. Each result is in memory of its own.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UniqueInverseResult(NamedTuple):
 
 
 def values_of(x: Array) -> np.ndarray:
-    """The values of an operand, computed, as an array of NumPy's that must not be written."""
+    """The computed values of an operand, as a read-only NumPy array."""
     return np.asarray(as_array(x))
 
 
@@ -78,7 +78,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     axis = one_axis("sort", axis, values.ndim)
     if not descending:
         return array_over(np.sort(values, axis=axis, stable=stable), x)
-    # What is stable from the end is stable from the start once it is reversed.
+    # An order that is stable from the end becomes stable from the start when it is reversed.
     return array_over(np.flip(np.sort(np.flip(values, axis), axis=axis, stable=stable), axis), x)
 
 
@@ -282,12 +282,12 @@ def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Seque
 
 
 def _indices(values: np.ndarray) -> np.ndarray:
-    """Indices in the dtype that all have."""
+    """Indices in the dtype that all functions return."""
     return values.astype(np.int64, copy=False)
 
 
 def _integers(name: str, x: Array) -> np.ndarray:
-    """The values of an operand that is of integers, as int64: NumPy takes no uint64 for an index."""
+    """The values of an operand that has to be of integers, as int64: NumPy takes no uint64 for an index."""
     values = values_of(x)
     if values.dtype.kind not in "iu":
         raise TypeError(f"{name}: the indices are {values.dtype}, expected integers")
@@ -295,7 +295,7 @@ def _integers(name: str, x: Array) -> np.ndarray:
 
 
 def _promoted_values(name: str, x1: Any, x2: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The values of two numeric operands that promote to one dtype, which is the one that NumPy gives them."""
+    """The values of two numeric operands that promote to one dtype, to which NumPy converts them."""
     a, b = values_of(x1), values_of(x2)
     dtype = promoted(name, [a.dtype, b.dtype])
     if dtype == np.bool_ and not _options.by_numpy(*(x._handle for x in (x1, x2) if isinstance(x, Array))):

@@ -1,4 +1,4 @@
-"""Traces: a function called with arrays that have no values, and the kernel of what it does to them."""
+"""Traces: a function is called with arrays that have no values, and what it does to them becomes a kernel."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from broadloom._scalars import Recorded, Scalar, Tape
 from broadloom._structure import Piece, Structure, taken_apart
 from broadloom._tracing import ExtentNeeded, TracerError, converted, is_own, tracing
 
-#: A signature as `_core.Dispatch` gives it: ("array", dtype, dims) or ("scalar", kind) per argument.
+#: A signature as `_core.Dispatch` passes it: ("array", dtype, dims) or ("scalar", kind) per argument.
 Signature = tuple[tuple[Any, ...], ...]
 
 
 class Traced:
-    """What a trace gave: all that is needed for an `Entry`."""
+    """The result of a trace: all that is needed for an `Entry`."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Traced:
         #: Whether dtypes promote by NumPy's rule.
         self.by_numpy = by_numpy
         self.signature = signature
-        #: The shapes of the arrays, if it holds for these only.
+        #: The shapes of the arrays, if the trace holds for these only; else None.
         self.shapes = shapes
         self.kernel = kernel
         self.sources = sources
@@ -46,7 +46,8 @@ class Traced:
         self.captured = captured
 
     def entry(self, **options: Any) -> Entry:
-        """The entry for the table; with options, of a kernel with these instead."""
+        """The entry for the table of built kernels; with options, it is an entry of a kernel with these options
+        instead."""
         kernel = Kernel.parse(self.kernel.text, **options) if options else self.kernel
         rebuild = None if self.structure.is_one_leaf else self.structure
         return Entry(kernel, self.sources, rebuild, self.shapes is not None, self.captured)
@@ -66,14 +67,15 @@ def trace(
     shapes: list[tuple[int, ...]],
     options: dict[str, Any],
 ) -> Traced:
-    """Traces the function with open extents, and where it needs them, with these."""
+    """Traces the function with open extents, and, if it needs to know extents, again with these shapes."""
     if any(isinstance(dim, str) for part in signature if part[0] == "array" for dim in part[2]):
         try:
             return _trace_once(function, parameters, form, by_numpy, signature, None, options)
         except ExtentNeeded:
             pass
         except Exception as error:
-            # With the extents, what the package refused works, or its error is one that the caller understands.
+            # If the package itself raised the error, the function is traced again with the extents: it may work then,
+            # or its error is one that the caller understands.
             if isinstance(error, TracerError) or not is_own(error):
                 raise
     return _trace_once(function, parameters, form, by_numpy, signature, tuple(shapes), options)
@@ -90,7 +92,8 @@ def _trace_once(
 ) -> Traced:
     names = names_of(parameters, form)
     tape = Tape(names)
-    # A rule that is set also holds in the function, which may set another one.
+    # If the rule is set for the process, it holds within the function as well, which may set another one. Else the
+    # arrays carry the rule.
     carries_rule = by_numpy and not _options.by_numpy()
     inputs: list[Handle] = []
     sources: list[int | Recorded] = []

@@ -1,8 +1,8 @@
 """The errors of a trace that needs to know values, and extents that are open.
 
-A function is traced with arrays that have no values. Code that asks for one gets a `TracerError`, which names the user's line. Code
-that computes with an open extent raises `ExtentNeeded`, upon which the function is traced again with the extents of the call;
-so no trace can silently depend on an extent that its kernel leaves open.
+A function is traced with arrays that have no values. Code that asks for a value gets a `TracerError`, which names the
+user's line. Code that computes with an open extent raises `ExtentNeeded`: the function is then traced again with the
+extents of the call. So no trace can silently depend on an extent that its kernel leaves open.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from broadloom._errors import Error, InternalError, NoValuesError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-#: What is asked of a traced array by a method of its own, and not by a function that computes.
+#: Requests for a value that come from one of a traced array's own methods, rather than from a function that computes.
 _CONVERSIONS = frozenset(("bool", "int", "float", "complex", "item", "format", "len", "iteration"))
 
 
-#: What to write instead of a conversion to a number.
+#: What to write instead of a conversion to a Python number.
 _UNCONVERTED = "use functions of broadloom, not of `math`, and convert the result outside of the function"
 
-#: What to write instead of what is asked of a traced array, where it is no branch.
+#: What to write instead of such a request to a traced array; branches have no entry.
 _INSTEAD = {
     "int": _UNCONVERTED,
     "float": _UNCONVERTED,
@@ -53,7 +53,8 @@ class TracerError(TypeError):
 
 
 class ExtentNeeded(BaseException):
-    """An open extent was computed with. Not an `Exception`, so that no handler of the traced function takes it for its own."""
+    """Raised when a traced function computes with an open extent. It is no `Exception`, so that no handler of the
+    traced function catches it."""
 
 
 class Tracing(threading.local):
@@ -66,7 +67,8 @@ tracing = Tracing()
 
 
 def need_extent() -> NoReturn:
-    """Has the function traced again with its extents; outside of a trace, into which a traced array was carried, that is an error."""
+    """Makes the function be traced again with its extents. If a traced array was carried out of its trace, that is an
+    error."""
     if tracing.depth:
         raise ExtentNeeded
     refuse("an open extent")
@@ -118,8 +120,8 @@ def visible_size(handle: Handle) -> int | None:
 
 
 def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -> NoReturn:
-    """Raises TracerError: `what` was asked of a traced array, or of the traced number that is the argument `scalar`. The advice says
-    what to write instead."""
+    """Raises TracerError: the value `what` was asked of a traced array, or of the traced number that is the argument
+    `scalar`. `advice` says what to write instead."""
     frame, called = sys._getframe(1), ""
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         called = frame.f_code.co_name
@@ -135,7 +137,8 @@ def refuse(what: str, *, scalar: str | None = None, advice: str | None = None) -
 
 
 def converted(error: Exception) -> TracerError | None:
-    """The TracerError that an error of the engine represents, which found that a traced array has no values; else None."""
+    """The TracerError in the place of an engine's error about a traced array that has no values; None for other
+    errors."""
     if not isinstance(error, NoValuesError):
         return None
     place, called = error.__traceback__, ""
@@ -157,8 +160,8 @@ def _is_public(name: str) -> bool:
 
 
 def is_own(error: BaseException) -> bool:
-    """Whether the package raised an error, or one that this was raised for: and not the traced function, nor the handler of a signal
-    that came meanwhile."""
+    """Whether the package raised an error, or the error from which this one was raised. It is false if the traced
+    function raised it, or the handler of a signal that came during the trace."""
     known: set[int] = set()
     pending: list[BaseException | None] = [error]
     while pending:
@@ -176,8 +179,8 @@ def is_own(error: BaseException) -> bool:
 
 
 def shorten(error: Exception) -> None:
-    """Takes the package's frames out of the traceback of an error of a traced function, unless it may be a fault of the package. Within
-    another trace they stay, since `is_own` reads them."""
+    """Takes the package's frames out of the traceback of an error of a traced function, unless the error may be a fault
+    of the package. Within another trace the frames stay, since `is_own` reads them."""
     if tracing.depth or not isinstance(error, Error | TracerError) or isinstance(error, InternalError):
         return
     frames = []

@@ -22,21 +22,21 @@ Number = bool | int | float
 
 
 class Parameter(NamedTuple):
-    """A number of Python's that a kernel is given when it runs: it promotes as the number does."""
+    """A Python number that a kernel is given when it runs: it promotes as the number does."""
 
     handle: Handle
     kind: type
 
 
-#: What the functions here take.
+#: The operands that the functions of this module take.
 Operand = Handle | Parameter | Number
 
-#: What a function here makes of operands that are all of the loop's dtypes.
+#: A function that makes the result of operands that all have the loop's dtypes.
 Build = Callable[..., Handle]
 
 
 class Unsupported(Exception):
-    """The call is none that an expression represents: it is evaluated, and NumPy computes it."""
+    """The call can't be represented by an expression: its operands are evaluated, and NumPy computes it."""
 
 
 #: The dtypes that the engine has.
@@ -46,7 +46,7 @@ COMPARISONS = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.grea
 
 
 def own_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype, if the engine has it."""
+    """The dtype, if the engine has it; else `Unsupported` is raised."""
     made: np.dtype[Any] = np.dtype(dtype)
     if made not in DTYPES or not made.isnative:
         raise Unsupported
@@ -54,7 +54,7 @@ def own_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def lend(values: np.ndarray) -> Handle:
-    """A handle over the memory of an array of NumPy's, or over a copy where that can't be shared."""
+    """A handle over the memory of a NumPy array, or over a copy if that memory can't be shared."""
     if values.dtype.newbyteorder("=") not in DTYPES:
         raise Unsupported
     try:
@@ -64,26 +64,26 @@ def lend(values: np.ndarray) -> Handle:
 
 
 def converted(x: Handle, dtype: np.dtype[Any]) -> Handle:
-    """The handle, as that dtype."""
+    """The handle converted to a dtype."""
     return x if x.dtype == dtype else x.astype(dtype)
 
 
 def number_as(value: Number, dtype: np.dtype[Any]) -> Number:
-    """The number as NumPy converts it to the dtype of the arrays that it meets; OverflowError for an integer beyond
-    it."""
+    """The number converted to the dtype of the arrays that it meets, as NumPy converts it; OverflowError for an integer
+    that the dtype does not hold."""
     made: Number = np.asarray(value, dtype=dtype).item()
     return made
 
 
 def as_dtype(x: Operand, dtype: np.dtype[Any]) -> Handle | Number:
-    """An operand in a dtype; a number stays one."""
+    """An operand converted to a dtype; a number stays a number."""
     if isinstance(x, Handle):
         return converted(x, dtype)
     return converted(x.handle, dtype) if isinstance(x, Parameter) else number_as(x, dtype)
 
 
 def kind(x: Operand) -> Any:
-    """What NumPy's promotion knows of an operand: its dtype, or the type of a number of Python's."""
+    """What NumPy's promotion looks at in an operand: its dtype, or the type of a Python number."""
     if isinstance(x, Handle):
         return x.dtype
     found = x.kind if isinstance(x, Parameter) else type(x)
@@ -91,7 +91,7 @@ def kind(x: Operand) -> Any:
 
 
 def operands_as(dtype: np.dtype[Any], *operands: Operand) -> list[Handle | Number]:
-    """The operands in one dtype. Numbers stay literals of the expression, unless there is nothing else."""
+    """The operands converted to one dtype. Numbers stay literals of the expression, unless all operands are numbers."""
     made = [as_dtype(x, dtype) for x in operands]
     if not any(isinstance(x, Handle) for x in made):
         made[0] = Handle.full((), made[0], dtype)  # type: ignore[arg-type]
@@ -99,12 +99,12 @@ def operands_as(dtype: np.dtype[Any], *operands: Operand) -> list[Handle | Numbe
 
 
 def common_dtype(*operands: Operand) -> np.dtype[Any]:
-    """The dtype that NumPy promotes the operands to."""
+    """The dtype to which NumPy promotes the operands."""
     made = np.result_type(*(x.kind() if isinstance(x, Parameter) else getattr(x, "dtype", x) for x in operands))
     return own_dtype(made)
 
 
-# What is no row of the op table, but an expression of some.
+# Universal functions that are no row of the op table, but expressions of several rows.
 
 
 def _apply(op: str) -> Build:
@@ -115,7 +115,7 @@ def _apply(op: str) -> Build:
 
 
 def _without_nan(op: str) -> Build:
-    """`fmax` and `fmin`: the other operand where one is NaN."""
+    """The function `fmax` or `fmin`, which gives the other operand where one is NaN."""
     extreme = _apply(op)
 
     def build(a: Handle | Number, b: Handle | Number) -> Handle:
@@ -156,7 +156,8 @@ def _quotient_and_remainder(a: Handle | Number, b: Handle | Number) -> tuple[Han
     return quotient_and_remainder(a, b, _core.apply("remainder", a, b))
 
 
-#: NumPy's function → what it is here. What isn't in the table is computed by NumPy.
+#: The function here that computes a universal function of NumPy's. Universal functions that are not in the table are
+#: computed by NumPy.
 UFUNCS: dict[np.ufunc, Callable[..., Handle | tuple[Handle, ...]]] = {
     **{
         getattr(np, name): _apply(name)
@@ -255,8 +256,8 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], signature: Any, casting: str 
 def loop(
     ufunc: np.ufunc, operands: tuple[Operand, ...], dtype: Any, signature: Any, casting: Any
 ) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of the operands and of the results that NumPy's loop for the call has. Raises NumPy's TypeError where
-    it has none, and `Unsupported` where a dtype is not the engine's."""
+    """The dtypes of operands and results in NumPy's loop for the call. Raises NumPy's TypeError if there is no loop,
+    and `Unsupported` if the engine has not one of the dtypes."""
     if dtype is not None:
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     if signature is not None and not isinstance(signature, str):

@@ -1,8 +1,8 @@
-"""Views that are written through: what indexing, `.T`, iteration and NumPy's functions on shapes give knows which arrays it was taken
-from, so that setting its elements sets theirs.
+"""Views that are written through: an array that indexing, `.T`, iteration or a NumPy function on shapes gives knows
+from which arrays it was taken, so that setting its elements sets theirs.
 
-A view holds the elements that its array had when it was taken, as every expression does. Where the array was changed since, the
-view is not written: its user has seen other elements than those that would be changed.
+Like every expression, a view holds the elements that its array had when the view was taken. If the array was changed
+since then, setting elements of the view is an error: its user has seen other elements than those that would be changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from broadloom._tracing import refuse
 
 
 def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
-    """The elements of a view within those of the array that it was taken from."""
+    """The elements of a view, as a part of the memory of the array from which it was taken."""
     order = []
     while steps is not None:
         steps, step = steps
@@ -27,15 +27,16 @@ def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
             memory = step(memory)
         else:
             items = step if isinstance(step, tuple) else (step,)
-            # With `...`, an element is an array as well.
+            # With `...` in the key, NumPy gives a single element as an array too.
             memory = memory[items if Ellipsis in items else (*items, ...)]
     return memory
 
 
 def parents(array: Array) -> list[tuple[Array, Steps]]:
-    """The arrays that a view is to be written through to, and where in them it is, the nearest first: those that are still there.
+    """The arrays from which a view was taken and that still exist, each with the steps to the view's place in it, the
+    nearest array first.
 
-    ValueError if one of them is traced, or has other elements now than the view.
+    ValueError if the elements of one of them differ from the view's now; TracerError if one is traced.
     """
     found: list[tuple[Array, Steps]] = []
     for reference, version, steps in array._views:
@@ -57,18 +58,19 @@ def parents(array: Array) -> list[tuple[Array, Steps]]:
 
 
 def _has_elements(parent: Array, steps: Steps, view: Array) -> bool:
-    """Whether the elements of a view are still those of the array that it was taken from, bit for bit."""
+    """Whether the elements of a view are still equal, bit for bit, to those at its place in the array from which it was
+    taken."""
     there, here = located(np.asarray(parent), steps), np.asarray(view)
     return bool(there.shape == here.shape and there.dtype == here.dtype and there.tobytes() == here.tobytes())
 
 
 def view_of(x: Any, made: Array, step: Callable[[np.ndarray], np.ndarray]) -> Array:
-    """An array as a view of another one, if that is an array of ours."""
+    """Makes a result a view of the array `x`, if `x` is one of broadloom's."""
     return x._taken(made, step) if isinstance(x, Array) else made
 
 
 def view_by(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any) -> Any:
-    """What a function of NumPy's that gives views made of an array, its first argument, as views of that."""
+    """Makes the results of a NumPy function that gives views of its first argument views of that array."""
     array, *rest = args
     if isinstance(made, Array):
         return array._taken(made, lambda memory: function(memory, *rest, **kwargs))

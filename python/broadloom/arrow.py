@@ -53,7 +53,8 @@ def from_arrow(obj: Any, /, *, nullable: bool | None = None) -> Any:
 
 @registered("without_nulls")
 def without_nulls(name: str, obj: Any, copy: bool | None = None) -> Array:
-    """The values of an object of Arrow's that has no nulls; else ValueError, as if `copy` is False and one is needed."""
+    """The values of an object of Arrow's that has no nulls. ValueError if it has nulls, or if `copy` is False and a
+    copy is needed."""
     if isinstance(obj, NullableArray):
         nulls, array = obj.null_count, obj.values
     else:

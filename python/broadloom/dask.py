@@ -26,12 +26,12 @@ from broadloom import Array, asarray, evaluate
 from broadloom._options import of_task
 from broadloom._registry import registered
 
-#: Dask's functions, which have few types, and some that are not meant for their callers.
+#: Functions of Dask, most of them without types, and some of them not meant for callers of Dask.
 _da: Any = dask.array
 _optimize: Any = optimize_arrays
 _sizeof: Any = sizeof
 
-#: Graphs of fused tasks within those of fused tasks are looked into this deep; Dask makes two levels.
+#: How deep graphs of fused tasks within graphs of fused tasks are looked into; Dask makes two levels.
 _NESTING = 8
 
 __all__ = ["from_array", "from_zarr", "optimize", "register", "run", "store", "to_numpy"]
@@ -89,7 +89,7 @@ def _over(x: dask.array.Array) -> dask.array.Array:
 
 
 def chunk(values: Any) -> Array:
-    """A chunk of ours: an array with NumPy's rule of promotion, for which Dask's functions are written."""
+    """A chunk as an array of broadloom with NumPy's rule of promotion, for which Dask's functions are written."""
     return asarray(values).promoting_by_numpy()
 
 
@@ -97,8 +97,8 @@ def chunk(values: Any) -> Array:
 
 
 class Setting(str):
-    """The optimization as `array_optimize` of Dask's configuration: Dask calls it, and writes it as JSON for the processes of other
-    machines, where it is a text until `register` is called."""
+    """The value of `array_optimize` in Dask's configuration: Dask calls it as the optimization, and writes it as JSON
+    for the processes of other machines, where it is only a text until `register` is called."""
 
     __slots__ = ()
 
@@ -107,8 +107,8 @@ class Setting(str):
 
 
 def optimize(graph: Any, keys: Any, **options: Any) -> Mapping[Any, Any]:
-    """Dask's own optimization of graphs, after which each task ends with the evaluation of the arrays of ours that it made, and
-    stores NumPy's."""
+    """Dask's own optimization of graphs, changed in two ways: each task ends with the evaluation of the broadloom
+    arrays that it made, and NumPy's arrays are stored."""
     tasks = convert_legacy_graph(ensure_dict(_optimize(graph, keys, **options)))
     stored: dict[int, Mapping[Any, Any]] = {}
     return {key: _ended(_storing(task, stored)) for key, task in tasks.items()}
@@ -125,8 +125,8 @@ def _calling(task: Task, function: Callable[..., Any], *args: Any) -> Task:
 
 
 def _storing(task: Any, known: dict[int, Mapping[Any, Any]], depth: int = 0) -> Any:
-    """The task with `store` in the place of what stores chunks, in the graphs of fused tasks too; these are `known` by their ids, since
-    the tasks of all blocks share one."""
+    """The task with `store` in the place of Dask's function that stores chunks, also within the graphs of fused tasks.
+    Graphs that were rewritten are `known` by their ids, since the tasks of all blocks share one graph."""
     if type(task) is not Task:
         return task
     if task.func is load_store_chunk:
@@ -144,13 +144,13 @@ def _storing(task: Any, known: dict[int, Mapping[Any, Any]], depth: int = 0) -> 
 
 
 def store(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Stores a chunk into what takes NumPy's arrays: zarr, HDF5, NumPy's memory."""
+    """Stores a chunk as a NumPy array in something that takes these: zarr, HDF5, NumPy's memory."""
     return load_store_chunk(np.asarray(x) if isinstance(x, Array) else x, *args, **kwargs)
 
 
 def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """What a task gives, with the arrays of ours in it evaluated in one pass. It runs by NumPy's rule of promotion, and with the
-    threads that a task has."""
+    """Runs a task, and evaluates the broadloom arrays in its result in one pass. It runs by NumPy's rule of promotion,
+    and with the threads that a task may use."""
     with of_task(threads_of_tasks()):
         made = function(*args, **kwargs)
         pending = [x for x in _arrays(made) if not x._handle.is_evaluated]
@@ -160,14 +160,15 @@ def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def threads_of_tasks() -> int | None:
-    """How many threads an evaluation takes at most in a task that runs in this thread; None where there is no such limit.
+    """The most threads of an evaluation in a task that runs in this thread; None if there is no such limit.
 
     A worker thread is one of several that compute at the same time, so that an evaluation has that thread alone, or as many as
     the entry `broadloom.threads` of Dask's configuration says. The thread that the application began with is no worker: in it the
     synchronous scheduler runs tasks, one after the other.
     """
     if threading.get_ident() == threading.main_thread().ident:
-        # A process that was started for tasks is another's child, and has this module from its beginning.
+        # A process that was started for tasks is another process's child, and has the module `multiprocessing.process`
+        # from its beginning.
         process = sys.modules.get("multiprocessing.process")
         if process is None or process.parent_process() is None:
             return None
@@ -176,7 +177,7 @@ def threads_of_tasks() -> int | None:
 
 
 def _arrays(made: Any) -> Iterator[Array]:
-    """The arrays of ours in what a task gave: parts of a reduction are dicts, and lists of such."""
+    """The broadloom arrays in the result of a task: the parts of a reduction are dicts, and lists of dicts."""
     pending = [made]
     while pending:
         one = pending.pop()
@@ -188,7 +189,7 @@ def _arrays(made: Any) -> Iterator[Array]:
             pending.extend(one.values())
 
 
-# The interface that Dask asks for.
+# Functions that Dask calls for broadloom's arrays.
 
 
 def _bytes_of(x: Array) -> int:
@@ -197,8 +198,9 @@ def _bytes_of(x: Array) -> int:
 
 @registered("introduce to Dask")
 def register() -> None:
-    """Tells Dask of arrays of ours: they are chunks, of the size of their values, and tasks end as `optimize` says, unless
-    `array_optimize` is set to something else already. It may be called again."""
+    """Tells Dask about broadloom's arrays: they are chunks, of the size of their values, and tasks end as `optimize`
+    says, unless `array_optimize` is set to something else already. It may be called again.
+    """
     _da.register_chunk_type(Array)
     _sizeof.register(Array, _bytes_of)
     setting = Setting("broadloom.dask.optimize")

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 Norm = Literal["backward", "ortho", "forward"]
-#: A result of complex numbers is an array of NumPy's, and may be an operand.
+#: Arrays of complex numbers are NumPy's: results may be such arrays, and operands too.
 Complex = np.ndarray
 
 
@@ -57,7 +57,7 @@ def _values(name: str, x: Any) -> np.ndarray:
 
 
 def _axes(s: Sequence[int] | None, axes: Sequence[int] | None) -> Sequence[int] | None:
-    """The last axes, where only extents are given."""
+    """The axes of a transform: if only extents are given, the last ones."""
     return range(-len(s), 0) if s is not None and axes is None else axes
 
 

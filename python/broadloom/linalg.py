@@ -362,14 +362,13 @@ def _matrices(name: str, x: Array) -> np.ndarray:
 
 
 def _computable(values: np.ndarray) -> np.ndarray:
-    """Values in a dtype that LAPACK has."""
+    """Values in a dtype with which LAPACK computes: float16 becomes float32."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def _tolerance(rtol: float | Array | None, x: Array) -> Any:
-    """A tolerance as NumPy takes it; by default that of the operand's own dtype, which may be narrower than the one
-    computed in.
-    """
+    """A tolerance as NumPy takes it. By default it is that of the operand's own dtype, which may be narrower than the
+    dtype in which NumPy computes."""
     if rtol is not None:
         return np.asarray(rtol)
     handle = as_array(x)._handle
@@ -379,7 +378,8 @@ def _tolerance(rtol: float | Array | None, x: Array) -> Any:
 
 
 def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...]:
-    """The results of a function of `numpy.linalg`; of float16, if it computed float16 operands as float32."""
+    """The results of a function of `numpy.linalg`. If float16 operands were computed as float32, the results are
+    converted back to float16."""
     given = [values_of(x) for x in operands]
     results = function(*map(_computable, given))
     is_half = all(values.dtype == np.float16 for values in given)
@@ -388,7 +388,7 @@ def _several(function: Callable[..., Any], *operands: Array) -> tuple[Array, ...
 
 
 def _through(function: Callable[..., Any], *operands: Array) -> Array:
-    """The result of a function of `numpy.linalg` that has one."""
+    """The result of a function of `numpy.linalg` that has only one."""
     return _several(lambda *given: (function(*given),), *operands)[0]
 
 

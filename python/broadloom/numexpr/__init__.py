@@ -64,14 +64,15 @@ __all__ = [
     "validate",
 ]
 
-#: The version of numexpr that is followed, as its callers ask for it.
+#: The version of numexpr whose behaviour is followed, under the name by which numexpr's callers ask for it.
 __version__ = version.version
 
 #: Intel's VML is not used.
 use_vml: Final = False
 is_cpu_amd_intel: Final = False
 
-# What is imported when it is requested: `install` is to cost little, and the environment is read when numexpr would read it.
+# Names that are imported only when they are used: `install` is to cost little, and the environment is to be read when
+# numexpr would read it.
 _LAZY: Final = {
     "NumExpr": "_compiled",
     "E": "_nodes",

@@ -1,4 +1,4 @@
-"""`NumExpr`: an expression with the kinds of its variables fixed, to be called on arrays."""
+"""`NumExpr`: an expression whose variables have fixed kinds, to be called on arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from broadloom.numexpr._kinds import LETTERS, Kind
 from broadloom.numexpr._nodes import ExpressionNode
 from broadloom.numexpr._translate import Translation
 
-#: The types of a signature. numexpr's `float` is float32, and its `int` is missing.
+#: The kind of each type that a signature may name. As in numexpr, `float` names float32.
 _TYPES: Final[dict[Any, Kind]] = {
     bool: "bool",
     np.bool_: "bool",
@@ -62,7 +62,7 @@ class NumExpr:
             builder.build(tuple(("array", np.dtype(np.bool_), ()) for _ in names), None, 1)
         #: The names of the variables, in the order in which a call takes their values.
         self.input_names = tuple(names)
-        #: The letters of the variables' kinds.
+        #: The letters of the variables' kinds, in that order.
         self.signature = "".join(LETTERS[kinds[name]] for name in names).encode()
         #: The constants of the expression.
         self.constants = _nodes.constants(root)
@@ -76,7 +76,8 @@ class NumExpr:
         casting: str = "safe",
         ex_uses_vml: bool = False,
     ) -> np.ndarray:
-        """The value for these arrays and numbers; `out`, `order` and `casting` are those of `evaluate`."""
+        """The value of the expression for these arrays and numbers; `out`, `order` and `casting` are those of
+        `evaluate`."""
         return self._plan.run(args, out, order, casting)
 
     run = __call__

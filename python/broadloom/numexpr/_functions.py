@@ -1,7 +1,8 @@
-"""The functions of a text: numexpr's names, the kinds that they take and give, and the operations that compute them.
+"""The functions that a text may call: numexpr's names, the kinds that they take and give, and the operations that
+compute them.
 
-One table is read by the parser (names and numbers of arguments), by the folding of constants (NumPy's function), and by the
-translation (everything else).
+The same table is read by the parser (names and numbers of arguments), by the folding of constants (NumPy's function),
+and by the translation (everything else).
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from broadloom.numexpr._kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of a text."""
+    """A function that a text may call."""
 
-    #: numexpr's name of the operation, which is in its messages.
+    #: numexpr's name of the operation, which its messages show.
     opcode: str
-    #: The operation that computes it; of a name in brackets the translation makes it.
+    #: The engine's operation that computes the function; for a name in brackets the translation makes the operation.
     op: str
-    #: What gives the value of constants.
+    #: The Python function that computes the value for constants.
     fold: Callable[..., Any]
     arity: int = 1
-    #: The lowest kind that it computes in, if arguments are bool or inexact.
+    #: The lowest kind in which the function computes, if arguments are bool or inexact.
     least: Kind | None = "float"
-    #: Whether integers stay integers; otherwise they are computed as double.
+    #: Whether integers stay integers; otherwise the function computes them as double.
     keeps_integers: bool = False
-    #: Whether it gives a bool.
+    #: Whether the result is a bool.
     is_test: bool = False
 
 
@@ -54,7 +55,7 @@ def _test(name: str) -> Function:
     return Function(name, name, getattr(np, name), 1, "double", is_test=True)
 
 
-#: The functions by their names in a text.
+#: The functions of a text by their names.
 FUNCTIONS: Final[dict[str, Function]] = {
     "copy": Function("copy", "(copy)", _same, least=None, keeps_integers=True),
     "ones_like": Function("ones_like", "(ones_like)", _one, least=None, keeps_integers=True),
@@ -99,8 +100,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "signbit": _test("signbit"),
 }
 
-#: Reductions, which have an axis, or none for all.
+#: The names of reductions, which are over one axis or all.
 REDUCTIONS: Final = ("sum", "prod", "min", "max")
 
-#: numexpr's functions of what there is not here, with the reason.
+#: numexpr's functions that are refused, with what they would need.
 UNSUPPORTED: Final[dict[str, str]] = {"complex": "complex numbers", "contains": "strings"}

@@ -1,7 +1,7 @@
-"""Serving this package under numexpr's name.
+"""Makes Python import this package under numexpr's name.
 
-A finder stands first on `sys.meta_path`; it imports this package at the first `import numexpr`, not before, so that installing
-costs a started interpreter next to nothing, and the environment is read when numexpr would read it.
+A finder stands first on `sys.meta_path`. It imports this package at the first `import numexpr`, not before, so that
+installing costs a starting interpreter next to nothing, and the environment is read when numexpr would read it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        # What is in sys.modules after this is what `import` gives.
+        # `import` returns what is in sys.modules after this.
         sys.modules[name] = importlib.import_module(_SERVED + name.removeprefix(_NAME))
 
 
@@ -61,7 +61,8 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undoes `install`: the next `import numexpr` gives numexpr. Modules that have this package under that name keep it."""
+    """Undoes `install`: the next `import numexpr` gives numexpr. Modules that have already imported this package under
+    numexpr's name keep it."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     served = sys.modules.get(_SERVED)

@@ -1,7 +1,7 @@
 """numexpr's kinds of values, and which of them its operators and functions take and give.
 
-numexpr has five real kinds in one order, bool < int < long < float < double; operands are brought to the highest kind among
-them. Names of operators and letters of kinds are numexpr's too, since callers match them in messages.
+numexpr has five real kinds in one order, bool < int < long < float < double; operands are converted to the highest kind
+among them. Names of operators and letters of kinds are numexpr's too, since callers match them in messages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Kind = Literal["bool", "int", "long", "float", "double"]
 #: The kinds, lowest first.
 KINDS: Final[tuple[Kind, ...]] = ("bool", "int", "long", "float", "double")
 
-#: The dtype of a kind's values.
+#: The dtype of each kind's values.
 DTYPES: Final[dict[Kind, np.dtype[Any]]] = {
     "bool": np.dtype(np.bool_),
     "int": np.dtype(np.int32),
@@ -24,7 +24,7 @@ DTYPES: Final[dict[Kind, np.dtype[Any]]] = {
     "double": np.dtype(np.float64),
 }
 
-#: The letter of a kind in the names of numexpr's operations.
+#: The letter of each kind in the names of numexpr's operations.
 LETTERS: Final[dict[Kind, str]] = {"bool": "b", "int": "i", "long": "l", "float": "f", "double": "d"}
 
 INTEGERS: Final = ("int", "long")
@@ -35,7 +35,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def of_dtype(dtype: np.dtype[Any]) -> Kind:
-    """The kind that values of a dtype are computed in.
+    """The kind in which values of a dtype are computed.
 
     Raises `NotImplementedError` for complex numbers and strings, and `ValueError` for anything else that is no number.
 
@@ -59,7 +59,7 @@ def of_dtype(dtype: np.dtype[Any]) -> Kind:
 
 
 def of_constant(value: Any) -> Kind:
-    """The kind of a constant: of Python's integers the lowest that holds it, of its floats double.
+    """The kind of a constant: for a Python integer the lowest kind that holds it, for a Python float double.
 
     >>> of_constant(1), of_constant(2**40), of_constant(1.0), of_constant(np.float32(1))
     ('int', 'long', 'double', 'float')
@@ -82,12 +82,12 @@ def of_constant(value: Any) -> Kind:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value may be in an expression as a constant."""
+    """Whether a value may be a constant of an expression."""
     return isinstance(value, (bool, int, float, complex, str, bytes, np.generic))
 
 
 def converted(value: Any, kind: Kind) -> bool | int | float:
-    """A constant in a kind, as a number of Python's.
+    """A constant converted to a kind, as a Python number.
 
     Raises `OverflowError` for an integer that the kind doesn't hold.
     """
@@ -106,5 +106,5 @@ def converted(value: Any, kind: Kind) -> bool | int | float:
 
 
 def highest(kinds: list[Kind]) -> Kind:
-    """The kind that operands of these kinds are brought to."""
+    """The kind to which operands of these kinds are converted."""
     return KINDS[max(KINDS.index(kind) for kind in kinds)]

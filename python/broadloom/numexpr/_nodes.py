@@ -1,7 +1,8 @@
 """Expressions of variables, constants, operators and functions, as a text or `E` makes them.
 
-A node has no dtype yet: the same expression is translated for whatever its variables turn out to be. What has constants only is
-computed when it is made, with Python's and NumPy's own arithmetic, within bounds that no text can make expensive.
+A node has no dtype yet: the same expression is translated for whatever its variables turn out to be. A part that has
+only constants is computed when it is made, with Python's and NumPy's own arithmetic, within bounds that keep every text
+cheap.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from broadloom._registry import found
 from broadloom.numexpr import _kinds
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 
-#: Bits that an integer constant may have.
+#: The most bits that an integer constant may have.
 MAX_BITS: Final = 4096
 
 #: Why a text with `and`, `or`, `not` or a chain of comparisons is refused.
@@ -29,7 +30,8 @@ BOOLEAN: Final = (
 
 
 def _inverted(value: Any) -> Any:
-    """`~` of a constant. Python is to drop it for bools, which numexpr takes for integers."""
+    """The value of `~` for a constant. Python plans to drop this operator for bools, which numexpr takes for integers
+    here."""
     return ~(int(value) if type(value) is bool else value)
 
 
@@ -76,7 +78,7 @@ class ExpressionNode:
 
     @property
     def astKind(self) -> str:
-        """The kind of the result, if undeclared variables are double."""
+        """The kind of the result, if variables without a declared kind are double."""
         if self.astType == "constant":
             return _kinds.of_constant(self.value)
         kind: str = found("numexpr kind")(self)
@@ -222,7 +224,7 @@ class VariableNode(ExpressionNode):
 
 
 class Expression:
-    """Gives the variable of a name as an attribute."""
+    """An object whose attributes are variables: each attribute gives the variable of its name."""
 
     __slots__ = ()
 
@@ -232,12 +234,12 @@ class Expression:
         return VariableNode(name)
 
 
-#: Variables for expressions that are written in Python: `E.a + 2*E.b`.
+#: The object for expressions that are written in Python: `E.a + 2*E.b`.
 E: Final = Expression()
 
 
 def node(value: Any) -> ExpressionNode:
-    """A node of an operand: itself, or a constant."""
+    """The node of an operand: the operand itself if it is a node, else a constant."""
     if isinstance(value, ExpressionNode):
         return value
     if _kinds.is_constant(value):
@@ -246,7 +248,7 @@ def node(value: Any) -> ExpressionNode:
 
 
 def apply(op: str, *operands: Any) -> ExpressionNode:
-    """An operator of operands; of constants, its value."""
+    """The node of an operator on operands; if all operands are constants, the constant that is its value."""
     nodes = tuple(node(operand) for operand in operands)
     if all(of.astType == "constant" for of in nodes):
         values = [of.value for of in nodes]
@@ -257,7 +259,9 @@ def apply(op: str, *operands: Any) -> ExpressionNode:
 
 
 def call(name: str, arguments: list[Any]) -> ExpressionNode:
-    """A function of arguments; of constants, its value. Raises `TypeError` for a name or a number of arguments that is wrong."""
+    """The node of a function call; if all arguments are constants, the constant that is its value. Raises `TypeError`
+    for a name or a number of arguments that is wrong.
+    """
     if name in UNSUPPORTED:
         raise NotImplementedError(f"broadloom.numexpr has no {UNSUPPORTED[name]}: {name}()")
     if name in REDUCTIONS:
@@ -280,7 +284,7 @@ def call(name: str, arguments: list[Any]) -> ExpressionNode:
 
 
 def _foldable(value: Any) -> Any:
-    """A constant that NumPy's functions take: an integer beyond int64 is a float."""
+    """A constant as NumPy's functions take it: an integer beyond int64 becomes a float."""
     return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else float(value)
 
 
@@ -297,7 +301,7 @@ def _reduction(name: str, of: ExpressionNode, axis: Any) -> ExpressionNode:
 
 
 def _check_size(op: str, values: list[Any]) -> None:
-    """Refuses to compute an integer that would be huge."""
+    """Refuses operations on constants whose result would be a huge integer."""
     if op not in ("pow", "lshift") or not all(isinstance(value, int) for value in values):
         return
     base, exponent = values
@@ -316,7 +320,7 @@ def _bounded(value: Any) -> Any:
 
 
 def postorder(root: ExpressionNode) -> Iterator[ExpressionNode]:
-    """Every node once, after those that it is made of."""
+    """Every node once, each after the nodes of which it is made."""
     seen: set[int] = set()
     stack: list[tuple[ExpressionNode, bool]] = [(root, False)]
     while stack:
@@ -330,12 +334,12 @@ def postorder(root: ExpressionNode) -> Iterator[ExpressionNode]:
 
 
 def variables(root: ExpressionNode) -> list[str]:
-    """The names of the variables, sorted."""
+    """The names of an expression's variables, sorted."""
     return sorted({of.value for of in postorder(root) if of.astType == "variable"})
 
 
 def constants(root: ExpressionNode) -> tuple[Any, ...]:
-    """The different constants, sorted within their kinds."""
+    """The different constants of an expression, sorted within their kinds."""
     found: dict[tuple[str, str], Any] = {}
     for of in postorder(root):
         if of.astType == "constant":
@@ -345,5 +349,5 @@ def constants(root: ExpressionNode) -> tuple[Any, ...]:
 
 
 def is_elementwise(root: ExpressionNode) -> bool:
-    """Whether there is no reduction."""
+    """Whether an expression has no reduction."""
     return not any(of.astType == "op" and of.value in REDUCTIONS for of in postorder(root))

@@ -1,7 +1,7 @@
 """Plans of texts: what the extension module asks for when a text, or a pattern of dtypes and ranks, is new.
 
-A plan holds the names of a text's variables and, by pattern, compiled kernels; `Builder` makes those. Plans are kept for texts
-with default options, and for others, up to a number each.
+A plan has the names of a text's variables and, by pattern, compiled kernels, which `Builder` makes. The plans of texts
+with default options, and those of other texts, are kept up to a number each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from broadloom.numexpr._kinds import DTYPES, Kind
 from broadloom.numexpr._nodes import ExpressionNode
 from broadloom.numexpr._translate import KeptDtypes, Translation, Value
 
-#: An argument as the dispatch describes it: `("array", dtype, dims)` or `("scalar", kind)`.
+#: An argument as the extension module describes it: `("array", dtype, dims)` or `("scalar", kind)`.
 Argument = tuple[Any, ...]
 
 CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...]] = (
@@ -29,7 +29,7 @@ CASTINGS: Final[tuple[Literal["no", "equiv", "safe", "same_kind", "unsafe"], ...
     "unsafe",
 )
 
-#: Plans that are kept of each sort.
+#: The most plans that are kept for texts with default options, and for other texts.
 MAX_PLANS: Final = 256
 
 #: The plans of texts that are evaluated with default options, which the extension module looks up.
@@ -40,7 +40,7 @@ _SCALARS: Final = {"bool": np.dtype(np.bool_), "int": np.dtype(np.int64), "float
 
 
 def plan(ex: str, sanitize: bool | None, keep_dtypes: bool, disable_cache: bool, **options: Any) -> Plan:
-    """The plan of a text, from those that are kept or a new one."""
+    """The plan of a text: a kept one or a new one."""
     optimization = optimization_of(options)
     is_default = not keep_dtypes and optimization == "aggressive" and _text.sanitizes(sanitize)
     key = (ex, _text.sanitizes(sanitize), keep_dtypes, optimization) if isinstance(ex, str) else ()
@@ -61,7 +61,8 @@ def plan(ex: str, sanitize: bool | None, keep_dtypes: bool, disable_cache: bool,
 
 
 def optimization_of(options: dict[str, Any]) -> str:
-    """The optimization of keyword arguments. Raises `ValueError` for a keyword or value that does not exist."""
+    """The value of the option `optimization` among keyword arguments. Raises `ValueError` for a keyword or value that
+    does not exist."""
     known: dict[str, tuple[Any, ...]] = {
         "optimization": ("none", "moderate", "aggressive"),
         "truediv": (False, True, "auto"),
@@ -75,7 +76,9 @@ def optimization_of(options: dict[str, Any]) -> str:
 
 
 class Builder:
-    """Builds the kernels of a plan. `signature` fixes the kinds of the variables, which are those of their values otherwise."""
+    """Builds the kernels of a plan. `signature` fixes the kinds of the variables, without it the kinds are those of the
+    variables' values.
+    """
 
     def __init__(
         self,
@@ -92,8 +95,8 @@ class Builder:
     def build(
         self, pattern: tuple[Argument, ...], out: np.dtype[Any] | None, threads: int
     ) -> tuple[Entry | np.ndarray, int]:
-        """What runs for a pattern of arguments: a kernel, or an array where there are none; and a bit for each rule of casting
-        that allows it."""
+        """Builds what runs for a pattern of arguments: a kernel's entry, or an array if there are no variables. Returns
+        it with a bit for each rule of casting that allows the casts."""
         inputs, value = self._translated(pattern)
         casts = self._casts(pattern, value, out)
         allowed = 0
@@ -109,7 +112,7 @@ class Builder:
         return Entry(kernel, list(range(len(inputs)))), allowed
 
     def refuse(self, pattern: tuple[Argument, ...], casting: str, out: np.dtype[Any] | None) -> None:
-        """Raises for the first cast that a rule does not allow."""
+        """Raises `TypeError` for the first cast that a rule does not allow."""
         _, value = self._translated(pattern)
         for source, target, what in self._casts(pattern, value, out):
             check_cast(source, target, casting, what)
@@ -152,7 +155,8 @@ def check_cast(source: np.dtype[Any], target: np.dtype[Any], casting: str, what:
 
 
 def as_operand(value: Any, casting: str) -> np.ndarray:
-    """What a variable holds as an array whose memory can be shared: of this machine's order of bytes, aligned, of our dtypes.
+    """The value of a variable as an array whose memory can be shared: of this machine's order of bytes, aligned, and of
+    one of broadloom's dtypes.
 
     >>> as_operand([1, 2], "safe")
     array([1, 2])
@@ -171,8 +175,9 @@ def as_operand(value: Any, casting: str) -> np.ndarray:
 
 
 def copy_to(out: np.ndarray, result: np.ndarray, casting: str) -> None:
-    """Writes a result to an array that it broadcasts to. Raises `TypeError` for a cast that is not allowed, and `ValueError` for
-    a shape that does not fit."""
+    """Writes a result to an array to whose shape it broadcasts. Raises `TypeError` for a cast that is not allowed, and
+    `ValueError` for a shape that does not fit.
+    """
     if out.dtype.hasobject:
         raise TypeError(f"out: the array has Python objects (dtype {out.dtype})")
     check_cast(result.dtype, out.dtype, casting, "the operand 0")

@@ -1,4 +1,4 @@
-"""From a text to an expression.
+"""Makes an expression of a text.
 
 The text is parsed with Python's own grammar and never run: a node of the syntax tree that is not on the list below is an error,
 so no text reaches a Python object, with or without `sanitize`. Trees are walked without recursion.
@@ -16,7 +16,7 @@ from broadloom.numexpr import _nodes
 from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS, UNSUPPORTED
 from broadloom.numexpr._nodes import BOOLEAN, ConstantNode, ExpressionNode, VariableNode
 
-#: Characters that a text may have.
+#: The most characters that a text may have.
 MAX_LENGTH: Final = 100_000
 
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
@@ -60,7 +60,8 @@ def is_sane(text: str) -> bool:
 
 
 def sanitizes(sanitize: bool | None) -> bool:
-    """Whether texts are tested: as the caller says, or the environment by `NUMEXPR_SANITIZE`, or yes."""
+    """Whether the characters of texts are tested: as the caller says, else as the environment's `NUMEXPR_SANITIZE`
+    says, else they are."""
     if sanitize is not None:
         return sanitize
     return bool(int(os.environ.get("NUMEXPR_SANITIZE") or 1))
@@ -97,7 +98,8 @@ def parse(text: str, sanitize: bool | None = None) -> ExpressionNode:
 
 
 def _parts(tree: ast.AST) -> list[ast.expr]:
-    """The operands of a node of the syntax tree, which has to be on the list. Raises what is wrong with it otherwise."""
+    """The operands of a node of Python's syntax tree. Raises an error that says what is wrong if the node is not on the
+    list."""
     match tree:
         case ast.Constant() | ast.Name():
             return []
@@ -143,7 +145,8 @@ def _arguments(tree: ast.Call) -> list[ast.expr]:
 
 
 def _made(tree: ast.AST, parts: list[Any]) -> ExpressionNode | None:
-    """The expression of a node of the syntax tree, of those of its operands; None for None, which an axis may be."""
+    """The expression of a node of Python's syntax tree, made of its operands' expressions; None for the constant None,
+    which an axis may be."""
     match tree:
         case ast.Constant(value=None):
             return None

@@ -1,7 +1,7 @@
-"""How many threads computations use, as numexpr's functions and environment variables say it.
+"""How many threads computations use, as numexpr's functions and environment variables set it.
 
-`NUMEXPR_MAX_THREADS` bounds the number; `NUMEXPR_NUM_THREADS`, or else `OMP_NUM_THREADS`, sets it when this is imported: with the
-first expression, or the first question after threads.
+`NUMEXPR_MAX_THREADS` bounds the number. `NUMEXPR_NUM_THREADS`, or else `OMP_NUM_THREADS`, sets it when this module is
+imported: with the first expression, or when threads are first asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, SupportsIndex
 from broadloom._core import numexpr_threads
 
 _DEFAULT_MAX = 64
-#: Threads without a setting, at most.
+#: The most threads if none of the environment variables sets a number.
 _SAFE = 16
 
 
@@ -59,7 +59,7 @@ def set_num_threads(nthreads: SupportsIndex) -> int:
 
 
 def _init_num_threads() -> int:
-    """Sets the number of threads that the environment asks for, and returns it."""
+    """Sets the number of threads that the environment asks for, and returns the number asked for."""
     for name in ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"):
         if os.environ.get(name):
             requested = int(os.environ[name])
@@ -71,7 +71,7 @@ def _init_num_threads() -> int:
 
 
 def detect_number_of_threads() -> int:
-    """The number of threads that the environment asks for, or that of the processors."""
+    """The number of threads that the environment asks for, or else the number of processors."""
     for name in ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"):
         try:
             return min(int(os.environ.get(name, "")), MAX_THREADS)

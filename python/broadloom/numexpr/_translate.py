@@ -1,7 +1,7 @@
-"""From an expression and the dtypes of its variables to a handle of the engine.
+"""Makes a handle of the engine from an expression and the dtypes of its variables.
 
-`Translation` follows numexpr's rules of kinds; `KeptDtypes` leaves dtypes and promotion to the engine. Both walk the expression
-once, without recursion, and differ in what they make of a node.
+`Translation` follows numexpr's rules of kinds; `KeptDtypes` leaves dtypes and promotion to the engine. Both walk the
+expression once, without recursion, and differ in what they make of a node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from broadloom.numexpr._functions import FUNCTIONS, REDUCTIONS
 from broadloom.numexpr._kinds import DTYPES, INEXACT, INTEGERS, LETTERS, NUMBERS, Kind
 from broadloom.numexpr._nodes import ExpressionNode, postorder, variables
 
-#: Constant exponents up to here are products, as numexpr has it.
+#: The largest constant exponent whose power is computed by products, as in numexpr.
 MAX_EXPONENT: Final = 50
 
 _OPS: Final = {
@@ -49,59 +49,61 @@ _OPS: Final = {
 
 _BITWISE: Final = ("and", "or", "xor")
 _COMPARISONS: Final = ("gt", "ge", "lt", "le", "eq", "ne")
-#: numexpr's names of operations that it writes with swapped operands.
+#: Comparisons that numexpr computes with swapped operands, and its names of the operations that it uses instead.
 _SWAPPED: Final = {"lt": "gt", "le": "ge"}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a node is worth: a handle of a kind, or a constant."""
+    """What a node is translated to: a handle of a kind, or a constant."""
 
     kind: Kind
     of: Handle | bool | int | float
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is a number of the text."""
+        """Whether the value is a number of the text."""
         return not isinstance(self.of, Handle)
 
 
 def no_operation(op: str, result: Kind, *arguments: Kind) -> NotImplementedError:
-    """The error for kinds that an operator or function does not take, in words that callers of numexpr look for."""
+    """The error about an operator or function that does not take these kinds, in words that callers of numexpr look
+    for."""
     letters = "".join(LETTERS[kind] for kind in (result, *arguments))
     shown = ", ".join(arguments)
     return NotImplementedError(f"couldn't find matching opcode for '{op}_{letters}': {op} is not defined for {shown}")
 
 
 def _as(value: Value, kind: Kind) -> Handle | bool | int | float:
-    """A value as an operand of a kind."""
+    """A value converted to a kind, as an operand of an operation."""
     if not isinstance(value.of, Handle):
         return _kinds.converted(value.of, kind)
     return value.of if value.kind == kind else value.of.astype(DTYPES[kind])
 
 
 def _handle(value: Value, kind: Kind) -> Handle:
-    """A value as a handle of a kind."""
+    """A value converted to a kind, as a handle."""
     of = _as(value, kind)
     return of if isinstance(of, Handle) else Handle.full([], of, DTYPES[kind])
 
 
 def _whole(kind: Kind, op: str, *operands: Handle | bool | int | float) -> Value:
-    """An operation that gives a kind."""
+    """The result of an operation that gives a kind."""
     return Value(kind, _core.apply(op, *operands))
 
 
 class Translation:
     """Makes the handle of an expression by numexpr's rules of kinds.
 
-    `aggressive` makes products of powers with small constant exponents, `moderate` of the simplest of them.
+    With `aggressive`, powers with small constant exponents become products; with `moderate`, only the simplest of these
+    do.
     """
 
     def __init__(self, optimization: str = "aggressive") -> None:
         self._optimization = optimization
 
     def __call__(self, root: ExpressionNode, inputs: Mapping[str, Handle]) -> Value:
-        """The value of an expression of these inputs."""
+        """The value of an expression whose variables have these handles."""
         values: dict[int, Value] = {}
         for node in postorder(root):
             operands = [values[id(child)] for child in node.children]
@@ -147,7 +149,8 @@ class Translation:
 
 
 def _product(base: Value, count: int, has_root: bool) -> Value:
-    """A power by squaring, the low powers first as numexpr does, times the square root if there is a half."""
+    """The power of a base with a constant exponent, by squaring; the low powers are multiplied first, as in numexpr. It
+    is multiplied by the square root if the exponent has a half."""
     made: Value | None = None
     square, left = base, count
     while left:
@@ -230,7 +233,8 @@ def _filled(like: Value, kind: Kind, one: bool) -> Value:
 
 
 def _fmod(kind: Kind, x1: Handle | bool | int | float, x2: Handle | bool | int | float) -> Value:
-    """The remainder with the sign of x1: of the magnitudes, the remainder is exact whatever rule its sign follows."""
+    """The remainder with the sign of x1, as C's `fmod` has it. It is computed of absolute values, whose remainder is
+    exact whatever sign the engine's remainder has."""
     first = x1 if isinstance(x1, Handle) else Handle.full([], x1, DTYPES[kind])
     second = x2 if isinstance(x2, Handle) else Handle.full([], x2, DTYPES[kind])
     rest = _core.apply("remainder", _core.apply("abs", first), _core.apply("abs", second))
@@ -251,7 +255,8 @@ def _reduction(name: str, of: Value, axis: int | None) -> Value:
 
 
 class KeptDtypes(Translation):
-    """Makes the handle of an expression with the engine's dtypes and NumPy's promotion; constants are weak."""
+    """Makes the handle of an expression with the engine's dtypes and NumPy's promotion; constants take the dtypes of
+    the arrays that they meet."""
 
     def _input(self, handle: Handle) -> Value:
         return Value("double", handle)
@@ -293,6 +298,6 @@ class KeptDtypes(Translation):
 
 @registered("numexpr kind")
 def kind_of(root: ExpressionNode) -> Kind:
-    """The kind of an expression whose variables are double."""
+    """The kind of an expression's result if its variables are double."""
     inputs = {name: Handle.input(f"v{i}", np.float64, []) for i, name in enumerate(variables(root))}
     return Translation()(root, inputs).kind

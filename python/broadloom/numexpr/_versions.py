@@ -1,4 +1,4 @@
-"""The versions of what computes, as numexpr's callers ask for them."""
+"""The versions of the software that computes, under the names by which numexpr's callers ask for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broadloom.numexpr.version import version
 
 
 def print_versions() -> None:
-    """Prints the versions of what computes."""
+    """Prints the versions of the software that computes."""
     of_engine, bits, refusal = engine_info()
     print(f"broadloom {of_engine}, as numexpr {version}")
     print(f"vectors of {bits} bits, " + (f"no compiler: {refusal}" if refusal else "with a compiler"))

@@ -1,7 +1,7 @@
 """Operators of each element that networks use between their layers.
 
-They are built of the engine's functions rather than by the bodies that ONNX has for them, where those lose digits:
-`expm1` in place of exp(x) - 1, `erfc` in place of 1 + erf, log(1 + exp(x)) without overflow.
+They are built of the engine's functions. The bodies that ONNX has for them are not used where they lose digits: `expm1`
+in place of exp(x) - 1, `erfc` in place of 1 + erf, log(1 + exp(x)) without overflow.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _mish(call: Call, given: Handle) -> Handle:
 
 def _prelu(call: Call, x: Handle, slope: Handle) -> Handle:
     if call.version < 7 and slope.ndim == 1 and slope.size != 1 and x.ndim > 1:
-        # Before opset 7 the slopes are those of the channels, which are axis 1.
+        # Before opset 7 there is one slope for each channel, and channels are axis 1.
         slope = slope.reshape([slope.size or 0, *[1] * (x.ndim - 2)])
     elif call.version < 7 and slope.size == 1:
         slope = slope.reshape([])
@@ -88,7 +88,8 @@ def _shrink(call: Call, given: Handle) -> Handle:
 
 
 def _sigmoid_of(x: Handle) -> Handle:
-    # The exponential is of a negative number, so that nothing overflows, and small results keep their digits.
+    # The exponential is taken of a number that is not positive, so that nothing overflows, and small results keep their
+    # digits.
     one, small = like(x, 1), apply("exp", apply("negative", apply("abs", x)))
     above = select(apply("less", x, like(x, 0)), small, one)
     return apply("divide", above, apply("add", one, small))

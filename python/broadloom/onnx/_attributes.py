@@ -1,4 +1,5 @@
-"""Attributes of nodes as values of Python, and those of a function's caller in the place of references to them."""
+"""Attributes of nodes as Python values. In the body of a function, references to attributes are replaced by the
+attributes of the function's caller."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _LISTS = {AttributeProto.FLOATS: "floats", AttributeProto.INTS: "ints"}
 
 
 def value_of(attribute: AttributeProto) -> Any:
-    """The value of an attribute: a number, a text, a list of these, or a message of ONNX's."""
+    """The value of an attribute: a number, a text, a list of these, or one of ONNX's messages."""
     kind = attribute.type
     if kind in _FIELDS:
         return getattr(attribute, _FIELDS[kind])
@@ -36,11 +37,12 @@ def value_of(attribute: AttributeProto) -> Any:
 
 
 class Values:
-    """Values of attributes, each made once: a function that is called often has the same attributes at each call."""
+    """The Python values of attributes, each made once: a function that is called often has the same attributes at each
+    call."""
 
     def __init__(self) -> None:
         """No values yet."""
-        # The message stays with its value, so that no other one gets its identity.
+        # The message is kept with its value, so that no other message can get the same `id`.
         self._made: dict[int, tuple[AttributeProto, Any]] = {}
 
     def of(self, attribute: AttributeProto) -> Any:
@@ -52,7 +54,7 @@ class Values:
 
 
 def resolved(node: NodeProto, given: Mapping[str, AttributeProto]) -> Attributes:
-    """The attributes of a node of a function's body, with those of the caller in the place of references to them."""
+    """The attributes of a node of a function's body, in which references are replaced by the caller's attributes."""
     found = {}
     for attribute in node.attribute:
         one = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
@@ -62,7 +64,7 @@ def resolved(node: NodeProto, given: Mapping[str, AttributeProto]) -> Attributes
 
 
 def with_attributes(node: NodeProto, attributes: Attributes) -> NodeProto:
-    """The node with these attributes, a copy if its own refer to a caller's."""
+    """The node with these attributes. It is a copy if the node's own attributes refer to a caller's."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     made = NodeProto()

@@ -19,13 +19,14 @@ from broadloom.onnx._plan import Plan, Tracer, ValuesNeeded
 from broadloom.onnx._program import Input, Program, of_model, of_node
 from broadloom.onnx._types import DTYPES
 
-#: As many plans are kept, the last ones that ran.
+#: The most plans that a model keeps: those that ran last.
 KEPT = 64
 
-#: Arguments whose values decide a shape are part of what a plan is kept by, up to so many bytes; beyond, it is for one run.
+#: The most bytes of arguments whose values decide a shape, for a plan to be kept for these values. With more bytes, a
+#: plan is for one run.
 MAX_KNOWN_BYTES = 1 << 16
 
-#: How ONNX's interface names the one device.
+#: The name of the only device in ONNX's interface.
 DEVICE = "CPU"
 
 
@@ -101,7 +102,7 @@ class Prepared(base.BackendRep):
 
 
 def _bound(entries: Sequence[Input], inputs: Any) -> dict[str, np.ndarray]:
-    """The arguments by name, checked against what the model declares."""
+    """The arguments by the inputs' names, checked against what the model declares."""
     if isinstance(inputs, Mapping):
         named = dict(inputs)
         unknown = set(named) - {entry.name for entry in entries}
@@ -150,7 +151,7 @@ def _checked_device(device: str) -> None:
 
 
 def _checked_options(options: Mapping[str, Any]) -> None:
-    # The engine says what is wrong with an option.
+    # The engine raises an error that says what is wrong with an option.
     Kernel.parse("true", **options)
 
 

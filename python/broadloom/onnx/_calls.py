@@ -1,7 +1,8 @@
 """The size of a model whose functions are expanded, known before anything is expanded.
 
-Functions that each call another one twice grow exponentially with the length of the model, so the number of operators is
-counted once per function, from those that it calls upwards. The calls are followed with a stack and without recursion.
+Functions that each call another one twice grow exponentially with the length of the model, so the operators are counted
+once per function, starting with functions that call no others. The calls are followed with a stack and without
+recursion.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ from onnx import FunctionProto, NodeProto
 from broadloom import LimitError
 from broadloom.onnx._errors import InvalidModelError
 
-#: As many operators may a model have once its functions are expanded.
+#: The most operators that a model may have once its functions are expanded.
 MAX_NODES = 1_000_000
 
-#: As deep may functions call functions.
+#: How deep calls of functions may be nested.
 MAX_DEPTH = 500
 
-#: What identifies a function: its domain, name and overload.
+#: The domain, name and overload of a function, which identify it.
 Key = tuple[str, str, str]
 
 
 def domain_of(proto: NodeProto | FunctionProto) -> str:
-    """The domain, "" for both spellings of ONNX's own."""
+    """The domain of a node or function: "" for both spellings of ONNX's own domain."""
     return "" if proto.domain == "ai.onnx" else proto.domain
 
 
 def key_of(proto: NodeProto) -> Key:
-    """The key of the function that a node calls, if there is one of this key."""
+    """The key of the function that a node calls, if the model has a function with this key."""
     return domain_of(proto), proto.op_type, proto.overload
 
 
 def name_of(key: Key) -> str:
-    """A function as messages name it."""
+    """The name of a function in messages."""
     domain, name, overload = key
     shown = f"{domain}.{name}" if domain else name
     return f"{shown}:{overload}" if overload else shown
@@ -47,19 +48,19 @@ class _Count:
 
     key: Key
     calls: list[Key]
-    #: Operators and calls, those of the functions that were counted included.
+    #: The number of operators and calls, with those of the called functions that were counted so far.
     nodes: int
     depth: int = 0
 
 
 def functions_by_key(functions: Iterable[FunctionProto]) -> dict[Key, FunctionProto]:
-    """The functions of a model by what calls them."""
+    """The functions of a model by their keys."""
     return {(domain_of(function), function.name, function.overload): function for function in functions}
 
 
 def check_growth(nodes: Sequence[NodeProto], functions: Mapping[Key, FunctionProto]) -> None:
-    """LimitError for a graph that has too many operators once these functions are expanded, and for calls that are nested too
-    deep; InvalidModelError for a function that calls itself."""
+    """Raises LimitError for a graph that has too many operators once these functions are expanded, or calls that are
+    nested too deep; InvalidModelError for a function that calls itself."""
     sizes: dict[Key, tuple[int, int]] = {}
     graph = _Count(("", "", ""), _calls(nodes, functions), len(nodes))
     stack, within = [graph], set[Key]()
@@ -70,7 +71,7 @@ def check_growth(nodes: Sequence[NodeProto], functions: Mapping[Key, FunctionPro
             if key in sizes:
                 one.calls.pop()
                 nodes_of, depth = sizes[key]
-                # The exact number may have as many digits as the model has functions.
+                # The count is bounded: the exact number may have as many digits as the model has functions.
                 one.nodes = min(one.nodes + nodes_of, MAX_NODES + 1)
                 one.depth = max(one.depth, depth + 1)
             elif key in within:
@@ -92,5 +93,5 @@ def check_growth(nodes: Sequence[NodeProto], functions: Mapping[Key, FunctionPro
 
 
 def _calls(nodes: Iterable[NodeProto], functions: Mapping[Key, FunctionProto]) -> list[Key]:
-    # In reverse, so that the first call is the first to be counted.
+    # The order is reversed, so that the first call is the first to be counted.
     return [key for key in map(key_of, nodes) if key in functions][::-1]

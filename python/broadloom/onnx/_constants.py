@@ -1,5 +1,5 @@
-"""Operators that make values of attributes, shapes and bounds. What they make is generated where it is read, but for the
-elements of `Constant`."""
+"""Operators that make values of attributes, shapes and bounds. Their results are generated where they are read, except
+for the elements of `Constant`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from broadloom.onnx._row import Call, Node, Row
 from broadloom.onnx._shapes import extents
 from broadloom.onnx._types import DTYPES, tensor
 
-#: The attributes that a `Constant` may have in the place of a tensor, and the types that they give.
+#: The attributes that a `Constant` may have instead of a tensor, and the types of their values.
 _VALUES = {
     "value_float": "tensor(float)",
     "value_floats": "tensor(float)",
@@ -26,12 +26,13 @@ _VALUES = {
 
 
 def is_literal(values: np.ndarray) -> bool:
-    """Whether values are one number; but the payload of a NaN would be lost in a literal."""
+    """Whether values are one number that can be a literal: as a literal, a NaN would lose its payload."""
     return bool(values.size == 1 and values.item() == values.item())
 
 
 def of_array(values: np.ndarray) -> Handle:
-    """Values as an operand: one number as a literal, so that rewrites see it; else memory that is shared."""
+    """Values as an operand: one number becomes a literal, so that rewrites see it; other values are memory that is
+    shared."""
     if is_literal(values):
         return Handle.full(list(values.shape), values.item(), values.dtype)
     return Handle.from_numpy(np.ascontiguousarray(values).reshape(values.shape))

@@ -1,7 +1,7 @@
 """Operators of each element: arithmetic, comparisons, logic, bits, rounding, casts.
 
-Dtypes agree by ONNX's own rules before a kernel is built, so that no promotion takes place; integers wrap, and divide as
-the option `int_division` has it.
+Dtypes agree by ONNX's own rules before a kernel is built, so that no promotion takes place; integers wrap, and are
+divided as the option `int_division` says.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _NUMPY_BROADCASTING = 7
 
 
 def aligned(call: Call, x: Handle, y: Handle) -> Handle:
-    """The second operand of an operator of an opset before 7, which broadcasts if the attribute `broadcast` is set, from
-    `axis` on, or to the last axes; else, and later, the operand as it is."""
+    """The second operand of an operator, broadcast by the rules of its opset. Before opset 7 an operand broadcasts if
+    the attribute `broadcast` is set: from `axis` on, or to the last axes. Else, and in later opsets, the operand stays
+    as it is."""
     if call.version >= _NUMPY_BROADCASTING:
         return y
     shape = [extent or 0 for extent in y.shape]
@@ -42,17 +43,18 @@ def aligned(call: Call, x: Handle, y: Handle) -> Handle:
 
 
 def unary(name: str) -> Callable[[Call, Handle], Handle]:
-    """An operator that is a function of the engine."""
+    """Builds an operator of one operand that is a function of the engine."""
     return lambda call, x: apply(name, x)
 
 
 def binary(name: str) -> Callable[[Call, Handle, Handle], Handle]:
-    """An operator of two operands that is a function of the engine."""
+    """Builds an operator of two operands that is a function of the engine."""
     return lambda call, x, y: apply(name, x, aligned(call, x, y))
 
 
 def folded(name: str) -> Callable[..., Handle]:
-    """An operator of one or more operands, combined from the first to the last; before opset 8 they have one shape."""
+    """Builds an operator of one or more operands, which are combined from the first to the last; before opset 8 they
+    have one shape."""
 
     def build(call: Call, *operands: Handle) -> Handle:
         if call.version < 8 and len({x.shape for x in operands}) > 1:
@@ -78,7 +80,7 @@ def _mod(call: Call, x: Handle, y: Handle) -> Handle:
     if not call.attribute("fmod", 0):
         return apply("remainder", x, y)
     if x.dtype.kind == "f":
-        # Of two operands that are not negative, the remainder is C's fmod, which is exact.
+        # For two operands that are not negative, the engine's remainder is C's fmod, which is exact.
         return apply("copysign", apply("remainder", apply("abs", x), apply("abs", y)), x)
     rest = apply("remainder", x, y)
     if x.dtype.kind == "u":
@@ -95,7 +97,8 @@ def _pow(call: Call, x: Handle, y: Handle) -> Handle:
     if x.dtype.kind == "f" or y.dtype.kind == "f":
         return apply("pow", x.astype(FLOAT64), y.astype(FLOAT64)).astype(x.dtype)
     if y.dtype == np.uint64:
-        # Powers modulo 2^64 of odd numbers have a period that divides 2^62; those of even ones are 0 by then.
+        # Modulo 2^64 the powers of an odd number have a period that divides 2^62, and those of an even number are 0 for
+        # such exponents, so that exponents can be made smaller.
         bound = literal(2**62, y.dtype)
         reduced = apply("add", apply("bitwise_and", y, literal(2**62 - 1, y.dtype)), bound)
         y = select(apply("greater_equal", y, bound), reduced, y)
@@ -126,7 +129,7 @@ def _cast(call: Call, x: Handle, _: Handle | None = None) -> Handle:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-#: The element types that opsets before 6 name.
+#: The numbers of the element types that opsets before 6 give by name.
 _NAMED = {"FLOAT": 1, "DOUBLE": 11, "FLOAT16": 10, "BOOL": 9, "UINT8": 2, "INT8": 3, "UINT16": 4, "INT16": 5}
 _NAMED |= {"INT32": 6, "INT64": 7, "STRING": 8, "UINT32": 12, "UINT64": 13}
 
@@ -137,7 +140,8 @@ def _target(node: Node, types: Sequence[str | None]) -> list[str | None]:
 
 
 def _bit_cast(call: Call, x: Handle) -> Handle:
-    """Of a value that is known; of others the plan takes the memory, as it does for `Concat`."""
+    """The result for a value that is known. For other values the plan reads the memory as the other dtype, in a step of
+    its own as for `Concat`."""
     values = call.values.allocate(extents(x), x.dtype)
     call.values.evaluate_into(x, values)
     return Handle.from_numpy(values.view(call.result_dtype()))

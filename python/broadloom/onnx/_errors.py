@@ -1,4 +1,4 @@
-"""Errors about models: what is not supported, listed by name before anything runs, and what is no valid model."""
+"""Errors about models: what is not supported, listed by name before anything runs, and what breaks ONNX's rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 
 def printable(text: str) -> str:
-    """The text with escapes for characters that a terminal would obey: names of a model may hold any; lines stay lines."""
+    """The text with escapes for characters that a terminal would obey, since a model's names may contain any
+    characters. Line breaks stay."""
     if text.isprintable():
         return text
     shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode("ascii") for c in text)

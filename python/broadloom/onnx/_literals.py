@@ -1,4 +1,4 @@
-"""Numbers of attributes as operands, and the widths that are computed in."""
+"""Numbers of attributes as operands, and the dtypes that are wide enough to compute in."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BOOL = np.dtype("bool")
 
 
 def literal(value: float, dtype: DType) -> Handle:
-    """A number as ONNX casts it to a dtype: a float that is too large becomes infinite, one for integers loses its
-    fraction."""
+    """A number as ONNX casts it to a dtype: a float that is too large becomes infinite, and a float for a dtype of
+    integers loses its fraction."""
     with np.errstate(all="ignore"):
         converted = np.asarray(value).astype(dtype).item()
     return Handle.full([], converted, dtype)
@@ -35,15 +35,15 @@ def select(condition: Handle, x: Handle, y: Handle) -> Handle:
 
 
 def widened(x: Handle) -> Handle:
-    """float16 as float32, since several operations of short floats in a row would lose digits; others as they are."""
+    """The operand; float16 becomes float32, since several operations of short floats in a row would lose digits."""
     return x.astype(FLOAT32) if x.dtype == np.float16 else x
 
 
 def as_float(x: Handle) -> Handle:
-    """A float operand, wide enough to compute in; integers as float64."""
+    """The operand in a dtype of floats that is wide enough to compute in; integers become float64."""
     return widened(x) if x.dtype.kind == "f" else x.astype(FLOAT64)
 
 
 def back(made: Handle, x: Handle) -> Handle:
-    """A result in the dtype of the operand that it was computed of."""
+    """A result converted to the dtype of the operand of which it was computed."""
     return made if made.dtype == x.dtype else made.astype(x.dtype)

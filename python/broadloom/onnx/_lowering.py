@@ -1,10 +1,9 @@
-"""From a model's nodes to operators of the table, with the type of every value known.
+"""Makes operators of the table from a model's nodes, with the type of every value known.
 
-Functions, those of the model and those that ONNX ships as the body of an operator without a row, are expanded where they
-are called. Nodes come in order, so that a value is defined before it is read, and once: this is checked, as are types and
-dtypes. Whatever is not supported is collected, all of it, and nothing is computed. There is no recursion: nodes that are
-waiting are in a stack. All expansions of a function share the values of its attributes, so that a large attribute is in
-memory once.
+Functions are expanded where they are called: those of the model, and those that ONNX ships as the body of an operator
+that has no row. A value has to be defined once, and before it is read: this is checked, as are types and dtypes. All
+that is not supported is collected, and nothing is computed. There is no recursion: nodes that are waiting are in a
+stack. All expansions of a function share the values of its attributes, so that a large attribute is in memory once.
 """
 
 from __future__ import annotations
@@ -29,23 +28,26 @@ Opsets = Mapping[str, int]
 
 @dataclass
 class Scope:
-    """Where a node stands: the opsets of its graph or function, the names that values have outside, and the callers."""
+    """The surroundings of a node: the opsets of its graph or function, the names that the function's values have in the
+    program, and the callers."""
 
     opsets: Opsets
     names: dict[str, str] | None = None
     attributes: Attributes = field(default_factory=dict)
     prefix: str = ""
-    #: The outermost of the functions that are being expanded, and the node of the graph that calls it.
+    #: The name of the outermost of the functions that are being expanded, and the name of the node of the graph that
+    #: calls it.
     within: str = ""
     node: str = ""
-    #: Whether it is a body that ONNX ships: its nodes are ONNX's own operators, and no functions of the model.
+    #: Whether the node is in a body that ONNX ships: its nodes are ONNX's own operators, and never calls of the model's
+    #: functions.
     is_shipped: bool = False
 
     def value(self, name: str) -> str:
         """The name of a value in the program."""
         if not name or self.names is None:
             return name
-        # An input that the caller leaves out has the name "", and keeps it.
+        # The name of an input that the caller leaves out is "", and stays "".
         return self.names.setdefault(name, f"{self.prefix}{name}")
 
 
@@ -53,7 +55,7 @@ class Lowering:
     """A program in the making: `nodes` in order, `types` of all values, and `findings`."""
 
     def __init__(self, types: Mapping[str, str], functions: Iterable[FunctionProto] = ()) -> None:
-        """A program with these values at its start, and the functions of its model."""
+        """A lowering that starts with these values, for a model with these functions."""
         self.nodes: list[Node] = []
         self.types: dict[str, str | None] = dict(types)
         self.findings: list[Unsupported] = []
@@ -64,7 +66,7 @@ class Lowering:
         self._seen = 0
 
     def run(self, nodes: Sequence[NodeProto], opsets: Opsets) -> None:
-        """Takes the nodes of a graph.
+        """Lowers the nodes of a graph.
 
         Raises InvalidModelError, and LimitError for too many nodes, which are counted before any function is expanded.
         """
@@ -72,7 +74,7 @@ class Lowering:
         top = Scope(dict(opsets))
         self._stack = [(node, top) for node in reversed(nodes)]
         while self._stack:
-            # The bodies that ONNX ships are counted as they are expanded.
+            # The nodes of bodies that ONNX ships are counted when they are expanded.
             self._seen += 1
             if self._seen > _calls.MAX_NODES:
                 raise LimitError(
@@ -170,8 +172,8 @@ class Lowering:
         attributes: Attributes,
         defaults: Attributes | None = None,
     ) -> None:
-        """Puts the nodes of a function in the place of its call, which has these attributes. `defaults` are those of an
-        operator's attributes, for a body that ONNX ships."""
+        """Replaces a call by the nodes of the called function. `attributes` are those of the call, and `defaults` those
+        of the operator's schema if ONNX ships the body."""
         if len(proto.input) > len(function.input) or len(proto.output) > len(function.output):
             raise InvalidModelError(
                 f"{name} (node `{proto.name}`): {len(proto.input)} inputs, {len(proto.output)} outputs"
@@ -186,7 +188,7 @@ class Lowering:
         given = {**(defaults or {}), **by_name(function.attribute_proto), **attributes}
         opsets = {opset.domain if opset.domain != "ai.onnx" else "": opset.version for opset in function.opset_import}
         if defaults is not None:
-            # A body that ONNX ships may leave out the opset that it is written for.
+            # A body that ONNX ships may not say for which opset it is written.
             opsets.setdefault("", scope.opsets.get("", defs.onnx_opset_version()))
         inner = Scope(
             opsets,
@@ -197,7 +199,7 @@ class Lowering:
             scope.node if scope.within else proto.name,
             defaults is not None,
         )
-        # A result that is an input as it came.
+        # A result that is one of the function's inputs becomes a copy of it.
         for formal, actual in zip(function.output, proto.output):
             if actual and formal in inputs:
                 copy = NodeProto(op_type="Identity", input=[formal], output=[f"#{formal}"])

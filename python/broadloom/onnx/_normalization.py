@@ -1,4 +1,4 @@
-"""Operators that set each element against those along axes: softmax and its kin, and normalisations.
+"""Operators that relate each element to the elements along axes: softmax and similar operators, and normalisations.
 
 float16 is computed as float32 and rounded at the end.
 """
@@ -14,7 +14,7 @@ from broadloom.onnx._literals import FLOAT32, apply, back, like, select, widened
 from broadloom.onnx._reductions import log_shift
 from broadloom.onnx._row import Call, Node, Row
 
-#: From this version on, the axis is one; before, all axes from it on are taken as one.
+#: The first version whose attribute `axis` is one axis; in earlier versions it means all axes from that one on.
 _ONE_AXIS = 13
 
 
@@ -39,7 +39,7 @@ def _softmax(call: Call, given: Handle) -> Handle:
     x, axes = widened(given), _along(call, given)
     if _is_empty(given):
         return given
-    # No axes are one element each.
+    # Without axes, the softmax is over one element each.
     top = x.reduce("max", axes, True) if axes else x
     powers = apply("exp", apply("subtract", x, top))
     total = powers.reduce("sum", axes, True) if axes else powers
@@ -144,7 +144,7 @@ def _instance_normalization(call: Call, given: Handle, scale: Handle, bias: Hand
     return back(apply("add", apply("multiply", normal, scale), bias), given)
 
 
-#: Softmax and its kin.
+#: Softmax and similar operators.
 SOFTMAX = (
     Row("Hardmax", _hardmax, note="the first of equals; NaN before all numbers"),
     Row("LogSoftmax", _log_softmax, note="without overflow"),

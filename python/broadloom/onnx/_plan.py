@@ -1,9 +1,10 @@
-"""A program for arguments of certain shapes, as kernels that later runs of the same shapes use again.
+"""Plans: a program for arguments of certain shapes, made into kernels, which later runs with the same shapes use again.
 
-Operators become expressions of the arguments, so that chains of them are one fused loop. Values that are known when a plan is
-made (constants, shapes, and what follows from them) are computed then. An argument whose values decide a shape is known
-in that sense as well: a plan holds for these values alone; where it is large, the plan is for one run. A `Concat` cuts the
-kernel: what is before it is computed into its places in one new array, which is an argument of what comes after.
+Operators become expressions of the arguments, so that chains of them are one fused loop. Values that are known when a
+plan is made (constants, shapes, and what follows from them) are computed then. An argument whose values decide a shape
+counts as known too: the plan then holds for these values alone, and if the argument is large, the plan is for one run.
+A `Concat` separates kernels: the operands before it are computed into their places in one new array, which is an
+argument of the kernels after it.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from broadloom.onnx._table import TABLE
 
 Options = Mapping[str, Any]
 
-#: A plan keeps the values of an output that is known without arguments up to so many bytes.
+#: The most bytes of an output that is known without arguments, for a plan to keep its values.
 MAX_KEPT_BYTES = 1 << 16
 
 
 class ValuesNeeded(Exception):
-    """The values of these inputs have to be known for a plan."""
+    """Raised when the values of these inputs have to be known to make a plan."""
 
     def __init__(self, names: frozenset[str]) -> None:
         """The names of inputs."""
@@ -41,19 +42,19 @@ class ValuesNeeded(Exception):
 
 @dataclass
 class Step:
-    """A kernel, the slots that it reads, and those that it fills; or parts of one new array, along an axis."""
+    """A kernel, the slots that it reads, and the slots that it fills. Its results may be parts of one new array."""
 
     kernel: Kernel
     sources: list[int]
     targets: list[int]
-    #: The shape and dtype of the array whose parts the results are, the slot for it, and the parts.
+    #: For results that are parts of one new array: the array's shape, dtype and slot; and then the parts' places.
     whole: tuple[tuple[int, ...], np.dtype[Any], int] | None = None
     parts: list[tuple[Any, ...]] = field(default_factory=list)
-    #: The dtype that the array's memory is read as.
+    #: The dtype as which the array's memory is read later, if it is another one.
     read_as: np.dtype[Any] | None = None
 
     def run(self, slots: list[np.ndarray | None]) -> None:
-        """Fills the slots."""
+        """Runs the kernel, which fills the slots."""
         arguments = [slots[number] for number in self.sources]
         if self.whole is None:
             for number, values in zip(self.targets, self.kernel.run(arguments), strict=True):  # type: ignore[arg-type]
@@ -78,18 +79,20 @@ def _new_array(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
 
 @dataclass
 class Plan:
-    """Steps over numbered slots. A slot has the values of an argument, of a constant, or what a step fills it with."""
+    """Steps over numbered slots. A slot contains the values of an argument or of a constant, or what a step fills
+    in."""
 
     arguments: list[tuple[int, str]]
     constants: list[tuple[int, np.ndarray]]
     slots: int
     steps: list[Step]
-    #: For each output the slot that has it, or its values; what is known and large is computed by each run.
+    #: For each output the slot that contains it, or its values. An output that is known and large is a handle, which
+    #: each run computes.
     outputs: list[int | np.ndarray | Handle]
     options: Options
 
     def run(self, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """The outputs for arguments of the shapes that the plan is for."""
+        """Runs the plan on arguments of its shapes, and gives the outputs."""
         slots: list[np.ndarray | None] = [None] * self.slots
         for number, name in self.arguments:
             slots[number] = values[name]
@@ -112,21 +115,21 @@ class Plan:
 
 
 class Tracer:
-    """Builds a plan: values by name, as handles.
+    """Builds a plan, in which each named value of the program is a handle.
 
-    A value is known if its handle is none of an input of kernels. What is generated (a literal, a range) is part of a kernel
-    as it is; other known values become inputs of kernels where they meet unknown ones.
+    A value is known if its handle does not depend on an input of kernels. A value that is generated (a literal, a
+    range) is part of a kernel as it is; other known values become inputs of kernels where they meet unknown ones.
     """
 
     def __init__(
         self, program: Program, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, np.ndarray], options: Options
     ) -> None:
-        """A tracer of a program for arguments of these shapes, of which some are known."""
+        """A tracer of a program for arguments of these shapes; the values of some arguments are known."""
         self._program = program
         self._options = options
         self._handles: dict[str, Handle] = {}
         self._generated: set[str] = set()
-        #: Inputs of kernels, by slot.
+        #: The inputs of kernels, by the slots that contain their values.
         self._inputs: dict[int, Handle] = {}
         self._promoted: dict[str, Handle] = {}
         self._values: dict[str, np.ndarray] = {}
@@ -145,9 +148,9 @@ class Tracer:
                 self._know(name, values)
 
     def plan(self) -> Plan:
-        """The plan.
+        """Builds the program's operators, and gives the plan.
 
-        Raises ValuesNeeded, and the errors of operators, with their names.
+        Raises ValuesNeeded, and the errors of operators, whose messages name the operator.
         """
         for node in self._program.nodes:
             try:
@@ -158,7 +161,7 @@ class Tracer:
         return Plan(self._arguments, self._constants, self._slots, self._steps, outputs, self._options)
 
     def _input(self, dtype: np.dtype[Any], shape: Sequence[int]) -> Handle:
-        """An input of kernels that has the values of a new slot."""
+        """An input of kernels whose values are in a new slot."""
         handle = Handle.input(f"x{self._slots}", dtype, list(shape))
         self._inputs[self._slots] = handle
         self._slots += 1
@@ -166,7 +169,7 @@ class Tracer:
 
     def _know(self, name: str, values: np.ndarray) -> None:
         self._handles[name] = of_array(values)
-        # Plans share the memory of a model's weights.
+        # The array itself is kept, so that plans share the memory of a model's weights.
         self._values[name] = values
         if is_literal(values):
             self._generated.add(name)
@@ -192,11 +195,11 @@ class Tracer:
             if generated:
                 self._generated.add(name)
             elif not handle.is_symbolic and handle.size == 1:
-                # One number is a literal, which rewrites see.
+                # One number becomes a literal, which rewrites see.
                 self._know(name, self.read(name, 1))
 
     def _usable(self, name: str) -> Handle:
-        """A value as an operand beside unknown ones."""
+        """A value as an operand beside operands that are not known."""
         handle = self._handles[name]
         if handle.is_symbolic or name in self._generated:
             return handle
@@ -207,8 +210,8 @@ class Tracer:
         return self._promoted[name]
 
     def read(self, name: str, most: int) -> np.ndarray:
-        """The values of what is known; ValuesNeeded of what is not. ValueError for more than `most` elements, before they are
-        computed."""
+        """The values of something known; ValuesNeeded if it is not known. ValueError for more than `most` elements,
+        before they are computed."""
         size = self._handles[name].size or 0
         if size > most:
             raise ValueError(f"`{name}` has {size} elements, and decides a shape; there can be {most}")
@@ -220,11 +223,11 @@ class Tracer:
         return _new_array(shape, dtype)
 
     def evaluate_into(self, x: Handle, out: np.ndarray) -> None:
-        """Computes the values of what is known into an array."""
+        """Computes the values of a known handle into an array."""
         x.evaluate_into(out, None, **self._options)
 
     def _check_bytes(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-        """LimitError for an array of more than `max_bytes`."""
+        """Raises LimitError for an array of more than `max_bytes`."""
         size, limit = prod(shape) * dtype.itemsize, self._options.get("max_bytes")
         if limit is not None and size > limit:
             raise LimitError(
@@ -240,7 +243,7 @@ class Tracer:
         return self._values[name]
 
     def _origins(self, name: str) -> frozenset[str]:
-        """The arguments that an unknown value is computed of."""
+        """The arguments on which a value that is not known depends."""
         arguments = {name for _, name in self._arguments}
         waiting, seen, found = [name], {name}, set()
         while waiting:
@@ -254,7 +257,8 @@ class Tracer:
         return frozenset(found)
 
     def _cut(self, call: Call, names: Sequence[str], operands: Sequence[Handle]) -> None:
-        """Computes operands into their places in one array, which is an input of the kernels that follow, as they are."""
+        """Ends a kernel: computes operands into their places in one array. This array is an input of the kernels that
+        follow, and so are the operands themselves."""
         shapes = [extents(x) for x in operands]
         dtype = operands[0].dtype
         whole, parts = list(shapes[0]), [(Ellipsis,)]
@@ -280,12 +284,13 @@ class Tracer:
 
     def _kernel(self, roots: Sequence[Handle]) -> tuple[Kernel, list[int]]:
         named = [(f"r{number}", handle) for number, handle in enumerate(roots)]
-        # Not all inputs: a model with many cuts has as many inputs, and there would be a kernel of all of them for each cut.
+        # Only the inputs that the kernel reads: a model with many cuts has as many inputs, and each cut would have a
+        # kernel with all of them.
         slots = sorted(int(name.removeprefix("x")) for name in _core.input_names(roots))
         return Kernel(named, [self._inputs[slot] for slot in slots], **self._options), slots
 
     def _finish(self) -> list[int | np.ndarray | Handle]:
-        """The last kernel, and where each output is found."""
+        """Makes the last kernel, and says where each output is found."""
         outputs: list[int | np.ndarray | Handle] = []
         roots: list[Handle] = []
         targets: list[int] = []

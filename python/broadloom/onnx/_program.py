@@ -1,7 +1,7 @@
 """A model that may run: its inputs, constants, operators in order, and outputs.
 
-It is made of a `ModelProto` that is checked by ONNX's own checker and by the lowering, or of one node. What can be refused is
-refused here, before any value is known.
+A program is made of a `ModelProto`, which ONNX's own checker and the lowering check, or of one node. All that can be
+refused without knowing a value is refused here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from broadloom.onnx._types import DTYPES, DType, extents_of, tensor, type_of
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a model: its dtype, its extents (numbers, names or None; None for an open rank), and whether an
-    initializer represents it if it is not given."""
+    """An input of a model: its dtype; its extents (numbers, names or None, or None in their place if the rank is open);
+    and whether an initializer is its value if it is not given."""
 
     name: str
     dtype: DType
@@ -33,7 +33,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Program:
-    """What is run: values are numbered by name; `nodes` are those that the outputs need."""
+    """A model that may run. Values are identified by names; `nodes` are those that the outputs need."""
 
     inputs: tuple[Input, ...]
     constants: Mapping[str, np.ndarray]
@@ -110,7 +110,7 @@ def _opsets(model: ModelProto) -> dict[str, int]:
         if opsets.setdefault(domain, entry.version) != entry.version:
             raise InvalidModelError(f"two opsets of `{domain or 'ai.onnx'}` are imported")
     if not opsets and model.ir_version < 3:
-        # Before the opset was part of a model, there was one.
+        # Before models had an opset there was only opset 1.
         opsets[""] = 1
     version = opsets.get("", 1)
     if version > defs.onnx_opset_version():
@@ -122,7 +122,7 @@ def _opsets(model: ModelProto) -> dict[str, int]:
 
 
 def _check_names(model: ModelProto) -> None:
-    """Names that are not UTF-8 come as bytes, which nothing after this has to expect."""
+    """Raises an error for names that are not UTF-8: these come as bytes, which nothing after this has to expect."""
     graph = model.graph
     names: list[Any] = [entry.domain for entry in model.opset_import]
     names += [entry.name for entries in (graph.input, graph.output, graph.initializer) for entry in entries]
@@ -142,7 +142,7 @@ def _check_names(model: ModelProto) -> None:
 
 
 def _outside(model: ModelProto) -> Iterator[Unsupported]:
-    """Tensors whose data is in files beside the model."""
+    """A finding for each tensor whose data is in a file beside the model."""
     for name, weight in _tensors(model):
         if weight.data_location == TensorProto.EXTERNAL:
             yield Unsupported(name, "its data is in another file: load the model with `onnx.load`, which reads it")
@@ -153,7 +153,7 @@ def _tensors(model: ModelProto) -> Iterator[tuple[str, TensorProto]]:
         yield weight.name, weight
     bodies: Iterable[Iterable[NodeProto]] = (model.graph.node, *(function.node for function in model.functions))
     owners = [(node.name or node.op_type, node.attribute) for nodes in bodies for node in nodes]
-    # Defaults of a function's attributes take the place of those that its caller leaves out.
+    # The defaults of a function's attributes take the place of attributes that a caller leaves out.
     owners += [(function.name, function.attribute_proto) for function in model.functions]
     for name, attributes in owners:
         for attribute in attributes:

@@ -1,7 +1,7 @@
 """Operators that combine the elements along axes: reductions, indices of extremes, cumulative sums.
 
-Axes are an attribute or an input, by version. What ONNX has of nothing, and of bools, is made here: the maximum of no
-elements is the minimum of its dtype, or -infinity.
+Axes are an attribute or an input, depending on the version. ONNX's results for no elements, and for bools, are made
+here: the maximum of no elements is the minimum of the dtype, or -infinity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from broadloom.onnx._types import DType
 
 
 def axes_of(call: Call, x: Handle) -> list[int]:
-    """The axes that a reduction is over: given, or else all, or none with `noop_with_empty_axes`."""
+    """The axes over which a reduction runs: those that are given, and else all, or none with `noop_with_empty_axes`."""
     axes = call.attribute("axes")
     if axes is None:
         axes = call.integers(1)
@@ -51,7 +51,7 @@ def _mean(call: Call, x: Handle, _: Handle | None = None) -> Handle:
     axes = axes_of(call, x)
     if x.dtype.kind == "f":
         return _reduced(call, "mean", x, axes)
-    # The quotient of a sum that is as wide as sums get, without its fraction.
+    # The quotient is computed of a sum in 64 bits, and its fraction is dropped.
     wide = x.astype(np.dtype("i8" if x.dtype.kind == "i" else "u8"))
     count = int(np.prod([x.shape[axis] or 0 for axis in axes], dtype=np.int64))
     return back(apply("trunc_divide", _total(call, wide, axes), like(wide, max(count, 1))), x)
@@ -90,7 +90,8 @@ def _log_sum_exp(call: Call, x: Handle, _: Handle | None = None) -> Handle:
 
 
 def log_shift(x: Handle, axes: list[int], keepdims: bool = True) -> Handle:
-    """The maximum along axes, which exponentials are divided by so that none overflows; 0 where it is infinite."""
+    """The maximum along axes, by which exponents are shifted so that no exponential overflows; 0 where the maximum is
+    infinite."""
     top = x.reduce("max", axes, keepdims)
     return select(apply("isfinite", top), top, like(top, 0))
 

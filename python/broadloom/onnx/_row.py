@@ -1,4 +1,4 @@
-"""The row of an operator in the table, and what its function is called with."""
+"""The row of an operator in the table, and the objects that its function is given."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import numpy as np
 from broadloom._core import Handle
 from broadloom.onnx._types import DTYPES, DType
 
-#: As many numbers may an input have whose values decide a shape, unless the operator has more outputs: no shape has more axes.
+#: The most elements of an input whose values decide a shape, unless the operator has more outputs: no shape has more
+#: axes.
 MAX_NUMBERS = 64
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operator of a model, its function bodies expanded: values by name, "" for what is left out.
+    """One operator of a model whose functions are expanded. Inputs and outputs are names of values, "" if one is left
+    out.
 
     `version` is the since-version of its schema; `attributes` has the schema's defaults in it. `types` are those of the
     outputs.
@@ -42,13 +44,13 @@ class Values(Protocol):
     """Values that are known while a plan is made, computed under the options of the model."""
 
     def read(self, name: str, most: int) -> np.ndarray:
-        """The values of what has a name; ValueError for more than `most` elements."""
+        """The values that have a name; ValueError for more than `most` elements."""
 
     def allocate(self, shape: Sequence[int], dtype: DType) -> np.ndarray:
         """A new array; LimitError if it is larger than `max_bytes`, or than memory."""
 
     def evaluate_into(self, x: Handle, out: np.ndarray) -> None:
-        """Computes the values of what is known into an array."""
+        """Computes the values of a known handle into an array."""
 
 
 class Call:
@@ -57,7 +59,7 @@ class Call:
     __slots__ = ("node", "values")
 
     def __init__(self, node: Node, values: Values) -> None:
-        """A call of a node, and the values that are known."""
+        """A call of a node, in a plan that has these known values."""
         self.node = node
         self.values = values
 
@@ -67,7 +69,7 @@ class Call:
         return self.node.version
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, or its default in the schema, or this one."""
+        """The value of an attribute: the node's, else the schema's default, else the given default."""
         return self.node.attributes.get(name, default)
 
     def has(self, number: int) -> bool:
@@ -80,7 +82,7 @@ class Call:
         return self.values.read(self.node.inputs[number], most) if self.has(number) else None
 
     def integers(self, number: int) -> list[int] | None:
-        """The values of an input that decides a shape, as numbers of Python's; None if it is not given."""
+        """The values of an input that decides a shape, as Python numbers; None if the input is not given."""
         values = self.array(number)
         return None if values is None else [int(x) for x in values.reshape(-1)]
 
@@ -98,9 +100,9 @@ Built = Handle | Sequence[Handle]
 class Row:
     """One operator of ONNX: how it is built of the engine's functions, for every version of its schema.
 
-    `build` takes the call and a handle per input, None for those that are left out or in `reads`: the inputs whose
-    values decide a shape. `gives` are the types of outputs that the schema leaves open, by node and input types.
-    `refuses` says why a node does not run, if so. `note` says what ONNX has otherwise than the engine.
+    `build` takes the call and a handle per input; it is None for inputs that are left out, and for those in `reads`,
+    whose values decide a shape. `gives` are the types of outputs that the schema leaves open, by node and input types.
+    `refuses` says why a node can't run, if it can't. `note` says what ONNX defines otherwise than the engine.
     """
 
     name: str
@@ -109,5 +111,6 @@ class Row:
     gives: Callable[[Node, Sequence[str | None]], Sequence[str | None]] | None = None
     refuses: Callable[[Node], str | None] | None = None
     note: str = ""
-    #: Whether what it makes is a function of an index and numbers, in no memory; None if it is where its operands are.
+    #: Whether the result is generated from an index and numbers, in no memory; None if it is generated where all
+    #: operands are.
     generates: bool | None = None

@@ -17,7 +17,7 @@ from broadloom.onnx._types import DTYPES, UNDEFINED, element_of
 
 @dataclass(frozen=True)
 class Formal:
-    """An input or output of a schema: the type, or type parameter, that it has; the last one may represent several."""
+    """An input or output of a schema: its type or type parameter; the last one may stand for several."""
 
     name: str
     type: str
@@ -51,11 +51,11 @@ class Schema:
     source: Any
 
     def defaults(self) -> dict[str, AttributeProto]:
-        """The defaults of attributes, which a body of the operator may refer to."""
+        """The defaults of attributes, to which a body of the operator may refer."""
         return {name: formal.default for name, formal in self.attributes.items() if formal.default is not None}
 
     def attributes_of(self, node: NodeProto, attributes: Attributes, values: Values) -> dict[str, Any]:
-        """The values of a node's attributes, and of those that have a default.
+        """The values of a node's attributes, and the defaults of attributes that the node has not.
 
         Raises InvalidModelError for one of another type than the schema's, and where a required one is missing.
         """
@@ -73,9 +73,9 @@ class Schema:
         return found
 
     def bound(self, node: Node, types: Sequence[str | None]) -> dict[str, str]:
-        """The types that represent the type parameters, by the inputs of a node.
+        """The types of the schema's type parameters, which follow from the inputs of a node.
 
-        Raises InvalidModelError for a type of ours that the operator doesn't take, and for types that don't agree.
+        Raises InvalidModelError for a supported type that the operator doesn't take, and for types that don't agree.
         """
         least, most, outputs = self.counts
         if not least <= len(types) <= most or len(node.outputs) > outputs:
@@ -97,7 +97,7 @@ class Schema:
         return bound
 
     def results(self, node: Node, bound: Mapping[str, str], given: Sequence[str | None]) -> list[str | None]:
-        """The types of a node's outputs: those that are given, and then what the type parameters represent."""
+        """The types of a node's outputs: those that are given, and for the rest the types of the type parameters."""
         made: list[str | None] = list(given[: len(node.outputs)])
         for number in range(len(made), len(node.outputs)):
             kind = self.outputs[min(number, len(self.outputs) - 1)].type
@@ -108,7 +108,7 @@ class Schema:
         """The function that ONNX ships for the operator, if there is one for this opset and these types."""
         plain = list(self.source.function_opset_versions)
         dependent = list(self.source.context_dependent_function_opset_versions)
-        # Bodies of older versions may be written for a newer opset.
+        # Some bodies of older versions are written for a newer opset.
         plain = [version for version in plain if version <= opset] or plain[:1]
         dependent = [version for version in dependent if version <= opset] or dependent[:1]
         function = FunctionProto()
@@ -130,7 +130,7 @@ class Schema:
 def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
     """The schema of an operator in an opset; None if there is none."""
     try:
-        # The stubs of onnx lack a part of what a schema has.
+        # The type stubs of onnx lack a part of a schema's attributes.
         found: Any = defs.get_schema(operator, max(1, min(opset, 2**31 - 1)), domain)
     except defs.SchemaError:
         return None
@@ -158,7 +158,7 @@ def _formal(formal: Any) -> Formal:
 
 
 def _type_proto(kind: str | None) -> bytes:
-    """A type as its message, for the bodies that depend on types."""
+    """A type as ONNX's message, for bodies that depend on types."""
     proto = TypeProto()
     if kind is not None:
         proto.tensor_type.elem_type = element_of(kind)

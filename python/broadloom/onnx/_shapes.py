@@ -1,8 +1,8 @@
-"""Operators on shapes: views of an expression, which move no element, and what asks for a shape.
+"""Operators on shapes: views of an expression, which move no element, and operators that give a shape.
 
-Extents, axes and slices come as attributes or as inputs, by version; the values of such inputs are read when a kernel is
-built. `Concat` is no view: each operand is computed straight into its place in one new array, which the kernels after it
-read.
+Extents, axes and slices come as attributes or as inputs, depending on the version; the values of such inputs are read
+when a kernel is built. `Concat` is no view: each operand is computed straight into its place in one new array, which
+the kernels after it read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from broadloom.onnx._row import Call, Node, Row
 
 
 def extents(x: Handle) -> list[int]:
-    """The shape of an operand, which is known whenever a kernel is built."""
+    """The extents of an operand, which are known whenever a kernel is built."""
     return [extent or 0 for extent in x.shape]
 
 
 def _given(call: Call, name: str, number: int) -> list[int] | None:
-    """A list of integers that is an attribute of older versions, and an input of newer ones."""
+    """A list of integers that is an attribute in older versions, and an input in newer ones."""
     found = call.attribute(name)
     return call.integers(number) if found is None else list(found)
 
@@ -100,7 +100,7 @@ def _expand(call: Call, x: Handle, _: Handle | None = None) -> Handle:
 
 
 def _broadcast(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """The shape that two broadcast to. NumPy's own function has a limit of axes and of sizes."""
+    """The shape to which two shapes broadcast. NumPy's own function has a limit of axes and of sizes."""
     rank = max(len(one), len(other))
     pairs = zip([1] * (rank - len(one)) + list(one), [1] * (rank - len(other)) + list(other), strict=True)
     made = []
@@ -112,7 +112,7 @@ def _broadcast(one: Sequence[int], other: Sequence[int]) -> list[int]:
 
 
 def _clamped(start: int, end: int, step: int, extent: int) -> slice:
-    """A slice as ONNX clamps it, as one of Python's."""
+    """A slice that is clamped as ONNX clamps it, as a Python slice."""
     if step == 0:
         raise ValueError("a step is 0")
     if extent == 0:
@@ -175,7 +175,7 @@ def _numbers(values: Sequence[int]) -> Handle:
 def _shape(call: Call, x: Handle) -> Handle:
     shape = extents(x)
     first, last = call.attribute("start", 0), call.attribute("end")
-    # Python's slices clamp as ONNX does.
+    # Python's slices clamp as ONNX's do.
     return _numbers(shape[first : None if last is None else last])
 
 
@@ -207,7 +207,7 @@ def concat_axis(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, list[
 
 
 def parts_along(axis: int, shapes: Sequence[Sequence[int]]) -> list[tuple[Any, ...]]:
-    """The places of operands in the result of a `Concat`."""
+    """The places of the operands in the result of a `Concat`."""
     parts: list[tuple[Any, ...]] = []
     start = 0
     for shape in shapes:
@@ -217,7 +217,7 @@ def parts_along(axis: int, shapes: Sequence[Sequence[int]]) -> list[tuple[Any, .
 
 
 def _concat(call: Call, *operands: Handle) -> Handle:
-    """Of values that are known; of others the plan has a step."""
+    """The result of a `Concat` whose operands are all known; otherwise the plan has a step for it."""
     shapes = [extents(x) for x in operands]
     axis, whole = concat_axis(call, shapes)
     values = call.values.allocate(whole, operands[0].dtype)

@@ -1,4 +1,4 @@
-"""Types of ONNX by the names that its schemas have for them, and the dtypes that represent them here."""
+"""ONNX's types by the names that its schemas use, and the dtypes of supported ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnx import TensorProto, TypeProto
 
 DType = np.dtype[Any]
 
-#: The dtype of each type of tensors that runs here.
+#: The dtype of each supported type of tensors.
 DTYPES: dict[str, DType] = {
     f"tensor({name})": np.dtype(dtype)
     for name, dtype in {
@@ -28,14 +28,14 @@ DTYPES: dict[str, DType] = {
     }.items()
 }
 
-#: The type of tensors of each dtype.
+#: The type of tensors with each dtype.
 NAMES: dict[DType, str] = {dtype: name for name, dtype in DTYPES.items()}
 
 UNDEFINED = "tensor(undefined)"
 
 
 def tensor(element: int) -> str:
-    """The type of tensors of an element type, by its number."""
+    """The type of tensors whose elements have the type of this number."""
     try:
         return f"tensor({TensorProto.DataType.Name(element).lower()})"
     except ValueError:
@@ -43,7 +43,7 @@ def tensor(element: int) -> str:
 
 
 def type_of(proto: TypeProto) -> str:
-    """A type by its name: `tensor(float)`, `seq(tensor(int64))`. Types within types are followed in a loop."""
+    """The name of a type: `tensor(float)`, `seq(tensor(int64))`. Types within types are followed in a loop."""
     around: list[str] = []
     while True:
         kind = proto.WhichOneof("value")
@@ -67,7 +67,8 @@ def type_of(proto: TypeProto) -> str:
 
 
 def extents_of(proto: TypeProto) -> tuple[int | str | None, ...] | None:
-    """The extents that a tensor's type declares: numbers, names, and None where it is silent; None for an open rank."""
+    """The extents that a tensor's type declares: numbers, names, and None for an extent that it does not declare; None
+    in the place of all if the rank is open."""
     if not proto.HasField("tensor_type") or not proto.tensor_type.HasField("shape"):
         return None
     return tuple(
@@ -76,6 +77,6 @@ def extents_of(proto: TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def element_of(kind: str) -> int:
-    """The number of a tensor type's element type; 0 for what is no tensor."""
+    """The number of a tensor type's element type; 0 for a type that is no tensor."""
     name = kind.removeprefix("tensor(").removesuffix(")").upper() if kind.startswith("tensor(") else "UNDEFINED"
     return int(TensorProto.DataType.Value(name))
