@@ -116,8 +116,9 @@ def _key(value: Any) -> tuple[Any, ...]:
 
 
 def _bits(item: Any) -> Any:
-    """What stands for an item in a key: for a float its bits, since floats compare 0 and -0 as equal and NaN as unequal
-    to itself; for other items the item itself."""
+    """The part of a key that represents an item: for a float its bits, since floats compare 0 and -0 as equal and NaN
+    as unequal to itself; for other items the item itself.
+    """
     hash(item)
     if isinstance(item, float):
         return struct.pack("d", item)

@@ -102,8 +102,9 @@ def stream_capsule(values: Array, validity: Array | None = None, requested: obje
 def _lent(
     values: Array, validity: Array | None, requested: object
 ) -> tuple[np.dtype[Any], int, int, np.ndarray, np.ndarray | None]:
-    """What the extension needs for an array: its dtype, length, number of nulls, and the memory of its values and its
-    validity bitmap."""
+    """The extension's arguments for an array: its dtype, length, number of nulls, and the memory of its values and its
+    validity bitmap.
+    """
     values._concrete("an array of Arrow's")
     if values.ndim != 1:
         raise ValueError(

@@ -1,7 +1,7 @@
 """DLPack, both ways: memory is shared with other libraries and taken from them, without a copy where that is possible.
 
-What is shared is NumPy's view of the values, which is read-only: consumers of DLPack 1.0 and later are told so. Older
-ones can't be, and get a copy, unless they forbid one.
+The shared memory is NumPy's view of the values, which is read-only: consumers of DLPack 1.0 and later are told so.
+Older ones can't be, and get a copy, unless they forbid one.
 """
 
 from __future__ import annotations

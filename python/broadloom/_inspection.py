@@ -1,4 +1,4 @@
-"""What the namespace can do, as the standard's inspection functions report it."""
+"""The standard's inspection functions, which report the capabilities of the namespace."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ os.register_at_fork(after_in_child=_renew_locks)
 
 
 class JitFunction(_core.Dispatch):
-    """What `broadloom.jit` makes of a function; it is called like the function.
+    """A function made by `broadloom.jit`; it is called like the original function.
 
     It is pickled by the name of the function, if that can be imported. A lambda, or a function within another one, is
     pickled by the kernels that were traced so far.

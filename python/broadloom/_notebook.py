@@ -1,4 +1,4 @@
-"""What arrays look like in a notebook, and what a report of a problem should say.
+"""Arrays in notebooks, and the facts for a report of a problem.
 
 All HTML that is made here consists of escaped text and of pictures as images, which run no script and leave a
 notebook's own style alone. Its length is bounded whatever the expression is.
@@ -51,8 +51,9 @@ def _head(x: Array, what: str) -> str:
 
 @registered("html")
 def html(x: Array) -> str:
-    """What `Array._repr_html_` returns: the plan of an expression, which is not computed for this, or the values of an
-    array in memory."""
+    """The result of `Array._repr_html_`: the plan of an expression, which is not computed for this, or the values of an
+    array in memory.
+    """
     if x._handle.is_symbolic:
         return _head(x, "in a function that is being traced")
     if x._handle.is_evaluated or x._origin is not None:

@@ -302,7 +302,7 @@ class NullableArray(NullableOperators):
     def _reduce(
         self, name: str, axis: Any, keepdims: bool, numpy_promotion: bool = False, **options: Any
     ) -> NullableArray:
-        # What is returned has the rule of promotion of the reductions of which it is made.
+        # The result has the rule of promotion of the reductions of which it is made.
         return NullableArray._of(*reduced(self.values, self._validity(), name, axis, keepdims, **options))
 
     def count(self, mode: str = "only_valid", axis: Axis = None, *, keepdims: bool = False) -> Array:

@@ -142,7 +142,7 @@ def _is_known(value: Any) -> bool:
 
 @registered("array_ufunc")
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_ufunc__` returns."""
+    """The result of `Array.__array_ufunc__`."""
     if method == "__call__" and not kwargs:
         # PERF: most calls have operands and no other arguments.
         try:
@@ -299,8 +299,9 @@ def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
 
 
 def _built(build: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """What a function of the table returns, and the call's `out`. Raises `Unsupported` for arguments that the function
-    has not, too."""
+    """The result of a function of the table, and the call's `out`. Raises `Unsupported` also for arguments that the
+    function has not.
+    """
     signature, before_out = _signature(build)
     try:
         # PERF: binding the arguments takes longer than the function.
@@ -330,7 +331,7 @@ def _binds(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str
 
 @registered("array_function")
 def array_function(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Array.__array_function__` returns. Results have NumPy's rule of promotion if an argument has it."""
+    """The result of `Array.__array_function__`. It has NumPy's rule of promotion if an argument has it."""
     made = _made_by(function, types, args, kwargs)
     if function in _VIEWS and args and isinstance(args[0], Array) and made is not args[0]:
         made = view_by(function, args, kwargs, made)
@@ -386,7 +387,7 @@ def _made_by(function: Callable[..., Any], types: Any, args: tuple[Any, ...], kw
 
 @registered("astype")
 def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
-    """What `Array.astype` returns."""
+    """The result of `Array.astype`."""
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule '{casting}'")
     if dtype not in DTYPES:
@@ -398,7 +399,7 @@ def astype(x: Array, dtype: np.dtype[Any], casting: Any, copy: bool) -> Any:
 
 @registered("view")
 def view(x: Array, dtype: Any) -> Any:
-    """What `Array.view` returns."""
+    """The result of `Array.view`."""
     values = np.asarray(x)
     made = values.view() if dtype is None else values.view(dtype)
     is_class = isinstance(dtype, type) and issubclass(dtype, np.ndarray)

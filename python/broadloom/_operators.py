@@ -333,7 +333,7 @@ def _equality(op: str, x: Operators, other: Any) -> Array:
 
 
 def _constant(value: bool, x: Handle) -> Handle:
-    """The same truth value for each element of `x`; it is an expression of `x`, since the extents may be open."""
+    """One truth value for each element of `x`; it is an expression of `x`, since the extents may be open."""
     return _core.apply("logical_or" if value else "logical_and", _core.apply("equal", x, x), value)
 
 

@@ -36,9 +36,10 @@ def from_text(text: str, options: dict[str, Any], by_numpy: bool = False) -> Arr
 
 @registered("pickled")
 def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
-    """What pickle stores: the values, or the text of an expression that reads no memory, if that is shorter. From
-    protocol 5 on NumPy passes the memory of values out of band if the pickler has a `buffer_callback`, so that the
-    memory isn't copied."""
+    """The data that pickle stores: the values, or the text of an expression that reads no memory, if that is shorter.
+    From protocol 5 on NumPy passes the memory of values out of band if the pickler has a `buffer_callback`, so that the
+    memory isn't copied.
+    """
     handle = x._concrete("pickling")
     if x._origin is None and not handle.is_evaluated:
         text = handle.text()
@@ -50,9 +51,10 @@ def reduced(x: Array) -> tuple[Any, tuple[Any, ...]]:
 
 @registered("token")
 def token(x: Array) -> tuple[str, str, tuple[int, ...], str]:
-    """What identifies the values for Dask: equal for equal bits, dtype and shape, in every process. An expression is
+    """The identity of the values for Dask: equal for equal bits, dtype and shape, in every process. An expression is
     evaluated for this: if its inputs' memory is written to, the same text has other values; and Dask reads the values
-    next anyway."""
+    next anyway.
+    """
     values = np.asarray(x)
     packed = values if values.flags.c_contiguous else np.ascontiguousarray(values)
     digest = hashlib.blake2b(packed.data if packed.size else b"", digest_size=20).hexdigest()

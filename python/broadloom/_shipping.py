@@ -53,7 +53,7 @@ def _found(module: str | None, name: str) -> Any:
 
 @registered("pickled function")
 def reduced(function: JitFunction) -> Any:
-    """What pickle stores of a function made by `jit`.
+    """The data that pickle stores of a function made by `jit`.
 
     Raises pickle.PicklingError if the function can't be imported and was not called yet.
     """
@@ -75,8 +75,10 @@ def reduced(function: JitFunction) -> Any:
 
 
 def reduced_by_value(function: JitFunction) -> Any:
-    """What cloudpickle stores of a function made by `jit`. It can ship functions by their code: functions of a script,
-    of a notebook and within other functions, whose names pickle would not find where they arrive."""
+    """The data that cloudpickle stores of a function made by `jit`. Cloudpickle can ship functions by their code:
+    functions of a script, of a notebook and within other functions, whose names pickle would not find where they
+    arrive.
+    """
     source = function._function
     module, name = getattr(source, "__module__", None), getattr(source, "__qualname__", "")
     if source is None or (module != "__main__" and _found(module, name) is function):
@@ -86,7 +88,7 @@ def reduced_by_value(function: JitFunction) -> Any:
 
 @registered("token of function")
 def token(function: JitFunction) -> Any:
-    """What identifies a function for Dask: equal for equal code and options, in every process."""
+    """The identity of a function for Dask: equal for equal code and options, in every process."""
     from dask.tokenize import normalize_token
 
     introduce()

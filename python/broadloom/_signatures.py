@@ -68,8 +68,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _ours(made: Any) -> Any:
-    """What NumPy returned for arguments without broadloom's arrays, as the namespace returns it: with arrays of
-    broadloom's."""
+    """A result of NumPy's for arguments without broadloom's arrays, converted to broadloom's arrays."""
     if isinstance(made, np.ndarray | np.generic) and not isinstance(made, Array) and made.dtype.kind in "biuf":
         return of_numpy(np.asarray(made))
     return type(made)(map(_ours, made)) if type(made) in (list, tuple) else made

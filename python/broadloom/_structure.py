@@ -1,5 +1,6 @@
-"""What a function returns, taken apart into arrays, and put together again. It may consist of nested tuples, named
-tuples, lists and dicts."""
+"""The result of a function, taken apart into arrays, and put together again. It may consist of nested tuples, named
+tuples, lists and dicts.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def taken_apart(value: Any, leaf: Callable[[Any], Piece]) -> Structure:
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The same structure with a function applied to each part that is no container."""
+    """A structure with a function applied to each part that is no container."""
     leaves: list[Any] = []
 
     def leaf(item: Any) -> Piece:

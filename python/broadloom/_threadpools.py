@@ -13,7 +13,7 @@ def introduce(threadpoolctl: Any) -> None:
     """Makes the module `threadpoolctl` know the extension, whose limits are options of the current context."""
 
     class Controller(threadpoolctl.LibController):  # type: ignore[misc]
-        """What `threadpoolctl` reads and limits: the threads of evaluations."""
+        """The threads of evaluations, which `threadpoolctl` reads and limits."""
 
         user_api = "broadloom"
         internal_api = "broadloom"

@@ -83,7 +83,7 @@ def as_dtype(x: Operand, dtype: np.dtype[Any]) -> Handle | Number:
 
 
 def kind(x: Operand) -> Any:
-    """What NumPy's promotion looks at in an operand: its dtype, or the type of a Python number."""
+    """The aspect of an operand on which NumPy's promotion depends: its dtype, or the type of a Python number."""
     if isinstance(x, Handle):
         return x.dtype
     found = x.kind if isinstance(x, Parameter) else type(x)

@@ -26,8 +26,8 @@ use crate::repeat::{Repeats, SHORT_WORDS};
 use crate::run::compute;
 use crate::table::{LastCall, Shapes, Table};
 
-/// What a kernel is built for, as bytes that are compared: the dtypes and ranks of the arguments, and which of their extents are
-/// equal.
+/// The case for which a kernel is built, as bytes that are compared: the dtypes and ranks of the arguments, and which of their
+/// extents are equal.
 pub type Signature = SmallVec<[u8; 32]>;
 
 /// The signature of arguments, and their shapes. In the signature an extent of 1 is written as 0. Any other extent is written as
@@ -100,8 +100,8 @@ pub fn described<'py>(
     PyTuple::new(py, parts)
 }
 
-/// What a call asks for beside its arguments: its form, which is Python's number for its static arguments and keywords (0 if it
-/// has none); the rule of promotion; and the number of threads.
+/// A call's requests beside its arguments: its form, which is Python's number for its static arguments and keywords (0 if it has
+/// none); the rule of promotion; and the number of threads.
 #[derive(Clone, Copy)]
 struct Asked {
     form: u32,
@@ -120,7 +120,7 @@ impl Asked {
 
 /// An entry in the table of built kernels, and the calls that it answers.
 pub struct Known {
-    /// What the entry's calls ask for beside their arguments, as [`Asked::tag`] numbers it.
+    /// The requests of the entry's calls beside their arguments, as [`Asked::tag`] numbers it.
     tag: u64,
     signature: Signature,
     /// The shapes for which the entry was built, if it holds for these only.
@@ -138,7 +138,7 @@ pub struct Dispatch {
     known: Table<Known>,
     /// Whether every call goes to `_general` first.
     is_general: AtomicBool,
-    /// What is kept of the last calls, to answer calls like them.
+    /// The last calls, which are kept to answer calls like them.
     repeats: Repeats,
 }
 

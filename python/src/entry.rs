@@ -1,4 +1,4 @@
-//! What runs a call: its arguments, and the entry, which says how a kernel's inputs are made of the arguments and what is
+//! The arguments of a call, and the entry that runs it, which says how a kernel's inputs are made of the arguments and what is
 //! returned.
 
 use broadloom::Literal;
@@ -124,7 +124,7 @@ impl Entry {
         &self.captured
     }
 
-    /// What the call returns, made of the kernel's results.
+    /// The call's return value, made of the kernel's results.
     pub fn rebuilt<'py>(&self, py: Python<'py>, made: Results<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.rebuild {
             Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, made)?,)),

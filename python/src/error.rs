@@ -39,7 +39,7 @@ fn class_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// What an exception says about the failed operation, beside the error's own message.
+/// The context of an error: the facts about the failed operation that the exception has beside the error's own message.
 #[derive(Default)]
 pub struct About<'a, 'b> {
     /// The name of the function or reduction.

@@ -10,7 +10,7 @@ struct Generate<'a> {
     what: Generator<'a>,
 }
 
-/// What the elements of an array in no memory are.
+/// The elements of an array in no memory.
 pub enum Generator<'a> {
     /// One value everywhere, with this shape.
     Full(&'a [usize], Literal),

@@ -106,7 +106,7 @@ impl Handle {
         Ok(if by_numpy { Promotion::NumPy } else { Promotion::Strict })
     }
 
-    /// What the exception of a failed operation on this handle says about it.
+    /// The context for the exception of a failed operation on this handle.
     fn about<'a>(&'a self, operation: &'a str, axes: Option<&'a [isize]>) -> About<'a, 'static> {
         About { operation: Some(operation), operands: std::slice::from_ref(&self.array), axes }
     }
@@ -144,7 +144,7 @@ impl Handle {
     }
 }
 
-/// What a reduction runs over, from its keywords.
+/// The axes of a reduction and the dtype of its result, from its keywords.
 fn over(axes: Option<Vec<isize>>, keepdims: bool, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Over> {
     let mut over = axes.map_or_else(Over::all, |axes| Over::axes(&axes));
     if keepdims {

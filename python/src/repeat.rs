@@ -1,8 +1,8 @@
 //! Calls on arguments like those of an earlier call: of the same dtypes, shapes and kinds, and row-major.
 //!
-//! What a call finds out about its arguments and its results is the same for all such calls, so a [`Repeat`] keeps it. Arguments
-//! are compared through the fields of NumPy's struct. Short arguments are copied, which is less work than a view that checks
-//! whether an output overlaps it. The results of short calls are allocated by NumPy, which keeps such memory at hand.
+//! The facts that a call finds out about its arguments and its results hold for all such calls, so a [`Repeat`] keeps them.
+//! Arguments are compared through the fields of NumPy's struct. Short arguments are copied, which is less work than a view that
+//! checks whether an output overlaps it. The results of short calls are allocated by NumPy, which keeps such memory at hand.
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ const SHORT_RESULT: usize = 1 << 14;
 /// release it took 40 µs each, where those that keep it took 4 µs (ten elements, CPython 3.11).
 const KEEPS_GIL: Duration = Duration::from_micros(8);
 
-/// What an argument of a call has to be for the call to be repeated.
+/// The condition on an argument for a call to be repeated.
 enum Like {
     /// A row-major array with this dtype's descriptor and this shape.
     Array { descriptor: Py<PyArrayDescr>, shape: Axes<npyffi::npy_intp> },
@@ -64,10 +64,10 @@ struct Made {
     bytes: usize,
 }
 
-/// What calls on like arguments share, as the module's head says.
+/// The properties that calls on like arguments share, as the module's head explains.
 struct Repeat {
     array_type: Py<PyAny>,
-    /// What the arguments have to be, and after them the arrays that the entry captured.
+    /// The conditions on the arguments, and after them those on the arrays that the entry captured.
     like: SmallVec<[Like; 4]>,
     inputs: SmallVec<[Input; 4]>,
     made: SmallVec<[Made; 2]>,
@@ -78,15 +78,15 @@ struct Repeat {
     call: Call,
     /// The entry that the calls run.
     entry: Py<Entry>,
-    /// What calls ask for beside their arguments: the `tag` of [`Repeats::run`].
+    /// The requests of the calls beside their arguments: the `tag` of [`Repeats::run`].
     tag: u64,
 }
 
 /// How many kinds of calls are kept for a function.
 const REPEATS: usize = 4;
 
-/// What is kept of the last calls of a function. The lock is tried, never waited for: a run may allocate, and so run Python's
-/// garbage collection, and with it Python code that calls the same function.
+/// The last calls of a function. The lock is tried, never waited for: a run may allocate, and so run Python's garbage collection,
+/// and with it Python code that calls the same function.
 #[derive(Default)]
 pub struct Repeats(Mutex<Kept>);
 
@@ -166,7 +166,8 @@ unsafe fn fields<'a>(object: *mut ffi::PyObject) -> &'a PyArrayObject_fields {
 }
 
 impl Repeat {
-    /// What calls like this one share; `None` if an array is not row-major, or a Python function computes an input.
+    /// Finds the properties that calls like this one share; `None` if an array is not row-major, or a Python function computes an
+    /// input.
     fn new(
         py: Python<'_>,
         entry: &Py<Entry>,

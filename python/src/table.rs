@@ -1,5 +1,5 @@
-//! What is kept of calls for later ones: a table of what was built for them, which is bounded and drops the oldest entry first,
-//! and the last bound call.
+//! Results of calls that are kept for later calls: a bounded table of what was built, which drops the oldest entry first, and the
+//! last bound call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ pub type Shapes = SmallVec<[usize; 8]>;
 /// The most entries that a table has.
 const ENTRIES: usize = 64;
 
-/// What was built for kinds of calls, the newest last.
+/// The entries that were built for kinds of calls, the newest last.
 pub struct Table<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Default for Table<T> {

@@ -260,7 +260,7 @@ pub struct Binding {
     pub to: Bound,
 }
 
-/// What a name stands for.
+/// The thing to which a name is bound.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// The array in a file.

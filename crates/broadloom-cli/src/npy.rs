@@ -146,7 +146,7 @@ pub fn read_header_at(file: &mut File, start: u64, length: u64) -> Result<NpyHea
 ///
 /// # Errors
 ///
-/// Those of [`read_header`], except that for missing data.
+/// The errors of [`read_header`], except the one for missing data.
 pub fn parse_header(from: &mut impl Read) -> Result<NpyHeader, NpyError> {
     let mut start = Vec::new();
     from.take(10).read_to_end(&mut start)?;

@@ -400,19 +400,19 @@ pub fn pair(a: DType, b: DType, mode: Promotion) -> Option<DType> {
     }
 }
 
-/// What NumPy computes if a function of numbers is applied to bools only.
+/// NumPy's way of applying a function of numbers to bools only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfBools {
     /// Another function, which takes bools.
     Function(Op),
-    /// The same function, of operands converted to this dtype.
+    /// The function itself, of operands converted to this dtype.
     Converted(DType),
     /// The operand itself.
     Unchanged,
 }
 
-/// What NumPy computes if a function of numbers is applied to bools only; `None` if NumPy refuses it. Source: the loops of NumPy
-/// 2's universal functions (`numpy.add.types` and the others).
+/// NumPy's way of applying a function of numbers to bools only; `None` if NumPy refuses it. Source: the loops of NumPy 2's
+/// universal functions (`numpy.add.types` and the others).
 pub fn of_bools(op: Op) -> Option<OfBools> {
     match op {
         Op::Add | Op::Maximum => Some(OfBools::Function(Op::LogicalOr)),

@@ -40,7 +40,7 @@ impl Range {
         Range { start: Some(index), stop: None, step: 1, is_index: true }
     }
 
-    /// The same bounds with another step. A single index is unchanged.
+    /// This range with another step. A single index is unchanged.
     pub fn step(self, step: isize) -> Range {
         if self.is_index { self } else { Range { step, ..self } }
     }

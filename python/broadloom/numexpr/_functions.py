@@ -1,8 +1,8 @@
 """The functions that a text may call: numexpr's names, the kinds that they take and give, and the operations that
 compute them.
 
-The same table is read by the parser (names and numbers of arguments), by the folding of constants (NumPy's function),
-and by the translation (everything else).
+Its table is read by the parser (names and numbers of arguments), by the folding of constants (NumPy's function), and by
+the translation (everything else).
 """
 
 from __future__ import annotations

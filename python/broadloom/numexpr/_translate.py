@@ -55,7 +55,7 @@ _SWAPPED: Final = {"lt": "gt", "le": "ge"}
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a node is translated to: a handle of a kind, or a constant."""
+    """The translation of a node: a handle of a kind, or a constant."""
 
     kind: Kind
     of: Handle | bool | int | float

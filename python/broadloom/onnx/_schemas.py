@@ -1,4 +1,6 @@
-"""What ONNX's schemas say of an operator, read once per version: asking the schema itself costs a conversion each time."""
+"""The contents of ONNX's schemas of operators, read once per version: asking the schema itself costs a conversion each
+time.
+"""
 
 from __future__ import annotations
 

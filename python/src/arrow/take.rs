@@ -91,8 +91,8 @@ impl Span {
     }
 }
 
-/// What [`checked`] found out about an array: its length, number of nulls, bytes of the validity bitmap, bytes of the values, and
-/// the number of bits at the start of the first byte that belong to earlier elements.
+/// The properties of an array that [`checked`] has checked: its length, number of nulls, bytes of the validity bitmap, bytes of
+/// the values, and the number of bits at the start of the first byte that belong to earlier elements.
 type Checked = (usize, i64, Option<Span>, Span, usize);
 
 /// Checks all that an array with elements of a dtype tells about itself.
@@ -208,7 +208,7 @@ impl ArrowStream {
             0 if schema.0.release.is_some() => field(py, &schema.0),
             0 => Err(malformed("get_schema gives a schema that is released")),
             code => {
-                // What a failing call wrote to the schema is not to be released.
+                // A failing call gives no schema, and whatever it has written must not be released.
                 schema.0.release = None;
                 Err(self.exception(code))
             }
@@ -225,7 +225,7 @@ impl ArrowStream {
         // SAFETY: as for the call in `field`.
         let code = py.detach(|| unsafe { get_next(stream.pointer(), array.pointer()) });
         if code != 0 {
-            // What a failing call wrote to the array is not to be released.
+            // A failing call gives no array, and whatever it has written must not be released.
             array.0.release = None;
             return Err(self.exception(code));
         }

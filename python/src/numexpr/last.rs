@@ -1,4 +1,4 @@
-//! What each thread evaluated last, for `re_evaluate`.
+//! The last evaluation of each thread, for `re_evaluate`.
 //!
 //! It is kept in the dictionary that Python has for each thread, and not in a thread-local variable of Rust: the destructor of
 //! such a variable would run while the interpreter ends a thread, without the GIL, where a reference to a Python object must not
@@ -12,7 +12,7 @@ use pyo3::{ffi, intern};
 use super::layout::Order;
 use super::plan::Plan;
 
-/// What `re_evaluate` runs: a plan, with the options of its last call.
+/// A plan with the options of its last call, which `re_evaluate` runs again.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Last {
     pub plan: Py<Plan>,
@@ -29,7 +29,7 @@ fn of_thread(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict.cast_into::<PyDict>()?)
 }
 
-/// What this thread evaluated last.
+/// The last evaluation of this thread.
 pub fn last(py: Python<'_>) -> PyResult<Option<Bound<'_, Last>>> {
     let found = of_thread(py)?.get_item(intern!(py, "broadloom.numexpr"))?;
     found.map(|found| Ok(found.cast_into::<Last>()?)).transpose()

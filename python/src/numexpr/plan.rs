@@ -1,4 +1,4 @@
-//! What is kept for a text: a kernel for each pattern of dtypes and ranks that its variables had.
+//! Plans, which are kept for texts: a kernel for each pattern of dtypes and ranks that its variables had.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -53,7 +53,7 @@ pub const SAFE: usize = 2;
 /// The rule of casting that `evaluate` uses by default.
 pub const SAME_KIND: usize = 3;
 
-/// What a plan does for arguments of one pattern of dtypes and ranks.
+/// The part of a plan for arguments of one pattern of dtypes and ranks.
 struct Built {
     key: Signature,
     what: What,
@@ -67,16 +67,16 @@ enum What {
     Constant(Py<PyAny>),
 }
 
-/// What is kept for a text. For a pattern of arguments, Python's `build(signature, out, threads)` returns an `Entry` (or an
-/// array, if there are no variables), and a bit for each rule of casting that allows the casts. `refuse(signature, casting, out)`
-/// raises the exception for a rule that does not allow them.
+/// A text's kernels and the means of building more. For a pattern of arguments, Python's `build(signature, out, threads)` returns
+/// an `Entry` (or an array, if there are no variables), and a bit for each rule of casting that allows the casts.
+/// `refuse(signature, casting, out)` raises the exception for a rule that does not allow them.
 #[pyclass(frozen, module = "broadloom._core")]
 pub struct Plan {
     names: Vec<Py<PyString>>,
     builder: Py<PyAny>,
     is_elementwise: bool,
     built: Table<Built>,
-    /// What is kept of the last calls, to answer calls like them.
+    /// The last calls, which are kept to answer calls like them.
     repeats: Repeats,
 }
 
@@ -156,7 +156,7 @@ impl Plan {
     ) -> PyResult<Bound<'py, PyAny>> {
         let objects: SmallVec<[Borrowed<'_, 'py, PyAny>; 4]> =
             values.iter().map(Bound::as_borrowed).collect();
-        // What a call asks for beside its values, as one number.
+        // The call's requests beside its values, as one number.
         let tag = (rule as u64) << 16 | (order as u64) << 8 | u64::from(THREADS.load(Ordering::Relaxed));
         if let Some(made) = self.repeats.run(py, &objects, out, tag) {
             return made;

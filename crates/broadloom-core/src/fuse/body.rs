@@ -98,7 +98,7 @@ pub struct Member {
     pub node: NodeId,
     /// The destination of the output, or the reduction of it.
     pub target: DraftTarget,
-    /// What is done with the value's elements.
+    /// The destination of the value's elements: they are stored or reduced.
     pub sink: Sink,
     /// Whether this kernel is the one that computes the node; all other kernels read a node that is cut off.
     pub own: bool,

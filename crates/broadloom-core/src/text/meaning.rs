@@ -42,7 +42,7 @@ pub enum View<'m> {
 /// The elements of an input whose values are given in the text, row by row.
 pub type Data<'m> = &'m [u64];
 
-/// What programs are evaluated to: a value for each part of a program.
+/// An interpretation of programs: it gives each part of a program a value.
 pub trait Meaning {
     /// A value, which should be a handle that is cheap to clone.
     type Value: Clone;

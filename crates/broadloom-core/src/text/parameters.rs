@@ -51,7 +51,7 @@ impl Parameter {
         Parameter { name, kind, default: Some(default), is_positional: false }
     }
 
-    /// The same parameter, which may be given by position.
+    /// This parameter, except that it may be given by position.
     const fn by_place(self) -> Parameter {
         Parameter { is_positional: true, ..self }
     }
@@ -91,7 +91,7 @@ pub(super) enum GeneratorName {
     Indices,
 }
 
-/// What a function does with its arguments.
+/// The action of a function on its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Astype,

@@ -20,7 +20,7 @@ use crate::array::{Array, Kind};
 /// Partial results of at most this many bytes don't count as memory, like other working memory of an evaluation.
 const UNCOUNTED: usize = 64 << 10;
 
-/// What a pass computes from its elements.
+/// The results that a pass computes from its elements.
 #[derive(Clone, PartialEq)]
 pub(super) enum Purpose {
     /// The reductions along the axes, one for each operand.

@@ -31,7 +31,7 @@ use crate::engine::trial::{Measured, Trial};
 /// it pays.
 const COMPILE_BUDGET: f64 = 0.05;
 
-/// What has been decided for a stage so far.
+/// The decision about a stage so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum State {
     /// There is no machine code, and runs add their cost to the ledger.

@@ -21,7 +21,7 @@ pub struct InFlight<K, V> {
     attempts: ForkMutex<HashMap<K, Arc<Attempt<V>>, FxBuildHasher>>,
 }
 
-/// What a thread does while another thread makes the value that it wants.
+/// A thread's choice while another thread makes the value that it wants.
 #[derive(Clone, Copy)]
 pub enum Meanwhile<'w> {
     /// It continues without the value.

@@ -56,7 +56,7 @@ impl<'o> Outcome<'o> {
         }
     }
 
-    /// The same outcome, for work whose elements are counted elsewhere.
+    /// This outcome, for work whose elements are counted elsewhere.
     pub fn uncounted(self) -> Outcome<'o> {
         Outcome { counts: false, ..self }
     }

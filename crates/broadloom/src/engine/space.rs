@@ -90,7 +90,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// The same space with `width` results reduced together, or each result by itself.
+    /// This space with `width` results reduced together, or each result by itself.
     pub fn in_blocks_of(&self, width: usize) -> Space {
         let mut space = self.clone();
         space.form = if width == 1 { Form::Along } else { Form::Across { width } };

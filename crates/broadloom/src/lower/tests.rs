@@ -120,7 +120,7 @@ fn values_of_literals_are_not_in_the_structure() -> Result<()> {
     let scalars = |x: &Array<'_>| lower(&[x]).map(|lowered| lowered.literals().to_vec());
     assert_eq!(scalars(&a)?, [Scalar::of(3.5f32), Scalar::of(7f32)]);
     assert_eq!(scalars(&b)?, [Scalar::of(4.5f32), Scalar::of(9f32)]);
-    // The same bits in another dtype are another literal.
+    // A literal of another dtype is another literal, even if it has the same bits.
     let mixed = (Array::from_vec(vec![0i16]) + 3).astype(DType::Int32) + 3;
     assert_eq!(scalars(&mixed)?, [Scalar::of(3i16), Scalar::of(3i32)]);
     Ok(())
