@@ -232,7 +232,7 @@ class Array(Buffered, NumpyMethods, Operators):
         return self._handle
 
     def _evaluated(self) -> Handle:
-        """The handle of the values in memory, which this array keeps."""
+        """The handle of the computed values in memory, which this array keeps."""
         old = self._handle
         if old.is_evaluated or self._origin is not None:
             return old
@@ -251,7 +251,7 @@ class Array(Buffered, NumpyMethods, Operators):
         return origin
 
     def _operand(self) -> Handle:
-        """The handle for use in another expression."""
+        """The handle for use in another expression. A long chain of operations is evaluated first."""
         if self._handle.depth > MAX_DEPTH and not self._handle.is_symbolic:
             self._evaluated()
         return self._handle
@@ -346,7 +346,7 @@ class Array(Buffered, NumpyMethods, Operators):
             yield self[i]
 
     def __contains__(self, value: object, /) -> bool:
-        # As in NumPy: whether any element of `self == value` is true.
+        # As in NumPy: the answer is whether any element of `self == value` is true.
         made: Any = self == value
         if not isinstance(made, Array):
             return bool(made)

@@ -20,7 +20,7 @@ from broadloom._operators import OverArrays
 #: Creates an array with nulls from values and masks.
 Make = Callable[[Array, _nullable.Masks], Any]
 
-#: Universal functions whose method `reduce` is a reduction that skips nulls.
+#: Universal functions whose method `reduce` becomes a reduction that skips nulls: the reduction's name.
 _REDUCED = {
     np.add: "sum",
     np.multiply: "prod",

@@ -84,7 +84,7 @@ def _extent(values: Array, axis: Axis) -> int:
 
 
 def _total(values: Array, mask: Array | None, name: str, along: dict[str, Any], dtype: Any = None) -> Array:
-    """A sum or product."""
+    """A sum or product in which nulls are replaced by the neutral value."""
     if mask is not None:
         # -0 is the identity of float addition. Bools are only added with NumPy's promotion.
         neutral = {"b": name == "prod", "f": 1 if name == "prod" else -0.0}.get(values.dtype.kind, int(name == "prod"))
@@ -156,7 +156,7 @@ def _decided(
 
 
 def counted(values: Array, mask: Array | None, mode: str, axis: Axis, keepdims: builtins.bool) -> Array:
-    """How many elements are valid ("only_valid"), null ("only_null"), or there ("all")."""
+    """How many elements are valid ("only_valid"), null ("only_null"), or present at all ("all")."""
     if mode not in ("only_valid", "only_null", "all"):
         raise ValueError(f"count: the mode is {mode!r}; there are 'only_valid', 'only_null' and 'all'")
     like = reductions.any(zeros(values.shape, dtype=np.bool_), axis=axis, keepdims=keepdims)  # type: ignore[arg-type]

@@ -402,7 +402,7 @@ def _common_type(*arrays: Any) -> Any:
     return np.common_type(*(np.empty(0, x.dtype) if isinstance(x, Array) else x for x in arrays))
 
 
-# Arrays like another.
+# Arrays in the shape of another array.
 
 
 def _filled_like(x: Handle, value: Number, dtype: Any = None, shape: Any = None) -> Handle:

@@ -94,11 +94,11 @@ def _by_numpy(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     return from_numpy(function(*to_numpy(args), **to_numpy(kwargs)))
 
 
-# `out`.
+# Results that are written to `out`.
 
 
 def _check_cast(made: np.dtype[Any], out: np.dtype[Any], casting: str) -> None:
-    """Raises NumPy's TypeError for a result that `out` can't take."""
+    """Raises NumPy's TypeError if `out` can't take a result of this dtype."""
     if not np.can_cast(made, out, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast output from {made!r} to {out!r} with casting rule '{casting}'")
 

@@ -24,7 +24,7 @@ Number = bool | int | float
 
 
 class Operators:
-    """The operators of an array, which has a handle."""
+    """The operators of an array: a mixin for classes with a handle."""
 
     __slots__ = ()
 

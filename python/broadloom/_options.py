@@ -50,13 +50,13 @@ def of_task(threads: int | None) -> Iterator[None]:
 
 
 def options() -> dict[str, Any]:
-    """The options of an evaluation."""
+    """The options that are set for the evaluations of this context, as keywords."""
     limit = threads()
     return {} if limit is None else {"threads": limit}
 
 
 def evaluated(handle: Handle) -> Handle:
-    """The handle of the values in memory."""
+    """The handle of the computed values, in memory."""
     return handle.evaluate(**options())
 
 

@@ -111,7 +111,7 @@ class Row:
 def _jitted(
     func: Callable[..., Any], decorator: Callable[..., Any], of: Callable[..., Any] | None = None, key: Any = None
 ) -> Callable[..., Any]:
-    """The compiled function."""
+    """The compiled function, which is kept for later calls."""
     made = _compiled.get((func, decorator, key))
     if made is None:
         made = _compiled[func, decorator, key] = decorator(func if of is None else of)

@@ -54,7 +54,7 @@ def _found(module: str | None, name: str) -> Any:
 def reduced(function: JitFunction) -> Any:
     """The data that a function compiled by `jit` is pickled as.
 
-    Raises pickle.PicklingError if it can't be imported, and was not called yet.
+    Raises pickle.PicklingError if the function can't be imported and was not called yet.
     """
     static, source = tuple(sorted(function._static)), function._function
     if source is not None:

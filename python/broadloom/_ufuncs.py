@@ -100,7 +100,7 @@ def operands_as(dtype: np.dtype[Any], *operands: Operand) -> list[Handle | Numbe
 
 
 def common_dtype(*operands: Operand) -> np.dtype[Any]:
-    """The dtype that NumPy promotes the operands to."""
+    """The dtype to which NumPy promotes the operands."""
     made = np.result_type(*(x.kind() if isinstance(x, Parameter) else getattr(x, "dtype", x) for x in operands))
     return own_dtype(made)
 

@@ -35,7 +35,7 @@ def located(memory: np.ndarray, steps: Steps) -> np.ndarray:
 def parents(array: Array) -> list[tuple[Array, Steps]]:
     """The live arrays that an assignment to a view is passed on to, nearest first, each with the steps to the view.
 
-    ValueError if one of them is traced, or has other elements now than the view.
+    ValueError if the elements of one of them differ from the view's now; TracerError if one is traced.
     """
     found: list[tuple[Array, Steps]] = []
     for reference, version, steps in array._views:
@@ -57,7 +57,8 @@ def parents(array: Array) -> list[tuple[Array, Steps]]:
 
 
 def _has_elements(parent: Array, steps: Steps, view: Array) -> bool:
-    """Whether the elements of a view are still those of the array that it was taken from, bit for bit."""
+    """Whether the elements of a view are still equal, bit for bit, to those at its place in the array from which it was
+    taken."""
     there, here = located(np.asarray(parent), steps), np.asarray(view)
     return bool(there.shape == here.shape and there.dtype == here.dtype and there.tobytes() == here.tobytes())
 

@@ -177,7 +177,7 @@ struct Emitter<'a> {
     /// The constants among the emitted values.
     constants: Vec<Var>,
     plan: &'a CodePlan,
-    /// What the second function does; `Bulk::None` while the usual function is emitted.
+    /// The task of the second function; `Bulk::None` while the usual function is emitted.
     bulk: Bulk,
     /// The number of elements of a block.
     step: i64,

@@ -169,7 +169,7 @@ unsafe fn spread(
     place
 }
 
-/// As many copies of the first element as fit into eight bytes.
+/// The first element, copied as often as it fits into eight bytes.
 ///
 /// # Safety `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
 #[inline]

@@ -110,8 +110,8 @@ impl Compiled {
     /// `level`, which is that of the [plan](CodePlan::leaf_level).
     ///
     /// # Errors
-    /// Those of [`Compiled::run_slices`]; also if the elements are not a whole number of nodes, or the level differs from the
-    /// plan's.
+    /// The errors of [`Compiled::run_slices`]; and an error if the elements are not a whole number of nodes, or the level differs
+    /// from the plan's.
     pub fn run_nodes<'a>(
         &self,
         elements: usize,

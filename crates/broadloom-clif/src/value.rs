@@ -85,12 +85,12 @@ impl Lanes {
         &self.vectors[..self.len as usize]
     }
 
-    /// The same vectors, with lanes of another width.
+    /// These vectors as vectors with lanes of another width.
     pub fn with_width(self, width: u32) -> Lanes {
         Lanes { width: width as u8, uniform: None, ..self }
     }
 
-    /// The same lanes, with the scalar that they are known to hold, if any.
+    /// These lanes, with the scalar that they are known to hold, if any.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
     }

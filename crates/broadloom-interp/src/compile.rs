@@ -29,7 +29,7 @@ impl Program {
         Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
     }
 
-    /// The same program, run on vectors of at most this width if its loops exist for several widths (on x86-64 the narrowest are
+    /// This program, run on vectors of at most this width if its loops exist for several widths (on x86-64 the narrowest are
     /// those for AVX2). Conversions of float16 always use the target's widest vectors. The width does not change the bits of
     /// results.
     #[must_use]

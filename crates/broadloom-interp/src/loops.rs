@@ -201,7 +201,7 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// What a loop computes from one element of each operand.
+/// The computation of a loop's body, from one element of each operand.
 pub(crate) trait LoopBody<Args> {
     type Out: Elem;
     /// Computes one lane of a vectorised loop.

@@ -143,7 +143,7 @@ impl Inst {
     }
 }
 
-/// What is done with an output's elements.
+/// The destination of an output's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sink {
     /// The elements are stored.
@@ -160,7 +160,7 @@ pub enum Sink {
 pub struct KernelOutput {
     /// The value.
     pub value: ValueId,
-    /// What is done with the value's elements.
+    /// The destination of the value's elements.
     pub sink: Sink,
 }
 

@@ -240,14 +240,14 @@ impl<'n> SharedParts<'n> {
         let Parts { shared, policy, parts, share, more, next } = self.parts;
         let take = |taken: usize| (taken < parts).then_some(taken + 1);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        // `first` and `last` are raised after `taken` was, which stops at `parts`: together they are at most as many, so that no
-        // number is given from both ends.
+        // `first` and `last` are increased only after `taken` was, which stops at `parts`. So together they count at most `parts`
+        // parts, and no number is given out from both ends.
         let i = match thread_mark() == self.owner {
             true => self.first.fetch_add(1, Ordering::Relaxed),
             false => parts - 1 - self.last.fetch_add(1, Ordering::Relaxed),
         };
-        // As many units before it as the iterator hands out with its first `i` parts: each number is given once, so that parts
-        // do not overlap.
+        // The number of units that the iterator hands out with its first `i` parts: each number is given once, so that parts do
+        // not overlap.
         let start = |i: usize| next + i * share + i.min(more);
         Some(Part { shared, policy, units: start(i)..start(i + 1) })
     }

@@ -213,7 +213,7 @@ impl<'a> Storage<'a> {
         Some(Storage { dtype: self.dtype, block: Block::Borrowed(part) })
     }
 
-    /// The same storage with an unlimited lifetime, if its memory is owned.
+    /// This storage with an unlimited lifetime, if its memory is owned.
     pub(crate) fn owned(&self) -> Option<Storage<'static>> {
         match &self.block {
             Block::Borrowed(_) | Block::Lent(..) => None,

@@ -63,7 +63,7 @@ class NumExpr:
             builder.build(tuple(("array", np.dtype(np.bool_), ()) for _ in names), None, 1)
         #: The names of the variables, in the order in which a call accepts their values.
         self.input_names = tuple(names)
-        #: The letters of the variables' kinds.
+        #: The letters of the variables' kinds, in that order.
         self.signature = "".join(LETTERS[kinds[name]] for name in names).encode()
         #: The constants in the expression.
         self.constants = _nodes.constants(root)
@@ -77,7 +77,8 @@ class NumExpr:
         casting: str = "safe",
         ex_uses_vml: bool = False,
     ) -> np.ndarray:
-        """The value for these arrays and numbers; `out`, `order` and `casting` are those of `evaluate`."""
+        """The value of the expression for these arrays and numbers; `out`, `order` and `casting` are those of
+        `evaluate`."""
         return self._plan.run(args, out, order, casting)
 
     run = __call__

@@ -61,7 +61,8 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undoes `install`: the next `import numexpr` gives numexpr. Modules that have this package under that name keep it."""
+    """Undoes `install`: the next `import numexpr` gives numexpr. Modules that have already imported this package under
+    numexpr's name keep it."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     served = sys.modules.get(_SERVED)

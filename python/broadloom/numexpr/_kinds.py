@@ -15,7 +15,7 @@ Kind = Literal["bool", "int", "long", "float", "double"]
 #: The kinds, lowest first.
 KINDS: Final[tuple[Kind, ...]] = ("bool", "int", "long", "float", "double")
 
-#: The dtype of a kind's values.
+#: The dtype of each kind's values.
 DTYPES: Final[dict[Kind, np.dtype[Any]]] = {
     "bool": np.dtype(np.bool_),
     "int": np.dtype(np.int32),
@@ -24,7 +24,7 @@ DTYPES: Final[dict[Kind, np.dtype[Any]]] = {
     "double": np.dtype(np.float64),
 }
 
-#: The letter of a kind in the names of numexpr's operations.
+#: The letter of each kind in the names of numexpr's operations.
 LETTERS: Final[dict[Kind, str]] = {"bool": "b", "int": "i", "long": "l", "float": "f", "double": "d"}
 
 INTEGERS: Final = ("int", "long")

@@ -331,7 +331,7 @@ def postorder(root: ExpressionNode) -> Iterator[ExpressionNode]:
 
 
 def variables(root: ExpressionNode) -> list[str]:
-    """The names of the variables, sorted."""
+    """The names of an expression's variables, sorted."""
     return sorted({of.value for of in postorder(root) if of.astType == "variable"})
 
 

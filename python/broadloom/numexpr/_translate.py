@@ -81,7 +81,7 @@ def _as(value: Value, kind: Kind) -> Handle | bool | int | float:
 
 
 def _handle(value: Value, kind: Kind) -> Handle:
-    """A value as a handle of a kind."""
+    """A value converted to a kind, as a handle."""
     of = _as(value, kind)
     return of if isinstance(of, Handle) else Handle.full([], of, DTYPES[kind])
 

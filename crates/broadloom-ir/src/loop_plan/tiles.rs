@@ -51,7 +51,7 @@ impl LoopPlan {
         };
     }
 
-    /// The same plan with units of about this many elements, if its units are larger. A unit has at least a tile.
+    /// This plan with units of about this many elements, if its units are larger. A unit has at least a tile.
     #[must_use]
     pub fn in_units_of(&self, elements: usize) -> LoopPlan {
         let mut plan = self.clone();

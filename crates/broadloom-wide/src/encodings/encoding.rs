@@ -14,12 +14,12 @@ pub(super) struct Codes {
 impl Codes {
     const NONE: [Code; 3] = [Code::INVALID; 3];
 
-    /// The same code at every length.
+    /// Codes of an instruction that has one code at every vector length.
     pub(super) const fn single(code: Code) -> Codes {
         Codes { vex: [code; 3], evex: Codes::NONE }
     }
 
-    /// The same code at every length, available with AVX-512 only.
+    /// Codes of an instruction that has one code at every vector length, and is available with AVX-512 only.
     pub(super) const fn single_avx512(code: Code) -> Codes {
         Codes { vex: Codes::NONE, evex: [code; 3] }
     }

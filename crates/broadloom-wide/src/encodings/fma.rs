@@ -53,7 +53,7 @@ impl Encoding {
         self.is_fma
     }
 
-    /// The same multiply-add in another operand order.
+    /// This multiply-add in another operand order.
     pub(crate) fn with_fma_order(self, order: FmaOrder) -> Encoding {
         let orders = ORDERS.iter().find(|orders| orders.contains(&self));
         orders.map_or(self, |orders| orders[order as usize])
