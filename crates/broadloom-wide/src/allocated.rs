@@ -1,7 +1,7 @@
 //! Machine instructions over physical registers: the output of register allocation, which the checker and the encoder read.
 //!
-//! Each instruction has the id of the instruction over virtual registers that it comes from ([`InstId`]). What the allocator
-//! inserts is a [`RegMove`], with the kinds of its source and target, so that the checker can compare the two sequences.
+//! Each instruction has the [`InstId`] of the instruction over virtual registers that it comes from. The instructions
+//! that the allocator inserts are [`RegMove`]s, which have none, so that the checker can compare the two sequences.
 
 use smallvec::SmallVec;
 
@@ -29,11 +29,13 @@ impl PReg {
     }
 }
 
-/// The general register that no value is allocated to: moves, call targets and loop bounds go through it.
+/// The general register (`rax`) that no value is allocated to: moves, call targets and loop bounds go through it.
 pub(crate) const SCRATCH: PReg = PReg::general(0);
-/// The vector register that masked loads of folded operands go through; no value is allocated to it.
+/// The vector register into which masked code loads an operand that other code folds from memory. No value is allocated
+/// to it.
 pub(crate) const TAIL_VECTOR: PReg = PReg::vector(31);
-/// The mask register that holds the tail mask; no value is allocated to it.
+/// The mask register that holds the tail mask (the elements that remain after a row's last whole block). No value is
+/// allocated to it.
 pub(crate) const TAIL_MASK: PReg = PReg::mask(7);
 
 /// A spill slot of 64 bytes.
@@ -51,7 +53,7 @@ pub(crate) enum POperand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PAddress {
     pub(crate) base: PBase,
-    /// The number of the general register that is the index, and the binary logarithm of its scale.
+    /// The number of the general register that is the index, and log2 of its scale.
     pub(crate) index: Option<(u8, u8)>,
     pub(crate) offset: i32,
     /// Whether a scalar is read and broadcast to all lanes (an embedded broadcast).
@@ -61,14 +63,14 @@ pub(crate) struct PAddress {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PBase {
-    /// The number of a general register.
+    /// A general register, by its number.
     Reg(u8),
     /// The area of the function's explicit stack slots.
     StackSlots,
     Spill(SpillSlot),
-    /// The arguments on the stack, above the return address.
+    /// The arguments that the caller has passed on the stack, above the return address.
     StackArguments,
-    /// A constant of the pool: 64 bits that repeat, of which `bytes` bytes are read.
+    /// A constant in the pool behind the code: the 64-bit pattern `bits`, repeated or truncated to `bytes` bytes.
     Pool {
         bits: u64,
         bytes: u8,
@@ -81,7 +83,7 @@ impl PAddress {
     }
 }
 
-/// An operation of the machine over physical registers.
+/// One machine instruction whose operands are physical registers and memory addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct PInst {
     pub(crate) encoding: Encoding,
@@ -100,13 +102,13 @@ impl PInst {
         PInst { encoding, length, operands, immediate: None, mask: None, zeroing: false }
     }
 
-    /// A machine operation without a vector length.
+    /// A machine instruction that has no vector length, such as one on general registers.
     pub(crate) fn scalar(encoding: Encoding, operands: &[POperand], immediate: Option<i64>) -> PInst {
         PInst { immediate, ..PInst::new(encoding, VectorLength::L128, operands) }
     }
 }
 
-/// A move that the allocator has inserted. Moves don't change the flags; vectors are moved at full width.
+/// A move that the allocator has inserted. Moves don't change the CPU's flags, and move vector registers at full width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RegMove {
     Copy {
@@ -121,7 +123,7 @@ pub(crate) enum RegMove {
         to: PReg,
         slot: SpillSlot,
     },
-    /// Rematerialises a vector constant of 64 bits that repeat.
+    /// Rematerialises a vector constant: fills the vector register with copies of the 64-bit pattern `bits`.
     Constant {
         to: u8,
         bits: u64,
@@ -131,7 +133,7 @@ pub(crate) enum RegMove {
         to: u8,
         value: i64,
     },
-    /// Loads the function's argument with that index from the stack.
+    /// Loads the function's argument number `index` (from 0) from the stack, where the caller has passed it.
     Argument {
         to: u8,
         index: u32,
@@ -157,7 +159,7 @@ pub(crate) enum AInst {
     Call {
         id: InstId,
     },
-    /// Branches to an out-of-line body, which branches back at its end.
+    /// Branches to an out-of-line body if the condition holds. The body branches back at its end.
     Cold {
         id: InstId,
         condition: Condition,
@@ -167,7 +169,7 @@ pub(crate) enum AInst {
         id: InstId,
         body: Vec<AInst>,
     },
-    /// Makes these moves, then branches to the head of the innermost loop if the condition holds.
+    /// If the condition holds, makes these moves and branches to the head of the innermost loop.
     Back {
         id: InstId,
         condition: Condition,
@@ -179,7 +181,7 @@ pub(crate) enum AInst {
         id: InstId,
         body: Vec<AInst>,
         back: InstId,
-        /// The number of the general register with the index of the block's first element.
+        /// The number of the general register that holds the index, within the row, of the block's first element.
         index: u8,
         columns: POperand,
         lanes: u32,
@@ -195,7 +197,7 @@ pub(crate) struct AllocatedFunction {
     pub(crate) slots: u32,
     /// The size of the explicit stack slots in bytes.
     pub(crate) stack_slot_bytes: u32,
-    /// The registers that are written, as a bit set for each class.
+    /// The registers that the function writes, as a bit set for each class.
     pub(crate) written: [u32; 3],
     /// Whether the function calls other functions.
     pub(crate) calls: bool,

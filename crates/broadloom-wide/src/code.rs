@@ -1,4 +1,4 @@
-//! Compiled code.
+//! The result of compiling a function: machine code with its constant pool.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
@@ -7,9 +7,9 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 pub struct Code {
     /// The code, followed by the constant pool.
     pub bytes: Vec<u8>,
-    /// How many of the bytes are code.
+    /// The size of the code in bytes, without the constant pool.
     pub code_bytes: usize,
-    /// The stack space of a call in bytes, without the saved registers.
+    /// The stack space that a call of the code takes, in bytes, without the saved general registers.
     pub frame: u32,
 }
 

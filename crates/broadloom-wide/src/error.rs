@@ -1,7 +1,7 @@
 //! The error for functions that the wide back end refuses.
 
-/// A function uses something that the wide back end does not support. The back end refuses such a function as a whole and never
-/// compiles it differently.
+/// The reason why the wide back end refuses a function: the function uses something that is not supported. The back end
+/// refuses such a function as a whole and never compiles it differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 

@@ -1,8 +1,9 @@
 //! Machine instructions over virtual registers: the output of instruction selection and the input of register allocation.
 //!
-//! A function is one linear instruction sequence. Loops are marked by their head and the branches back to it; out-of-line code is
-//! nested in the branch that enters it. Each virtual register has one definition, or is a parameter of the function, of a loop or
-//! of a join. The sources of an instruction are in the order of its encoding.
+//! A function is one linear instruction sequence. Loops are marked by their head and the branches back to it;
+//! out-of-line code is nested in the branch that enters it. Each virtual register has one definition, or is a parameter
+//! of the function, of a loop or of a join. The sources of an instruction are in the order of the machine instruction's
+//! operands.
 
 use smallvec::SmallVec;
 
@@ -39,7 +40,7 @@ impl RegClass {
 pub(crate) enum VRegKind {
     /// The register is the result of an instruction, or a parameter.
     Defined(RegClass),
-    /// A vector constant of 64 bits that repeat, rematerialised wherever it is read.
+    /// A vector filled with copies of a 64-bit pattern, rematerialised wherever it is read.
     Constant(u64),
     /// An integer constant, rematerialised wherever it is read.
     Integer(i64),
@@ -55,12 +56,13 @@ impl VRegKind {
     }
 }
 
-/// An access of a vector that is masked in the tail of a row, where a block has fewer elements than lanes.
+/// Describes a vector load or store that is masked in the tail of a row, where fewer elements remain than a block has
+/// lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TailAccess {
     /// The size of an element in bytes.
     pub(crate) element: u8,
-    /// The position of the vector's first lane within the block.
+    /// The index of the vector's first lane among the lanes of the block.
     pub(crate) lane: u16,
 }
 
@@ -68,7 +70,7 @@ pub(crate) struct TailAccess {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VAddress {
     pub(crate) base: VBase,
-    /// The index register, and the binary logarithm of its scale.
+    /// The index register, and log2 of its scale.
     pub(crate) index: Option<(VReg, u8)>,
     pub(crate) offset: i32,
     pub(crate) tail: Option<TailAccess>,
@@ -116,13 +118,14 @@ impl VAddress {
     }
 }
 
-/// A machine operation over virtual registers.
+/// One machine instruction whose operands are virtual registers and memory addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct VInst {
     pub(crate) encoding: Encoding,
     pub(crate) length: VectorLength,
     pub(crate) def: Option<VReg>,
-    /// The sources in the order of the encoding. If `tied`, `def` overwrites the register of the first one.
+    /// The sources in the order of the machine instruction's operands. If `tied`, `def` overwrites the register of the
+    /// first one.
     pub(crate) sources: SmallVec<[VOperand; 3]>,
     pub(crate) tied: bool,
     pub(crate) immediate: Option<i32>,
@@ -207,7 +210,7 @@ impl Condition {
     }
 }
 
-/// A parameter of the join after out-of-line code.
+/// A parameter of a join, the point where out-of-line code returns to the inline path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinParameter {
     pub(crate) parameter: VReg,
@@ -224,12 +227,13 @@ pub(crate) struct LoopParameter {
     pub(crate) initial: VReg,
 }
 
-/// The end of a loop over the blocks of a row: its last iteration may have fewer elements than a block, and is run with masks.
+/// Marks a loop over the blocks of a row whose last block may have fewer elements than the others. That block is
+/// computed with masks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailLoop {
-    /// The number of elements of the row.
+    /// The number of elements of the row, determined at run time.
     pub(crate) columns: VReg,
-    /// The number of elements of a block.
+    /// The number of elements of a whole block.
     pub(crate) lanes: u32,
 }
 
@@ -242,7 +246,8 @@ pub(crate) enum MInst {
         target: VReg,
         arguments: SmallVec<[VReg; 6]>,
     },
-    /// Branches to out-of-line code if the condition holds. That code returns to the join with its own values for the parameters.
+    /// Branches to out-of-line code if the condition holds. At its end that code returns to the join, the point after
+    /// this instruction, with values of its own for the join's parameters.
     Cold {
         condition: Condition,
         body: Vec<MInst>,
@@ -255,7 +260,8 @@ pub(crate) enum MInst {
         end: u32,
         tail: Option<TailLoop>,
     },
-    /// Branches back to the loop head at that index if the condition holds, with new values for its parameters.
+    /// If the condition holds, branches back to the loop head at the index `head` with new values for the loop's
+    /// parameters.
     Back {
         head: u32,
         condition: Condition,
@@ -311,7 +317,8 @@ impl MInst {
     }
 }
 
-/// The position of an instruction in a [`VFunction`]: its index, and within out-of-line code also the index there.
+/// The position of an instruction in a [`VFunction`]. For an instruction in out-of-line code, `index` is the index of
+/// the branch that enters that code and `cold` is the instruction's index within it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InstId {
     pub(crate) index: u32,
@@ -324,7 +331,7 @@ pub(crate) struct VFunction {
     pub(crate) insts: Vec<MInst>,
     pub(crate) kinds: Vec<VRegKind>,
     pub(crate) parameters: Vec<VReg>,
-    /// The size in bytes of the explicit stack slots, each aligned to 64.
+    /// The size in bytes of all explicit stack slots, each of which is aligned to 64 bytes.
     pub(crate) stack_slot_bytes: u32,
 }
 

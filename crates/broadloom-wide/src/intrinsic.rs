@@ -1,21 +1,23 @@
-//! Vector operations that the machine does in one or a few instructions and CLIF has no instruction for.
+//! Vector operations for which x86-64 has one or a few instructions but CLIF has none.
 //!
-//! In CLIF an intrinsic is a call of an extern function whose name identifies it. It is pure unless its documentation says otherwise.
+//! In CLIF an intrinsic is a call of an extern function whose name identifies it. It is pure unless its documentation
+//! says otherwise.
 
 use cranelift_codegen::ir::{ExternalName, UserExternalName};
 
-/// Declares the intrinsics and the list of their names.
+/// Declares the enum of the intrinsics, and the list of those without a parameter.
 macro_rules! intrinsics {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A function with a vector signature, called in CLIF, that is lowered to instructions.
+        /// A function on vectors that CLIF code calls, and that is lowered to machine instructions instead of a call.
         ///
-        /// `iA`, `fA` are lanes of A bits, `xN` their number. A vector has 32 to 512 bits; one of less than 128 is in the low
-        /// bits of a register, and the bits above are unspecified. A mask is a vector of integers whose lanes are all ones or all
-        /// zeros.
+        /// In the signatures, `iA` and `fA` are integers and floats of A bits, and `xN` is a vector of N such lanes. A
+        /// vector has 32 to 512 bits; one of less than 128 bits is in the low bits of a register, whose other bits are
+        /// unspecified. A mask is a vector of integers whose lanes are all ones or all zeros.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Intrinsic {
             $($(#[$doc])* $name,)*
-            /// `(T xN) -> T xM`: the i-th subvector; a subvector of a mask is a mask.
+            /// `(T xN) -> T xM`: extracts the i-th subvector of M lanes, counted from 0 at the lowest lanes. A
+            /// subvector of a mask is a mask.
             Piece(u8),
         }
 
@@ -27,17 +29,17 @@ macro_rules! intrinsics {
 }
 
 intrinsics! {
-    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. The optimiser would look through a `splat` and leave arithmetic
-    /// on narrow integer scalars.
+    /// `(T) -> T xN`: the scalar in each lane, as `splat` does. The optimiser looks through a `splat`, which would
+    /// leave arithmetic on narrow integer scalars; it does not look through an intrinsic.
     Broadcast,
     /// `(iA xN) -> iB xN`, B > A: sign extension.
     SignExtend,
     /// `(iA xN) -> iB xN`, B > A: zero extension.
     ZeroExtend,
-    /// `(iA xN) -> iB xN`, B < A: the low bits.
+    /// `(iA xN) -> iB xN`, B < A: the low B bits of each lane.
     Truncate,
-    /// `(iA xN, iA xN) -> iB x2N`, B = A/2, for vectors of 256 bits and A ≤ 32: the low bits of each lane, the first vector's in
-    /// the low lanes.
+    /// `(iA xN, iA xN) -> iB x2N`, B = A/2, for vectors of 256 bits and A ≤ 32: the low B bits of each lane, those of
+    /// the first vector in the low lanes of the result.
     TruncatePair,
     /// `(iA xN) -> iB xN`, B < A: signed numbers, saturated to the narrower signed range.
     SaturateSigned,
@@ -45,19 +47,20 @@ intrinsics! {
     SaturateUnsigned,
     /// `(mask xN) -> mask xN`: the same mask with lanes of another width.
     ResizeMask,
-    /// `(f32 xN) -> f64 xN`: the same numbers.
+    /// `(f32 xN) -> f64 xN`: converts each number exactly.
     Promote,
-    /// `(f64 xN) -> f32 xN`, rounded to nearest even.
+    /// `(f64 xN) -> f32 xN`: converts each number, rounding to nearest even.
     Demote,
-    /// `(i16 xN) -> f32 xN`: lanes hold the bits of a float16, and become the same number.
+    /// `(i16 xN) -> f32 xN`: converts float16 numbers, given as their bits, exactly to float32.
     HalfToFloat,
-    /// `(f32 xN) -> i16 xN`: the bits of the nearest float16, ties to even.
+    /// `(f32 xN) -> i16 xN`: rounds each number to the nearest float16, ties to even, and gives its bits.
     FloatToHalf,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the first shifted left by the second, whose lanes are less than A.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: shifts each lane of the first vector left by the same lane of the second,
+    /// which is less than A.
     ShiftLeft,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: logical right shift by a count less than A.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the logical right shift by a count for each lane, which is less than A.
     ShiftRight,
-    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: arithmetic right shift by a count less than A.
+    /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the arithmetic right shift by a count for each lane, which is less than A.
     ShiftRightSigned,
     /// `(iA xN, iA xN) -> iA xN`, A ≥ 16: the high halves of products of unsigned numbers. All lanes of the second vector are
     /// equal.
@@ -73,15 +76,17 @@ intrinsics! {
     Concat,
     /// `(T xN) -> T xN`, lanes of 32 or 64 bits: the lanes in reverse order.
     Reverse,
-    /// `(T xN, T xN) -> T xN`, lanes of 32 or 64 bits. Each 256 bits of the result (or all of it, if it is shorter) hold the
-    /// lanes 0, 2, … of the same bits of the first vector, then the lanes 1, 3, … of the same bits of the second.
+    /// `(T xN, T xN) -> T xN`, lanes of 32 or 64 bits. Each 256 bits of the result (or the whole result, if it is
+    /// shorter) are computed from the same bits of the operands: first the lanes 0, 2, … of the first vector, then the
+    /// lanes 1, 3, … of the second.
     EverySecond,
-    /// `(i64, i64) -> T xN`: a masked load of min(left, N) elements at an address, and of none if left ≤ 0. The other lanes are
-    /// 0.
+    /// `(i64, i64) -> T xN`: the arguments are an address and a count `left`. A masked load of the first min(left, N)
+    /// elements at the address, and of none if left ≤ 0. The other lanes of the result are 0.
     LoadPart,
-    /// `(T xN, i64, i64)`: a masked store of min(left, N) elements at an address.
+    /// `(T xN, i64, i64)`: the arguments are a vector, an address and a count `left`. A masked store of the first
+    /// min(left, N) elements.
     StorePart,
-    /// `(T xN, i64)`: a non-temporal store, at an address that is a multiple of the vector's size.
+    /// `(T xN, i64)`: a non-temporal store of a vector to an address that is a multiple of the vector's size.
     StoreStream,
 }
 
@@ -90,7 +95,7 @@ use Intrinsic::*;
 impl Intrinsic {
     /// The namespace of the intrinsics' names in CLIF.
     pub const NAMESPACE: u32 = 0x77;
-    /// The index of the name of [`Piece`] with the index 0.
+    /// The index, within the namespace, of the name of the [`Piece`] that extracts the first subvector.
     const PIECES: u32 = 0x100;
 
     /// The name of the intrinsic's function in CLIF.
@@ -113,7 +118,8 @@ impl Intrinsic {
         }
     }
 
-    /// The intrinsic that an external function of a CLIF function is, if it is one.
+    /// The intrinsic that an external function stands for, given the name by which a CLIF function refers to it; `None`
+    /// if it is not an intrinsic.
     pub fn of_external(function: &cranelift_codegen::ir::Function, name: &ExternalName) -> Option<Intrinsic> {
         match name {
             ExternalName::User(user) => Intrinsic::of(&function.params.user_named_funcs()[*user]),

@@ -9,7 +9,7 @@ pub(crate) enum VectorLength {
 }
 
 impl VectorLength {
-    /// The shortest vector length that holds this many bytes.
+    /// The smallest vector length that holds this many bytes.
     pub(crate) fn of_bytes(bytes: u32) -> VectorLength {
         match bytes {
             0..=16 => VectorLength::L128,

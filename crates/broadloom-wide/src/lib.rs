@@ -1,9 +1,9 @@
 //! Machine code for CLIF functions on vectors of 256 and 512 bits, which Cranelift's own back end does not lower.
 //!
-//! Three passes: instruction selection over virtual registers, register allocation, encoding. The input is an optimised function
-//! of the emitter's shape (nested loops around long straight bodies, out-of-line code beside them); anything else is refused
-//! with a reason ([`Unsupported`]), never compiled wrongly. In builds with debug assertions a symbolic checker verifies
-//! every allocation.
+//! There are three passes: instruction selection over virtual registers, register allocation, and encoding. The input
+//! is an optimised function of the shape that the emitter in `broadloom-clif` writes: nested loops around long
+//! straight-line bodies, with out-of-line code beside them. Anything else is refused with a reason ([`Unsupported`]),
+//! never compiled wrongly. In builds with debug assertions a symbolic checker verifies every allocation.
 #![forbid(unsafe_code)]
 
 mod allocate;
@@ -26,7 +26,7 @@ pub use error::Unsupported;
 pub use intrinsic::Intrinsic;
 pub use target::{Convention, Level};
 
-/// Compiles an optimised function of the emitter's shape.
+/// Compiles an optimised CLIF function of the shape that `broadloom-clif` emits.
 ///
 /// # Errors
 /// [`Unsupported`] if it has something that this back end does not lower.

@@ -1,8 +1,9 @@
-//! The tail of a row, where a block has fewer elements than lanes, so that its loads and stores are masked.
+//! The tail of a row: the elements after its last whole block, fewer than a block has lanes. Its loads and stores are
+//! masked.
 //!
-//! Nothing beyond the row's last element is read or written, and lanes without an element compute with 0. The tail mask counts
-//! from a vector's first lane. It is set again when another vector is accessed, after a call, and in out-of-line code, because
-//! mask registers are not preserved there.
+//! Nothing beyond the row's last element is read or written, and lanes without an element compute with 0. The tail mask
+//! is shifted such that its lowest bit stands for the first lane of the accessed vector. It is set again when another
+//! vector is accessed, after a call, and in out-of-line code, because mask registers are not preserved there.
 
 use crate::allocated::{PInst, POperand, TAIL_MASK, TAIL_VECTOR};
 use crate::encodings::{self, Encoding};
@@ -15,7 +16,7 @@ const STORES: [Encoding; 4] = [
     encodings::MOVDQU32_STORE,
     encodings::MOVDQU64_STORE,
 ];
-/// Loads that are replaced by the masked load alone.
+/// Instructions that only load a vector register. In the tail a masked load replaces them altogether.
 const PLAIN_LOADS: [Encoding; 3] = [encodings::MOVUPS, encodings::MOVQ_E, encodings::MOVD_E];
 
 /// The instruction for a masked load or store of elements of this many bytes.
@@ -24,10 +25,10 @@ pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
     moves[element.trailing_zeros() as usize]
 }
 
-/// The instructions that replace an instruction in the tail, in the order in which they run.
+/// The instructions that replace one instruction in the tail of a row, in execution order.
 #[derive(Clone, Debug)]
 pub(crate) struct TailExpansion {
-    /// The lane that the tail mask is set to count from, if it has to be set.
+    /// If the tail mask has to be set first: the lane of the block that its lowest bit will stand for.
     pub(crate) set_mask: Option<u16>,
     /// A masked load of the operand in memory.
     pub(crate) load: Option<PInst>,
@@ -35,10 +36,10 @@ pub(crate) struct TailExpansion {
     pub(crate) inst: Option<PInst>,
 }
 
-/// Expands the instructions of a tail one by one, in the order in which they run.
+/// Expands the instructions of a row's tail one by one, in execution order.
 #[derive(Debug)]
 pub(crate) struct TailMasker {
-    /// The lane that the tail mask counts from, if the mask is set.
+    /// The lane of the block that the lowest bit of the tail mask stands for, if the mask is set.
     lane: Option<u16>,
 }
 
@@ -47,18 +48,19 @@ impl TailMasker {
         TailMasker { lane: None }
     }
 
-    /// Forgets the tail mask, since mask registers are caller-saved in both conventions.
+    /// Notes that the tail mask is lost after a call: mask registers are caller-saved in both calling conventions.
     pub(crate) fn after_call(&mut self) {
         self.lane = None;
     }
 
-    /// The masker for out-of-line code. The inline code after it can't know which mask is set, so it forgets its own.
+    /// The masker for out-of-line code. The inline code after it can't know which mask that code has set, so this
+    /// masker forgets its own.
     pub(crate) fn enter_cold(&mut self) -> TailMasker {
         self.lane = None;
         TailMasker::new()
     }
 
-    /// The instructions that replace an instruction, or `None` if it accesses no elements of the row.
+    /// The instructions that replace an instruction in the tail, or `None` if it accesses no elements of the row.
     pub(crate) fn expand(&mut self, inst: &PInst) -> Option<TailExpansion> {
         let (position, address, access) =
             inst.operands.iter().enumerate().find_map(|(position, operand)| match operand {

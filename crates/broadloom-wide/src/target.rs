@@ -1,4 +1,4 @@
-//! The target that code is compiled for: the instruction set level, and the registers of the calling conventions, from the
+//! What code is compiled for: the instruction set level, and the calling convention, whose registers are those of the
 //! platforms' ABI documents.
 
 /// The vector instruction set that is available.
@@ -20,7 +20,7 @@ pub enum Convention {
 }
 
 impl Convention {
-    /// The registers of the first arguments.
+    /// The numbers of the general registers that hold the first arguments of a call.
     pub(crate) fn arguments(self) -> &'static [u8] {
         match self {
             // rdi, rsi, rdx, rcx, r8, r9
@@ -47,7 +47,8 @@ impl Convention {
         }
     }
 
-    /// The general registers in allocation order: caller-saved ones first, since they cost no push and pop.
+    /// The numbers of the general registers in allocation order: caller-saved ones first, since they need no push and
+    /// pop.
     pub(crate) fn general_order(self) -> Vec<u8> {
         let usable = (1..16u8).filter(|r| ![4, 5].contains(r));
         let (saved, scratch): (Vec<u8>, Vec<u8>) = usable.partition(|r| self.saved() >> r & 1 == 1);

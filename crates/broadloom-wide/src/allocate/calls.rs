@@ -23,14 +23,15 @@ impl Allocator<'_> {
         }
     }
 
-    /// Allocates a call on the inline path.
+    /// Allocates registers for a call on the inline path, that is, outside of out-of-line code.
     pub(super) fn call(&mut self, target: VReg, arguments: &[VReg]) -> Result<(), Unsupported> {
         self.call_with(target, arguments, |allocator, reg| allocator.next_use(reg) != NEVER)?;
         self.release_dead();
         Ok(())
     }
 
-    /// Allocates a call. A register that the callee may change is spilled if its value is live after the call.
+    /// Allocates registers for a call. A register that the callee may change is spilled if its value is live after the
+    /// call.
     pub(super) fn call_with(
         &mut self,
         target: VReg,

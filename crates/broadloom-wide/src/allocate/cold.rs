@@ -1,7 +1,7 @@
-//! Out-of-line code.
+//! Allocates registers for out-of-line code: rarely executed code that is placed after the function's main code.
 //!
-//! At the end of out-of-line code every live value is back in the register where the inline path has it, so the inline path pays
-//! for the branch alone.
+//! When out-of-line code ends, every live value is back in the register that holds it on the inline path, so the inline
+//! path pays only for the branch.
 
 use smallvec::SmallVec;
 
@@ -12,7 +12,7 @@ use crate::allocated::{AInst, PReg};
 use crate::error::{Unsupported, refuse};
 use crate::inst::{Condition, JoinParameter, MInst, VReg};
 
-/// The registers of the parameters of a join, where out-of-line code meets the inline path.
+/// The registers of a join's parameters. A join is the point where out-of-line code returns to the inline path.
 struct Join {
     targets: SmallVec<[(VReg, PReg); 8]>,
     /// The inline values whose registers the join's parameters take over.
@@ -60,13 +60,13 @@ impl Allocator<'_> {
                 self.registers.put(register, parameter);
             }
         }
-        // Free the registers that the out-of-line code or the test read for the last time.
+        // Free the registers of the values that nothing after the out-of-line code reads.
         self.release_dead();
         Ok(())
     }
 
-    /// Allocates the join's parameters on the inline path. A parameter takes over its value's register if that value is dead, and
-    /// gets a copy otherwise.
+    /// Chooses the registers of the join's parameters on the inline path. A parameter takes over the register of its
+    /// inline value if that value is dead after the join, and otherwise gets a copy in another register.
     fn join(&mut self, parameters: &[JoinParameter]) -> Result<Join, Unsupported> {
         let mut join = Join { targets: SmallVec::new(), taken: SmallVec::new() };
         for &JoinParameter { parameter, inline, .. } in parameters {
@@ -95,8 +95,8 @@ impl Allocator<'_> {
         Ok(join)
     }
 
-    /// Allocates a call in out-of-line code. A value is live across the call if the inline path or the rest of the out-of-line
-    /// code reads it.
+    /// Allocates registers for a call in out-of-line code. A value is live across the call if the inline path or the
+    /// rest of the out-of-line code reads it.
     fn cold_call(
         &mut self,
         (target, arguments): (VReg, &[VReg]),
@@ -112,7 +112,8 @@ impl Allocator<'_> {
         })
     }
 
-    /// Moves every live value back to where the inline path has it, and the join's parameters to their registers.
+    /// Emits the moves that end out-of-line code: every live value goes back to the register that holds it on the
+    /// inline path, and the join's parameters go to their registers.
     fn restore(
         &mut self,
         before: &Snapshot,

@@ -1,6 +1,6 @@
-//! Where each virtual register is defined and read, by index in the instruction sequence.
+//! Liveness: for each virtual register, the indices of the instructions that define and read it.
 //!
-//! Out-of-line code counts as one instruction: what it reads is read at the branch that enters it.
+//! Out-of-line code counts as one instruction: a register that it reads counts as read by the branch that enters it.
 
 use crate::inst::{MInst, VFunction, VReg};
 
@@ -9,7 +9,7 @@ pub(super) const NEVER: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Liveness {
-    /// For each register, the index in `uses` where its uses begin; they are sorted.
+    /// `uses[first[r]..first[r + 1]]` are the indices of the instructions that read the register r, in ascending order.
     first: Vec<u32>,
     uses: Vec<u32>,
     defined: Vec<Option<u32>>,
@@ -22,7 +22,8 @@ impl Liveness {
         let each = |f: &mut dyn FnMut(VReg, u32)| {
             for (at, inst) in func.insts.iter().enumerate() {
                 inst.each_read(&mut |reg| f(reg, at as u32));
-                // The end of a tail loop reads the number of columns too: it compares the index with it.
+                // The last instruction of a tail loop also reads the number of columns, to compare the element index
+                // with it.
                 if let MInst::Loop { tail: Some(tail), end, .. } = inst {
                     f(tail.columns, *end);
                 }
@@ -55,7 +56,7 @@ impl Liveness {
         &self.uses[self.first[reg.index()] as usize..self.first[reg.index() + 1] as usize]
     }
 
-    /// The first use after an instruction, or [`NEVER`].
+    /// The index of the first instruction after the index `at` that reads the register, or [`NEVER`].
     pub(super) fn next_use(&self, reg: VReg, at: u32) -> u32 {
         let uses = self.uses(reg);
         // Most registers have so few uses that a linear search is faster than a binary one.

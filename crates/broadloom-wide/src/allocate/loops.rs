@@ -1,7 +1,7 @@
 //! Allocates registers around loops.
 //!
-//! At the head of a loop the pinned values and the loop's parameters are in registers and all other values are in memory,
-//! whichever way control reaches the head. A branch back therefore restores only the parameters.
+//! At the head of a loop the pinned values and the loop's parameters are in registers and all other values are in
+//! memory, whichever way control reaches the head. A branch back therefore moves only the parameters' next values.
 
 use smallvec::SmallVec;
 
@@ -23,8 +23,8 @@ impl Allocator<'_> {
         let registers = RegClass::ALL.map(|class| self.registers.count(class));
         let pins = pins::choose(self.func, &self.liveness, (head, end), tail, registers);
         self.spill_all_but(&pins, parameters);
-        // A pinned value needs a spill slot only if an instruction after the loop, or the next iteration of an outer loop, reads
-        // it from there.
+        // A pinned value is not stored in a spill slot here: it needs one only if an instruction after the loop, or the
+        // next iteration of an outer loop, reads it from memory.
         for &reg in &pins {
             if self.register_of(reg).is_none() {
                 let to = self.room_for(self.func.class(reg), 0)?;
@@ -44,7 +44,8 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// Frees all registers except those of pinned values, after storing what they hold.
+    /// Frees all registers except those of pinned values and of the parameters' initial values. Values that are read
+    /// later are stored in their spill slots first.
     fn spill_all_but(&mut self, pins: &[VReg], parameters: &[LoopParameter]) {
         for class in RegClass::ALL {
             for (register, reg) in self.registers.held(class) {
@@ -144,7 +145,7 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// The register or spill slot that holds the number of a row's elements throughout the loop.
+    /// The register or spill slot that holds the length of a row, in elements, for the whole loop.
     fn columns(&self, reg: VReg) -> Result<POperand, Unsupported> {
         match (self.register_of(reg), self.slots.stored(reg)) {
             (Some(register), _) if self.registers.is_pinned(reg) => Ok(POperand::Reg(register)),

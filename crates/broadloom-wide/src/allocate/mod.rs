@@ -1,10 +1,11 @@
-//! Register allocation by one walk over the instruction sequence.
+//! Register allocation in one pass over the instruction sequence.
 //!
-//! A value stays in its register until another one needs it more: the value whose next use is farthest is evicted (L. Belady,
-//! 1966), into a spill slot if it is no constant. At the head of an inner loop the values that the loop reads most are pinned to
-//! registers for the whole loop, as many as leave room for what the body computes; all other values are in memory at the head and
-//! are read from memory. Where control flow meets (loop heads, ends of out-of-line code) every value is where both ways expect
-//! it: [`crate::check`] verifies this.
+//! A value stays in its register until the register is needed for another value. Then the value whose next use is
+//! farthest away is evicted (L. Belady, 1966); unless it is a constant, it is stored in a spill slot. At the head of an
+//! innermost loop the values that the loop reads most often are pinned to registers for the whole loop, as many as
+//! leave enough registers for the values that the body computes. All other values are in memory at the head, and the
+//! body reads them from there. Where two control flow paths meet (loop heads, ends of out-of-line code) every value is
+//! in the register or slot that both paths expect; [`crate::check`] verifies this.
 
 mod calls;
 mod cold;

@@ -1,7 +1,7 @@
 //! Allocates the operands of one operation.
 //!
-//! An operand in memory is folded into the instruction if the machine can read it from memory. A result only overwrites a
-//! register that is free or whose value is dead.
+//! A value in memory is folded into the instruction as its memory operand, if the encoding allows it. A result is
+//! written only to a register that is free or whose value is dead.
 
 use smallvec::SmallVec;
 
@@ -19,11 +19,12 @@ struct Operation<'i> {
     inst: &'i VInst,
     /// The sources, with the first two exchanged where that saves a move.
     sources: SmallVec<[VOperand; 3]>,
-    /// The position of the source that is folded from memory.
+    /// The index in `sources` of the source that the instruction reads from memory: from a spill slot or the constant
+    /// pool.
     memory: Option<usize>,
-    /// The sources that are not read again, without duplicates.
+    /// The virtual registers among the sources that no later instruction reads, without duplicates.
     dead: SmallVec<[VReg; 8]>,
-    /// The registers that hold the sources, as a bit set for each class.
+    /// The physical registers that hold the sources, as a bit set for each register class.
     held: [u32; 3],
 }
 
@@ -32,7 +33,7 @@ impl Operation<'_> {
         self.sources.iter().filter(|&&other| other == source).count()
     }
 
-    /// The source at that position, and whether it is folded from memory.
+    /// The source at an index, and whether the instruction reads it from memory.
     fn source(&self, position: usize) -> (VOperand, bool) {
         (self.sources[position], self.memory == Some(position))
     }
@@ -77,8 +78,9 @@ impl Allocator<'_> {
         Ok(())
     }
 
-    /// The sources of a commutative operation in the better order: a source in a register comes first, and for a tied operation a
-    /// source that is dead afterwards. Other operations keep their order.
+    /// The sources of an operation. If it is commutative, they may be exchanged: a source in a register comes before
+    /// one in memory, and in a tied operation, whose result overwrites the first source, a source that is dead
+    /// afterwards comes first.
     fn commuted(&self, inst: &VInst) -> SmallVec<[VOperand; 3]> {
         let mut sources = inst.sources.clone();
         if let (true, [first, VOperand::Reg(second)]) = (inst.encoding.commutes, &sources[..])
@@ -95,7 +97,8 @@ impl Allocator<'_> {
         sources
     }
 
-    /// The position of the source to fold from memory. A value that the operation reads twice is fetched once instead.
+    /// The index of the source that the instruction should read from memory instead of a register, if there is one. A
+    /// value that the operation reads twice is loaded into a register instead.
     fn folded(&self, op: &Operation<'_>) -> Option<usize> {
         let can_fold = |i: usize| {
             let source = op.sources[i];
@@ -110,7 +113,7 @@ impl Allocator<'_> {
         (is_free && can_fold(position)).then_some(position)
     }
 
-    /// Whether a value is in no register, and can be read from memory.
+    /// Whether a value is in no register, and an instruction could read it from memory.
     fn is_foldable(&self, reg: VReg) -> bool {
         self.register_of(reg).is_none()
             && match self.func.kinds[reg.index()] {
@@ -120,7 +123,8 @@ impl Allocator<'_> {
             }
     }
 
-    /// Allocates `op first, others…`, which overwrites its first source, or a copy of it if the value is read again.
+    /// Allocates a tied operation, whose result overwrites its first source. If the first source is read again, the
+    /// result overwrites a copy of it.
     fn tied(&mut self, op: &Operation<'_>) -> Result<Operands, Unsupported> {
         let (VOperand::Reg(first), Some(def)) = (op.sources[0], op.inst.def) else {
             return refuse("a tied instruction without a result");
@@ -136,7 +140,8 @@ impl Allocator<'_> {
         Ok([POperand::Reg(to)].into_iter().chain(others).collect())
     }
 
-    /// The register of a source that can be overwritten, or else of a copy of it.
+    /// The register that a tied operation overwrites: the source's own if `can_overwrite`, or else a new one with a
+    /// copy of the source.
     fn overwritten(
         &mut self,
         op: &Operation<'_>,
@@ -172,8 +177,8 @@ impl Allocator<'_> {
         Ok(operands)
     }
 
-    /// Allocates `a·b + c`. The operand order is the one that overwrites a dead source, if there is one, and has the folded
-    /// source last.
+    /// Allocates a multiply-add `a·b + c`. Of the three operand orders (132, 213, 231) it uses the one in which the
+    /// result overwrites a dead source, if there is one, and the source folded from memory is the last operand.
     fn fma(&mut self, op: &Operation<'_>) -> Result<(Encoding, Operands), Unsupported> {
         let (Some(def), [VOperand::Reg(a), VOperand::Reg(b), VOperand::Reg(c)]) =
             (op.inst.def, &op.sources[..])
@@ -199,7 +204,7 @@ impl Allocator<'_> {
         Ok((op.inst.encoding.with_fma_order(order), operands))
     }
 
-    /// The registers that hold the sources, as a bit set for each class.
+    /// The physical registers that hold the sources and the mask, as a bit set for each register class.
     fn held(&self, sources: &[VOperand], mask: Option<VReg>) -> [u32; 3] {
         let mut held = [0; 3];
         for reg in sources.iter().flat_map(|source| source.reads()).chain(mask) {
@@ -210,7 +215,7 @@ impl Allocator<'_> {
         held
     }
 
-    /// Brings the operands that can't be folded into registers.
+    /// Makes sure that each operand that is not folded from memory is in a register.
     fn fetch_all(&mut self, op: &Operation<'_>) -> Result<(), Unsupported> {
         for (i, source) in op.sources.iter().enumerate() {
             if op.memory == Some(i) {
@@ -259,7 +264,7 @@ impl Allocator<'_> {
         })
     }
 
-    /// The address of a value that is read from memory: its spill slot, or the constant pool.
+    /// The address of a value that is folded from memory: its spill slot, or its entry in the constant pool.
     fn folded_address(&self, reg: VReg, inst: &VInst) -> Result<PAddress, Unsupported> {
         match self.func.kinds[reg.index()] {
             VRegKind::Constant(bits) => {

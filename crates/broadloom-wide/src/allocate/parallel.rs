@@ -1,4 +1,4 @@
-//! Puts register copies that take place at once into an order in which they can be made one by one.
+//! Orders register copies that are meant to happen all at once (parallel moves), so that they can be made one by one.
 
 use smallvec::SmallVec;
 
@@ -10,8 +10,9 @@ enum From {
     Slot(SpillSlot),
 }
 
-/// Appends moves that together have the effect of all copies, given as (to, from), made at once. A copy is emitted once no other
-/// pending copy reads its target; a cycle is broken by moving one of its registers through a fresh slot.
+/// Appends moves that together have the effect of making all copies, given as (target, source), at the same time. A
+/// copy is emitted once no other pending copy reads its target. A cycle is broken by storing one of its registers in a
+/// fresh spill slot and reloading it from there.
 pub(super) fn sequence(
     copies: &[(PReg, PReg)],
     mut fresh_slot: impl FnMut() -> SpillSlot,

@@ -1,16 +1,16 @@
-//! Chooses the values from outside an inner loop that stay in registers throughout the loop.
+//! Chooses the values to pin in an innermost loop: values from outside that stay in registers throughout the loop.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::allocate::liveness::Liveness;
 use crate::inst::{MInst, RegClass, TailLoop, VFunction, VReg, VRegKind};
 
-/// The number of registers of each class that are kept free in addition to the body's own pressure, for operands that are
-/// reloaded.
+/// For each register class (general, vector, mask), the number of registers that are kept free for operands that the
+/// body reloads, in addition to those that its own values need.
 const SPARE: [usize; 3] = [2, 2, 1];
 
-/// The values to pin in the loop from `head` to `end`: the most read ones, as many as fit beside the values that the body
-/// computes. A loop that contains a loop or an inline call has no pins.
+/// The values to pin in the loop from the instruction `head` to the instruction `end`: those that it reads most often,
+/// as many as fit beside the values that the body computes. A loop that contains a loop or an inline call has no pins.
 pub(super) fn choose(
     func: &VFunction,
     liveness: &Liveness,
@@ -45,7 +45,8 @@ pub(super) fn choose(
     pins
 }
 
-/// The register pressure of the body's own values by class, and how often each value from outside is read.
+/// For each register class, the maximum number of values of the body that are live at once; and for each value from
+/// outside, the number of its reads in the body.
 fn survey(
     func: &VFunction,
     liveness: &Liveness,

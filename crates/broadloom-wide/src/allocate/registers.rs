@@ -13,7 +13,7 @@ const NONE: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug)]
 struct ClassState {
     holds: [Option<VReg>; 32],
-    /// The numbers of the allocatable registers in allocation order, of which the first `count` are valid.
+    /// The numbers of the allocatable registers, in allocation order; only the first `count` entries are valid.
     order: [u8; 32],
     count: u8,
     pinned: u32,
@@ -31,7 +31,7 @@ impl ClassState {
     }
 }
 
-/// The contents of all registers at one point.
+/// The contents of all physical registers at one point of the code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Snapshot([ClassState; 3]);
 
@@ -48,14 +48,14 @@ impl Snapshot {
     }
 }
 
-/// The pinned registers of each class.
+/// The pinned registers, as a bit set for each class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pins([u32; 3]);
 
 #[derive(Debug)]
 pub(super) struct Registers {
     classes: [ClassState; 3],
-    /// For each value, the number of the register that holds it.
+    /// For each virtual register, the number of the physical register that holds it, or `NONE`.
     number: Vec<u8>,
     /// The registers that the function writes anywhere, as a bit set for each class.
     written: [u32; 3],
@@ -107,7 +107,7 @@ impl Registers {
                 .any(|class| class.holds[number as usize] == Some(reg) && class.pinned >> number & 1 == 1)
     }
 
-    /// Pins values to the registers that they are in. Returns the previous pins.
+    /// Pins values to the registers that hold them. Returns the pins before the call, which `restore_pins` takes.
     pub(super) fn pin(&mut self, values: impl Iterator<Item = (RegClass, VReg)>) -> Pins {
         let before = Pins([0, 1, 2].map(|i| self.classes[i].pinned));
         for (class, reg) in values {
@@ -149,14 +149,15 @@ impl Registers {
         self.written
     }
 
-    /// The first free register in allocation order, outside of the forbidden ones.
+    /// The number of the first free register of a class, in allocation order, that is not in the bit set `forbidden`.
     pub(super) fn free(&self, class: RegClass, forbidden: u32) -> Option<u8> {
         let state = self.class(class);
         let is_free = |&r: &u8| state.holds[r as usize].is_none() && forbidden >> r & 1 == 0;
         state.allocatable().iter().copied().find(is_free)
     }
 
-    /// The registers that may be evicted, with their values, in allocation order.
+    /// The registers of a class that may be evicted, each with the value that it holds, in allocation order. Pinned
+    /// registers and those in the bit set `forbidden` may not.
     pub(super) fn evictable(&self, class: RegClass, forbidden: u32) -> impl Iterator<Item = (u8, VReg)> + '_ {
         let state = self.class(class);
         let kept = forbidden | state.pinned;
@@ -166,7 +167,7 @@ impl Registers {
             .filter_map(move |&r| state.holds[r as usize].filter(|_| kept >> r & 1 == 0).map(|reg| (r, reg)))
     }
 
-    /// How many registers of a class can be allocated.
+    /// The number of allocatable registers of a class.
     pub(super) fn count(&self, class: RegClass) -> usize {
         usize::from(self.class(class).count)
     }
@@ -175,7 +176,7 @@ impl Registers {
         Snapshot(self.classes)
     }
 
-    /// Restores the registers' contents at a snapshot. Registers written since then still count as written.
+    /// Restores the contents that the registers had at a snapshot. Registers written since then still count as written.
     pub(super) fn restore(&mut self, snapshot: Snapshot) {
         for reg in self.classes.iter().flat_map(|class| class.holds).flatten() {
             self.number[reg.index()] = NONE;

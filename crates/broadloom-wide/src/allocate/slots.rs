@@ -30,7 +30,7 @@ impl SpillSlots {
         }
     }
 
-    /// The slot of a value that has been stored.
+    /// The spill slot that holds a value, if the value has been stored.
     pub(super) fn stored(&self, reg: VReg) -> Option<SpillSlot> {
         self.slot[reg.index()].filter(|_| self.is_stored[reg.index()])
     }
@@ -39,7 +39,7 @@ impl SpillSlots {
         self.is_stored[reg.index()]
     }
 
-    /// The slot to store a value in, which counts as stored from now on.
+    /// The spill slot to store a value in. From now on the value counts as stored.
     pub(super) fn store(&mut self, reg: VReg) -> SpillSlot {
         let slot = match self.slot[reg.index()] {
             Some(slot) => slot,
@@ -75,7 +75,7 @@ impl SpillSlots {
         }
     }
 
-    /// Ends the current instruction: the slots that it has freed may be reused.
+    /// Ends the current instruction: the slots that it has freed become reusable.
     pub(super) fn end_instruction(&mut self) {
         self.free.append(&mut self.freed);
     }

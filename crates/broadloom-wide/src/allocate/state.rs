@@ -1,4 +1,5 @@
-//! The allocator's state at one instruction, and what every kind of instruction does with it: fetch, spill, evict, free.
+//! The register allocator's state at one instruction, and the actions on values that all kinds of instructions share:
+//! fetch, spill, evict, free.
 
 use smallvec::SmallVec;
 
@@ -11,24 +12,25 @@ use crate::error::Unsupported;
 use crate::inst::{InstId, RegClass, VFunction, VReg, VRegKind};
 use crate::target::{Convention, Level};
 
-/// A value to be moved to a given register.
+/// A request to move the value `reg` to the physical register `to`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) to: PReg,
     pub(super) reg: VReg,
 }
 
-/// A loop that the current instruction is in.
+/// A loop that contains the current instruction.
 pub(super) struct OpenLoop {
     pub(super) head: u32,
     pub(super) end: u32,
     /// The registers of the loop's parameters.
     pub(super) parameters: SmallVec<[PReg; 2]>,
-    /// For a tail loop: the number of elements of the row, and of a block.
+    /// For a tail loop (over the blocks of a row): the operand that holds the row's length in elements, and the number
+    /// of elements of a block.
     pub(super) tail: Option<(POperand, u32)>,
     /// The pins to restore after the loop.
     pub(super) pins: Pins,
-    /// The code before the loop.
+    /// The code emitted before the loop.
     pub(super) before: Vec<AInst>,
 }
 
@@ -94,7 +96,7 @@ impl<'f> Allocator<'f> {
         self.next_use(reg) == NEVER && !self.registers.is_pinned(reg)
     }
 
-    /// Whether a value was defined before the innermost loop.
+    /// Whether a value was defined before the innermost loop that contains the current instruction.
     fn is_from_outside(&self, reg: VReg) -> bool {
         let defined = self.liveness.defined_at(reg);
         self.loops.last().is_some_and(|open| defined.is_none_or(|at| at < open.head))
@@ -113,12 +115,13 @@ impl<'f> Allocator<'f> {
         self.code.push(AInst::Move(m));
     }
 
-    /// Begins a nested body. Returns the code before it.
+    /// Begins a nested body, to which instructions are now emitted. Returns the code emitted before it, which
+    /// `end_body` takes.
     pub(super) fn begin_body(&mut self) -> Vec<AInst> {
         std::mem::take(&mut self.code)
     }
 
-    /// Ends a nested body and returns it.
+    /// Ends a nested body and returns it. Instructions are emitted after `before` again.
     pub(super) fn end_body(&mut self, before: Vec<AInst>) -> Vec<AInst> {
         std::mem::replace(&mut self.code, before)
     }
@@ -150,7 +153,7 @@ impl<'f> Allocator<'f> {
         self.emit_move(RegMove::Spill { slot, from });
     }
 
-    /// The move that brings a value into a register from its slot, or rematerialises a constant.
+    /// The move that loads a value into a register from its spill slot, or rematerialises it if it is a constant.
     fn materialise(&self, to: PReg, reg: VReg) -> Result<RegMove, Unsupported> {
         Ok(match self.func.kinds[reg.index()] {
             VRegKind::Constant(bits) => RegMove::Constant { to: to.number, bits },
@@ -163,7 +166,8 @@ impl<'f> Allocator<'f> {
         })
     }
 
-    /// Brings a value into a register from wherever it is. The caller records what the register holds.
+    /// Emits the move that brings a value into a register: a copy, a reload from its spill slot, or the constant. The
+    /// caller records what the register holds.
     pub(super) fn fetch(&mut self, to: PReg, reg: VReg) -> Result<(), Unsupported> {
         self.registers.note_written(to);
         match self.register_of(reg) {
@@ -176,7 +180,7 @@ impl<'f> Allocator<'f> {
         Ok(())
     }
 
-    /// Moves that bring values into registers as if all were moved at once.
+    /// Moves that have the effect of moving all these values to their registers at the same time.
     pub(super) fn parallel_moves(&mut self, wanted: &[Wanted]) -> Result<Vec<RegMove>, Unsupported> {
         let copies: SmallVec<[(PReg, PReg); 16]> = wanted
             .iter()
@@ -194,7 +198,8 @@ impl<'f> Allocator<'f> {
         Ok(moves)
     }
 
-    /// A free register of a class that is not forbidden. If there is none, the value whose next use is farthest is evicted.
+    /// A free register of a class that is not in the bit set `forbidden`. If there is none, the value whose next use is
+    /// farthest away is evicted.
     pub(super) fn room_for(&mut self, class: RegClass, forbidden: u32) -> Result<PReg, Unsupported> {
         if let Some(number) = self.registers.free(class, forbidden) {
             return Ok(PReg { class, number });
@@ -222,7 +227,8 @@ impl<'f> Allocator<'f> {
         Ok(register)
     }
 
-    /// Frees the register and the slot of a dead value. A slot is kept if the next iteration of the loop reads the value there.
+    /// Frees the register and the spill slot of a dead value. The slot is kept if the next iteration of the loop reads
+    /// the value from it.
     pub(super) fn release(&mut self, reg: VReg) {
         if let Some(register) = self.register_of(reg) {
             self.registers.take(register);
@@ -243,7 +249,7 @@ impl<'f> Allocator<'f> {
         }
     }
 
-    /// The finished code, with the registers and slots that it writes.
+    /// Returns the emitted code, with the final states of the registers and the spill slots.
     pub(super) fn finish(self) -> (Vec<AInst>, Registers, SpillSlots) {
         (self.code, self.registers, self.slots)
     }

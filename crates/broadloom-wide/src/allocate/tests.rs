@@ -1,6 +1,6 @@
-//! Tests allocation of straight-line code on a machine whose values are symbolic names: every instruction must read the values
-//! that the function gives it, wherever they were kept in the meantime. Also tests which value is evicted. (For loops and
-//! out-of-line code see [`crate::check`].)
+//! Tests register allocation of straight-line code by running it on a machine whose values are symbolic names: every
+//! instruction must read the values that the function over virtual registers names, whichever registers and slots held
+//! them meanwhile. Also tests which value is evicted. (Loops and out-of-line code are tested in [`crate::check`].)
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::inst::{
 };
 use crate::target::{Convention, Level};
 
-/// The symbolic contents of a register or a slot: a value that identifies how it was made.
+/// The symbolic contents of a register or a slot: a hash of the operations that computed them.
 type Name = u64;
 
 fn made(how: u64, of: &[Name]) -> Name {
@@ -38,7 +38,7 @@ fn result(encoding: Encoding, mut of: Vec<Name>) -> Name {
     made(3, &of)
 }
 
-/// The positions of the factors and the addend of a multiply-add.
+/// The positions of the two factors and the addend among the operands of a multiply-add; `None` for other instructions.
 fn fma_positions(encoding: Encoding) -> Option<[usize; 3]> {
     let order = FmaOrder::ALL.into_iter().find(|&o| encodings::FMADD213PS.with_fma_order(o) == encoding)?;
     let ([x, y], sum) = order.positions();
@@ -182,7 +182,7 @@ impl Draft {
     }
 }
 
-/// The registers that the code spills.
+/// The registers whose contents the code stores in spill slots, in the order of the code.
 fn spilled(allocated: &AllocatedFunction) -> Vec<PReg> {
     let spill = |inst: &AInst| match *inst {
         AInst::Move(RegMove::Spill { from, .. }) => Some(from),
@@ -191,7 +191,7 @@ fn spilled(allocated: &AllocatedFunction) -> Vec<PReg> {
     allocated.insts.iter().filter_map(spill).collect()
 }
 
-/// With one value too many, only the value whose use is farthest is spilled.
+/// With one value more than there are registers, only the value whose use is farthest away is spilled.
 #[test]
 fn the_value_with_the_farthest_use_is_spilled() {
     for last in [0, 7, 30] {
@@ -220,8 +220,8 @@ fn slots_are_reused() {
     assert_eq!(draft.allocated().slots, 2);
 }
 
-/// An instruction reads its operand from a slot for the last time, and its result evicts another value, which must not go to that
-/// slot.
+/// An instruction reads its operand from a spill slot for the last time, and its result evicts another value. That
+/// value must not be stored in the slot that the instruction still reads.
 #[test]
 fn a_slot_is_not_reused_by_the_instruction_that_reads_it() {
     for encoding in [encodings::PSUBD, encodings::PADDD] {
@@ -238,7 +238,7 @@ fn a_slot_is_not_reused_by_the_instruction_that_reads_it() {
     }
 }
 
-/// Random bodies: few and many values, short and long live ranges, multiply-adds with their operands anywhere.
+/// Random straight-line functions: few and many values, short and long live ranges, multiply-adds of arbitrary values.
 #[test]
 fn every_instruction_reads_what_the_function_gives_it() {
     for seed in 0..400u64 {
@@ -274,7 +274,7 @@ fn every_instruction_reads_what_the_function_gives_it() {
     }
 }
 
-/// A constant that only out-of-line code reads takes no register of the loop.
+/// A constant that only out-of-line code reads is not pinned to a register for the loop.
 #[test]
 fn what_only_out_of_line_code_reads_is_not_pinned() {
     let mut draft = Draft::new();

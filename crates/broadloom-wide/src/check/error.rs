@@ -5,7 +5,7 @@ use std::fmt;
 use crate::allocated::{PReg, SpillSlot};
 use crate::inst::{InstId, VReg};
 
-/// The registers and spill slots, where a value can be between two instructions.
+/// A location that can hold a value between two instructions: a register or a spill slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Allocation {
     Reg(PReg),
@@ -15,19 +15,21 @@ pub(crate) enum Allocation {
 /// A mistake of the register allocator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {
-    /// An instruction reads a register or slot that does not hold the wanted value.
+    /// An instruction reads a register or slot that does not hold the value that it should read.
     WrongValue { wanted: VReg, at: Allocation, holds: Vec<VReg> },
-    /// The operation, or the shape of its operands, differs from the instruction it comes from.
+    /// The operation or the kinds of its operands differ from those of the instruction over virtual registers that it
+    /// comes from.
     Mismatch(&'static str),
-    /// The code has an instruction that is not the function's next one, or (`None`) an instruction after the last one.
+    /// The code has an instruction other than the function's next one (`expected`), or an instruction after the last
+    /// one (`None`).
     OutOfOrder { expected: Option<InstId> },
-    /// A value is in a register of another class, or in one that no value may be in.
+    /// A value is moved to a register of another class, or written to a register that is reserved.
     NotAllocatable(PReg),
     /// The code writes a callee-saved register that the prologue does not save.
     NotSaved(PReg),
-    /// The code uses a slot outside of the frame.
+    /// The code uses a spill slot outside of the stack frame.
     NoSuchSlot(SpillSlot),
-    /// A masked access finds the tail mask unset, or counting from another lane.
+    /// At a masked access the tail mask is not set, or is set for vectors that begin at another lane of the block.
     TailMask { wanted: u16, found: Option<u16> },
 }
 

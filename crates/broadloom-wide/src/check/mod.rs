@@ -60,10 +60,10 @@ pub(crate) fn check(
     if is_whole { Ok(()) } else { Err(CheckError { failure, instruction: "the end".into() }) }
 }
 
-/// The position of the next instruction over virtual registers.
+/// The position of the instruction over virtual registers that has to be checked next.
 type Cursor = InstId;
 
-/// A loop that is being walked: its head, and the states of the branches back to it.
+/// A loop whose body is being checked: the index of its head, and the states at the branches back to it.
 struct OpenLoop {
     head: u32,
     backs: Vec<State>,
@@ -80,7 +80,8 @@ struct Checker<'f> {
 }
 
 impl<'f> Checker<'f> {
-    /// Checks allocated code from the cursor on. Returns the position after it.
+    /// Checks a sequence of allocated code against the function's instructions from the cursor on. Returns the position
+    /// after the last one.
     fn sequence(
         &mut self,
         insts: &[AInst],
@@ -138,7 +139,7 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// The instruction at the cursor, whose id has to be `id`. Moves the cursor to the next one.
+    /// Returns the instruction at the cursor, whose id has to be `id`, and moves the cursor to the next instruction.
     fn advance(&self, cursor: &mut Cursor, id: InstId) -> Result<&'f MInst, Failure> {
         let expected = *cursor;
         let Some(origin) = self.origin(expected).filter(|_| id == expected) else {
@@ -176,7 +177,8 @@ impl<'f> Checker<'f> {
         Ok(())
     }
 
-    /// Whether code may write a register: it has to be allocatable, and saved by the prologue if it is callee-saved.
+    /// Fails unless code may write the register: it has to be allocatable, and saved by the prologue if it is
+    /// callee-saved.
     fn writable(&self, register: PReg, or_scratch: bool) -> Result<(), Failure> {
         let is_allocatable = is_allocatable(register, self.level == Level::Avx512);
         if !(is_allocatable || or_scratch && register == SCRATCH) {
@@ -338,8 +340,8 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// Checks a branch back: after its moves the parameters of the loop head hold their next values. `state` remains that of the
-    /// path that leaves the loop.
+    /// Checks a branch back: its moves must put the next values of the loop's parameters into their registers. `state`
+    /// remains that of the path that leaves the loop.
     fn back(
         &mut self,
         id: InstId,
@@ -385,7 +387,8 @@ impl<'f> Checker<'f> {
         if *lanes != tail.lanes {
             return Err(fail(self, Failure::Mismatch("number of lanes")));
         }
-        // The code around the body reads the index and the number of columns, and overwrites the scratch register.
+        // The code before and after the body compares the element index with the number of columns, and overwrites the
+        // scratch register.
         let around = |checker: &Self, state: &mut State, at: VReg| -> Result<(), CheckError> {
             let check = OperationCheck { func: checker.func, state, loaded: None };
             let index = check.register(at, PReg::general(*index));

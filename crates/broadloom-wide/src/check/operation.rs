@@ -1,7 +1,8 @@
-//! Checks one allocated operation against the one over virtual registers that it comes from.
+//! Checks one allocated operation against the operation over virtual registers that it comes from.
 //!
-//! The encoding, its immediate and its masking must be the same, and every operand must be read where its value is. Sources may be
-//! exchanged where the instruction commutes, and a multiply-add may have any of its operand orders.
+//! The encoding, its immediate and its masking must be the same, and every operand must be read from a register or slot
+//! that holds its value. Sources may be exchanged where the instruction commutes, and a multiply-add may have any of
+//! its operand orders.
 
 use smallvec::SmallVec;
 
@@ -12,13 +13,13 @@ use crate::encodings::FmaOrder;
 use crate::inst::{RegClass, VAddress, VBase, VFunction, VInst, VOperand, VReg, VRegKind};
 use crate::tail::{self, TailExpansion};
 
-/// For each source, the position of its operand.
+/// For each source of the operation over virtual registers, its position among the operands of the allocated one.
 type Arrangement = SmallVec<[usize; 3]>;
 
 pub(super) struct OperationCheck<'c> {
     pub(super) func: &'c VFunction,
     pub(super) state: &'c State,
-    /// The address that the preceding masked load has read into [`TAIL_VECTOR`].
+    /// The address whose contents the preceding masked load has put into [`TAIL_VECTOR`].
     pub(super) loaded: Option<PAddress>,
 }
 
@@ -85,13 +86,14 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// Whether a register holds a value of its class.
+    /// Fails unless the physical register holds the value of the virtual one and is of its class.
     pub(super) fn register(&self, reg: VReg, register: PReg) -> Result<(), Failure> {
         require(self.func.class(reg) == register.class, "register class")?;
         self.state.read(Allocation::Reg(register), reg)
     }
 
-    /// Checks an operand in memory: the value is read from its spill slot, or a constant from the pool.
+    /// Checks an operand that is folded from memory: it has to be the value's spill slot, or the value's constant in
+    /// the pool.
     fn folded(&self, reg: VReg, address: &PAddress, got: &PInst) -> Result<(), Failure> {
         let plain = PAddress { broadcast: address.broadcast, ..PAddress::at(address.base, 0) };
         require(*address == plain, "folded operand's address")?;
@@ -130,7 +132,8 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// Checks the instructions that replace an operation in the tail of a row. The state has the new tail mask already.
+    /// Checks the masked instructions that replace an operation in the tail of a row, the elements after its last whole
+    /// block. The caller has already put their tail mask into the state.
     pub(super) fn check_tail(
         &mut self,
         want: &VInst,
@@ -144,7 +147,7 @@ impl OperationCheck<'_> {
             };
             self.masked(load, &address, true)?;
             if expansion.inst.is_none() {
-                // The operation is itself a load: as for whole blocks, but masked.
+                // The operation is itself a load, so the masked load must be the same instruction except for its mask.
                 require(got.operands[..] == load.operands[..] && got.length == load.length, "masked load")?;
                 return self.check(want, got);
             }
@@ -165,8 +168,8 @@ impl OperationCheck<'_> {
         }
     }
 
-    /// Checks a masked access: its mask is the tail mask, which counts from the vector's first lane, and it has the width of the
-    /// elements.
+    /// Checks a masked load or store: its mask is the tail mask, shifted to the vector's first lane, and masks lanes of
+    /// the elements' size.
     fn masked(&self, inst: &PInst, address: &PAddress, is_load: bool) -> Result<(), Failure> {
         let Some(access) = address.tail else { return Err(Failure::Mismatch("tail access")) };
         let found = self.state.tail_mask;
@@ -178,7 +181,7 @@ impl OperationCheck<'_> {
     }
 }
 
-/// The orders in which the sources may appear among the operands. There is none if the encoding is another instruction's.
+/// The orders in which the sources may appear among the operands. Fails if the encoding is another instruction's.
 fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>, Failure> {
     let same_count = |operands: usize| require(got.operands.len() == operands, "number of operands");
     if want.encoding.is_fma() {
@@ -201,8 +204,8 @@ fn arrangements(want: &VInst, got: &PInst) -> Result<SmallVec<[Arrangement; 2]>,
     Ok(arrangements)
 }
 
-/// Whether a register can hold a value at a level. The stack's registers, the scratch register and the registers reserved for the
-/// tail can't.
+/// Whether values may be allocated to a register. The stack and frame pointers, the scratch register and the registers
+/// reserved for the tail of a row are not allocatable.
 pub(super) fn is_allocatable(register: PReg, avx512: bool) -> bool {
     let number = register.number;
     match register.class {

@@ -6,16 +6,16 @@ use crate::allocated::{PReg, SpillSlot};
 use crate::check::error::{Allocation, Failure};
 use crate::inst::VReg;
 
-/// The virtual registers whose value is in one place, sorted.
+/// The virtual registers whose value is in one physical register or spill slot, in ascending order.
 pub(super) type Values = SmallVec<[VReg; 2]>;
 
-/// The index of the first spill slot in the state; the registers of all classes come before it.
+/// The index of the first spill slot in `State::holds`. The 32 registers of each of the three classes come before it.
 const SLOTS: usize = 3 * 32;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct State {
     holds: Vec<Values>,
-    /// The lane that the tail mask counts from, if the mask is set.
+    /// The lane of the block that the lowest bit of the tail mask stands for, if the mask is set.
     pub(super) tail_mask: Option<u16>,
 }
 
@@ -27,7 +27,7 @@ fn place(allocation: Allocation) -> usize {
 }
 
 impl State {
-    /// The state in which nothing is known.
+    /// The state in which the contents of all registers and slots are unknown.
     pub(super) fn new(slots: u32) -> State {
         State { holds: vec![Values::new(); SLOTS + slots as usize], tail_mask: None }
     }
@@ -50,8 +50,8 @@ impl State {
         self.holds[place(at)] = values;
     }
 
-    /// Defines a virtual register, whose value is now in one place only. Copies of its value from the previous iteration of a
-    /// loop are forgotten.
+    /// Records the definition of a virtual register: only the register `at` holds its value now. Copies of its value
+    /// from the previous iteration of a loop are forgotten.
     pub(super) fn define(&mut self, reg: VReg, at: PReg) {
         for values in &mut self.holds {
             values.retain(|&mut value| value != reg);
@@ -59,8 +59,8 @@ impl State {
         self.write(Allocation::Reg(at), Values::from_slice(&[reg]));
     }
 
-    /// Follows a control flow edge, at which parameters get the values of other registers, given as (parameter, value), all at
-    /// once.
+    /// Follows a control flow edge that assigns values to parameters, given as (parameter, value), all at the same
+    /// time.
     pub(super) fn pass(&mut self, edges: &[(VReg, VReg)]) {
         for values in self.holds.iter_mut().filter(|values| !values.is_empty()) {
             let passed = edges.iter().filter(|(_, value)| values.contains(value)).map(|&(p, _)| p);

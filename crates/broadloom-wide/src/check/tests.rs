@@ -95,7 +95,8 @@ impl Draft {
         self.push(VInst::new(encodings::KORTESTW, VectorLength::L128, None, &sources));
     }
 
-    /// Adds out-of-line code that stores a value, calls a function and returns another value. Returns the join's parameter.
+    /// Adds out-of-line code that stores a value, calls a function and loads a second value. Returns the join's
+    /// parameter, which is the second value if that code was executed, and the first otherwise.
     fn cold_call(&mut self, value: VReg, base: VReg) -> VReg {
         let target = self.reg(VRegKind::Integer(0x1234_5678_9abc));
         let (result, load) = self.op(encodings::MOVUPS, RegClass::Vector, &[memory(base, 640, None)]);
@@ -125,8 +126,7 @@ fn store(value: VReg, base: VReg, offset: i32, tail: Option<TailAccess>) -> VIns
     VInst::new(encodings::MOVUPS_STORE, VectorLength::L512, None, &sources)
 }
 
-/// A function with more live values than registers, each read twice, with constants and masks between them and out-of-line code
-/// with a call.
+/// A function with more live vectors than registers, a constant, a mask, and out-of-line code that calls a function.
 fn pressure() -> VFunction {
     let mut draft = Draft::new();
     let base = VReg(0);
@@ -145,8 +145,8 @@ fn pressure() -> VFunction {
     draft.function()
 }
 
-/// A loop that carries an integer and two vectors that are swapped in each iteration, with a pinned value, and code after the
-/// loop.
+/// A loop whose parameters are an integer and two vectors that are swapped in each iteration. It reads a vector from
+/// outside, which is pinned and is read again after the loop.
 fn carried() -> VFunction {
     let mut draft = Draft::new();
     let (base, count) = (VReg(0), VReg(3));
@@ -175,7 +175,8 @@ fn carried() -> VFunction {
     draft.function()
 }
 
-/// A loop over the blocks of a row, of two vectors each, with out-of-line code in its middle that calls a function.
+/// A loop over the blocks of a row, two vectors to a block. Out-of-line code in the middle of its body calls a
+/// function.
 fn row() -> VFunction {
     let mut draft = Draft::new();
     let (from, to, columns) = (VReg(0), VReg(1), VReg(4));
@@ -225,7 +226,7 @@ fn each_body(insts: &mut Vec<AInst>, f: &mut impl FnMut(&mut Vec<AInst>)) {
     }
 }
 
-/// Corrupts the first instruction that `f` accepts, and expects the checker to reject the function.
+/// Lets `f` corrupt one instruction (it returns whether it has), and expects the checker to reject the function.
 #[track_caller]
 fn rejects(func: &VFunction, mut f: impl FnMut(&mut AInst) -> bool) -> Failure {
     rejects_body(func, |body| body.iter_mut().any(&mut f))
@@ -369,7 +370,7 @@ fn a_folded_operand_reads_the_wrong_slot() {
     assert!(is_wrong_value(&failure), "{failure}");
 }
 
-/// All spills use one slot, as if it were freed too early each time.
+/// A spill uses the slot of an earlier spill, as if that slot had been freed too early.
 #[test]
 fn a_slot_is_reused_too_early() {
     let mut first = None;
@@ -401,7 +402,7 @@ fn a_slot_beyond_the_frame_is_used() {
     assert_eq!(failure, Failure::NoSuchSlot(SpillSlot(1 << 20)));
 }
 
-/// The code saves no registers around the call in out-of-line code.
+/// The out-of-line code does not spill a vector register whose value is live across its call.
 #[test]
 fn a_save_around_a_cold_call_is_missing() {
     for func in [pressure(), row()] {
@@ -452,7 +453,7 @@ fn an_argument_of_a_call_is_overwritten() {
             _ => None,
         };
         let Some(value) = body.iter().find_map(target) else { return false };
-        // The registers of the first argument, by the two conventions.
+        // The register of the first argument in each of the two calling conventions: rdi and rcx.
         for to in [7, 1] {
             body.insert(at, AInst::Move(RegMove::Integer { to, value }));
         }
@@ -461,7 +462,7 @@ fn an_argument_of_a_call_is_overwritten() {
     assert!(matches!(failure, Failure::WrongValue { .. } | Failure::NotSaved(_)), "{failure}");
 }
 
-/// Two values that are to be swapped are moved one after the other.
+/// The moves that swap two values are made in reverse order.
 #[test]
 fn parallel_moves_are_in_the_wrong_order() {
     let failure = rejects(&carried(), |inst| match inst {

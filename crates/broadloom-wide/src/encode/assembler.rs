@@ -12,11 +12,11 @@ use crate::error::Unsupported;
 use crate::inst::Condition;
 use crate::target::Level;
 
-/// A jump whose target is not bound yet: the position where its displacement ends.
+/// A jump whose target is not bound yet, as the offset in the code at which its displacement of four bytes ends.
 #[derive(Clone, Copy)]
 pub(super) struct Jump(usize);
 
-/// A position in the code.
+/// A position in the code that jumps can be bound to, as an offset in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Label(usize);
 
@@ -56,7 +56,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// A machine operation without a vector length.
+    /// Appends a machine instruction that has no vector length.
     pub(super) fn scalar(
         &mut self,
         encoding: Encoding,
@@ -104,7 +104,8 @@ impl Assembler {
         Ok(())
     }
 
-    /// Pads with no-operations up to the next multiple of 32, where a fetch window of the front end begins.
+    /// Pads with no-operation instructions up to the next multiple of 32 bytes, where a fetch window of the CPU's front
+    /// end begins.
     pub(super) fn align(&mut self) {
         // The no-operation of nine bytes that the processors' manuals recommend.
         const LONG: [u8; 9] = [0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];

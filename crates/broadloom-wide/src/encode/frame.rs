@@ -1,7 +1,7 @@
-//! The stack frame.
+//! The layout of the stack frame.
 //!
-//! From the stack pointer upwards: shadow space for called functions, spill slots, explicit stack slots, callee-saved vectors,
-//! the bounds of a tail loop.
+//! From the stack pointer upwards: shadow space for called functions, spill slots, explicit stack slots, callee-saved
+//! vector registers, and the mask and the limit of a tail loop.
 
 use crate::allocated::{AInst, AllocatedFunction, PAddress, PBase, SpillSlot};
 use crate::target::Convention;
@@ -15,7 +15,7 @@ pub(super) struct Frame {
     has_tail: bool,
     /// The callee-saved general registers that the function writes.
     pub(super) saved: Vec<u8>,
-    /// The vector registers with callee-saved low halves that the function writes.
+    /// The vector registers that the function writes and whose low 128 bits it has to preserve.
     pub(super) saved_vectors: Vec<u8>,
 }
 
@@ -44,12 +44,12 @@ impl Frame {
         self.shadow as i32
     }
 
-    /// The offset of a spill slot from the stack pointer.
+    /// The offset of a spill slot from the stack pointer, in bytes.
     pub(super) fn slot(&self, slot: SpillSlot) -> i32 {
         self.slots() + 64 * slot.0 as i32
     }
 
-    /// The offset of the explicit stack slots.
+    /// The offset of the explicit stack slots from the stack pointer, in bytes.
     pub(super) fn stack_slots(&self) -> i32 {
         self.slots() + 64 * self.slots as i32
     }
@@ -62,17 +62,17 @@ impl Frame {
         self.saved_vectors_at() + 16 * self.saved_vectors.len() as i32
     }
 
-    /// The address where the i-th callee-saved vector register is saved.
+    /// The address at which the i-th vector register of `saved_vectors` is saved.
     pub(super) fn saved_vector(&self, i: usize) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.saved_vectors_at() + 16 * i as i32)
     }
 
-    /// The stack slot of the tail mask.
+    /// The address of the stack memory that holds the tail mask.
     pub(super) fn tail_mask(&self) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.tail_at())
     }
 
-    /// The stack slot with the index of the first element of a row's last whole block.
+    /// The address of the stack memory that holds the index of the first element of a row's last whole block.
     pub(super) fn tail_limit(&self) -> PAddress {
         PAddress::at(PBase::Reg(RSP), self.tail_at() + 8)
     }

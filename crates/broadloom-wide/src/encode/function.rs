@@ -1,4 +1,5 @@
-//! Encodes a function: straight-line code, loops with their tails, and the out-of-line code at the end.
+//! Encodes a function: straight-line code, loops, the masked code for the tails of rows, and the out-of-line code at
+//! the end.
 
 use crate::allocated::{
     AInst, AllocatedFunction, PAddress, PBase, POperand, PReg, RegMove, SCRATCH, TAIL_MASK,

@@ -1,7 +1,7 @@
-//! Encodes allocated code as position-independent bytes, with the constant pool behind them.
+//! Encodes allocated code as position-independent machine code with the constant pool behind it.
 //!
-//! The code leaves registers and stack as the calling convention asks. The body of a tail loop is written twice: for whole blocks, and
-//! masked for the remaining elements.
+//! A prologue and an epilogue save and restore registers as the calling convention demands. The body of a tail loop is
+//! encoded twice: for whole blocks, and with masks for the remaining elements.
 
 mod assembler;
 mod frame;

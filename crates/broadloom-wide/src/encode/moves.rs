@@ -1,4 +1,5 @@
-//! The machine instructions of the allocator's moves. None of them changes the flags.
+//! The machine instructions for the moves that the register allocator has inserted. None of them changes the CPU's
+//! flags.
 
 use crate::allocated::{PAddress, PBase, PInst, POperand, PReg, RegMove};
 use crate::encodings::{self, Encoding};
@@ -41,7 +42,8 @@ pub(super) fn lower(m: RegMove, level: Level) -> PInst {
     }
 }
 
-/// Fills a vector with 64 bits that repeat. All zeros and all ones need no memory; other constants are broadcast from the pool.
+/// The instruction that fills a vector register with copies of a 64-bit pattern. All zeros and all ones need no memory;
+/// other constants are broadcast from the pool.
 fn constant(to: POperand, bits: u64, level: Level, widest: VectorLength) -> PInst {
     let avx512 = level == Level::Avx512;
     match bits {

@@ -1,4 +1,5 @@
-//! Converts operands to the encoder's terms: registers named by their width, and addresses in the frame.
+//! Converts instructions to those of the encoder (`iced_x86`): registers are named by their size, and addresses in the
+//! frame become offsets from the stack pointer.
 
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -7,13 +8,13 @@ use crate::encode::frame::Frame;
 use crate::error::Unsupported;
 use crate::inst::{RegClass, VectorLength};
 
-/// An instruction in the encoder's terms, and the constant that it reads.
+/// An instruction of the encoder, and the pool constant that it reads, as (64-bit pattern, size in bytes).
 pub(super) struct Lowered {
     pub(super) instruction: Instruction,
     pub(super) pool: Option<(u64, u8)>,
 }
 
-/// The encoder's instruction for an operation at an offset in the code.
+/// The encoder's instruction for an operation, which is at the offset `at` in the code.
 pub(super) fn lower(inst: &PInst, frame: &Frame, avx512: bool, at: usize) -> Result<Lowered, Unsupported> {
     let Some(code) = inst.encoding.code(inst.length, avx512) else {
         return Err(Unsupported(format!("{:?} at {:?}", inst.encoding, inst.length)));
@@ -91,7 +92,8 @@ fn set_immediate(instruction: &mut Instruction, position: u32, bytes: u8, immedi
     }
 }
 
-/// The encoder's name of a register: of a vector register at a length, of a general register with this many bytes.
+/// The encoder's name of a register. A vector register is named by its vector length, a general register by its size in
+/// bytes.
 fn named(register: PReg, length: VectorLength, bytes: u8) -> Register {
     let n = u32::from(register.number);
     match register.class {

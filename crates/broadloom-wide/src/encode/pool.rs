@@ -1,16 +1,16 @@
-//! The constant pool behind the code.
+//! The constant pool, which is placed behind the code.
 
 use rustc_hash::FxHashMap;
 
-/// A constant of the pool: 64 bits that repeat, and how many bytes of them are read.
+/// A constant in the pool: a 64-bit pattern, and the size in bytes to which it is repeated or truncated.
 type Key = (u64, u8);
 
-/// An instruction that reads a constant of the pool.
+/// An instruction that reads a constant from the pool.
 struct Use {
     key: Key,
-    /// The position where the instruction's displacement ends.
+    /// The offset in the code at which the instruction's displacement ends.
     displacement: usize,
-    /// The position where the instruction ends.
+    /// The offset in the code at which the instruction ends.
     next: usize,
 }
 
@@ -20,15 +20,17 @@ pub(super) struct ConstantPool {
 }
 
 impl ConstantPool {
-    /// Records that the instruction that ends at `next` reads a constant.
+    /// Records that an instruction reads a constant. The instruction ends at the offset `next`, its displacement at the
+    /// offset `displacement`.
     pub(super) fn note(&mut self, key: Key, displacement: usize, next: usize) {
         self.uses.push(Use { key, displacement, next });
     }
 
-    /// Appends the constants to the code. Returns the displacements to patch, as (position where it ends, distance).
+    /// Appends the constants to the code. Returns the displacements to patch, as (offset in the code at which it ends,
+    /// value).
     pub(super) fn append(self, bytes: &mut Vec<u8>) -> Vec<(usize, i64)> {
         let code_end = bytes.len();
-        // Constants are sorted by length, the longest first, so that each is aligned to its length.
+        // The largest constants come first, so that each is aligned to its size.
         let mut keys: Vec<Key> = self.uses.iter().map(|u| u.key).collect();
         keys.sort_unstable_by_key(|&(bits, length)| (u8::MAX - length, bits));
         keys.dedup();

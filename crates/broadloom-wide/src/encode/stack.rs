@@ -1,5 +1,5 @@
-//! The prologue and the epilogue. They save and restore callee-saved registers, and touch every page of a large frame in order
-//! before it is used.
+//! The prologue and the epilogue. They save and restore callee-saved registers. The prologue also touches every page of
+//! a large frame in descending order, so that a stack overflow hits the guard page.
 
 use crate::allocated::{PAddress, PBase, PInst, POperand, PReg};
 use crate::encode::assembler::Assembler;

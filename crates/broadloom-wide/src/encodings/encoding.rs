@@ -1,10 +1,12 @@
-//! The description of a machine instruction: its codes for each vector length, and the operands that it accepts.
+//! The description of a machine instruction: the encoder's code (`iced_x86::Code`) for each vector length, and the
+//! operands that the instruction accepts.
 
 use iced_x86::Code;
 
 use crate::length::VectorLength;
 
-/// The codes of an instruction, indexed by [`VectorLength`]; `INVALID` where there is none.
+/// The encoder's codes of an instruction, with the VEX (or legacy) prefix and with EVEX. Both arrays are indexed by
+/// [`VectorLength`]; an entry is `INVALID` where no such code exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Codes {
     vex: [Code; 3],
@@ -14,12 +16,12 @@ pub(super) struct Codes {
 impl Codes {
     const NONE: [Code; 3] = [Code::INVALID; 3];
 
-    /// Codes of an instruction that has one code at every vector length.
+    /// The codes of an instruction that has one code for every vector length.
     pub(super) const fn single(code: Code) -> Codes {
         Codes { vex: [code; 3], evex: Codes::NONE }
     }
 
-    /// Codes of an instruction that has one code at every vector length, and is available with AVX-512 only.
+    /// The codes of an instruction that has one code for every vector length and needs AVX-512.
     pub(super) const fn single_avx512(code: Code) -> Codes {
         Codes { vex: Codes::NONE, evex: [code; 3] }
     }
@@ -51,10 +53,11 @@ pub(crate) struct Encoding {
     pub(crate) memory: Option<u8>,
     /// Whether the first two sources may be exchanged.
     pub(crate) commutes: bool,
-    /// log2(operation width / operand width) of the result, and of the last source.
+    /// log2(vector length of the operation / vector length of the operand), for the result and for the last source.
     result: u8,
     source: u8,
-    /// The sizes in bytes of general registers: the first operand's, and that of all others.
+    /// The sizes in bytes of the general registers that are operands: the size of the first operand, and that of all
+    /// others.
     general: [u8; 2],
     /// The size of the immediate in bytes.
     pub(crate) immediate: u8,
@@ -146,14 +149,15 @@ impl Encoding {
         self.general[usize::from(position > 0)]
     }
 
-    /// The code at a length: with AVX-512 the EVEX one if it exists, otherwise the VEX or legacy one.
+    /// The encoder's code at a vector length: with AVX-512 the EVEX code if it exists, otherwise the VEX or legacy
+    /// code.
     pub(crate) fn code(self, length: VectorLength, avx512: bool) -> Option<Code> {
         let evex = self.codes.evex[length as usize];
         let code = if avx512 && evex != Code::INVALID { evex } else { self.codes.vex[length as usize] };
         (code != Code::INVALID).then_some(code)
     }
 
-    /// Whether one code serves every length.
+    /// Whether the instruction has one code for every vector length.
     #[cfg(test)]
     pub(super) fn is_single(self) -> bool {
         self.codes.vex[2] != Code::INVALID

@@ -1,7 +1,8 @@
 //! The three operand orders of a fused multiply-add.
 //!
-//! The digits of an order name the operands that are multiplied, then the one that is added; the first operand is overwritten.
-//! The order thus determines which of a, b and c of `a·b + c` is destroyed and which one may be a memory operand.
+//! The digits of an order are the numbers of the operands: the first two are multiplied and the third is added. The
+//! result overwrites operand 1, and only operand 3 may be in memory, so the order determines which of a, b and c of
+//! `a·b + c` is overwritten and which may be in memory.
 
 use super::encoding::Encoding;
 use super::table::*;
@@ -17,7 +18,7 @@ pub(crate) enum FmaOrder {
     O231,
 }
 
-/// The encodings of each multiply-add, one for each [`FmaOrder`] in its order.
+/// For each multiply-add, its encodings in the operand orders 132, 213 and 231.
 const ORDERS: [[Encoding; 3]; 8] = [
     [FMADD132PS, FMADD213PS, FMADD231PS],
     [FMADD132PD, FMADD213PD, FMADD231PD],
@@ -36,7 +37,7 @@ const ORDERS: [[Encoding; 3]; 8] = [
 impl FmaOrder {
     pub(crate) const ALL: [FmaOrder; 3] = [FmaOrder::O132, FmaOrder::O213, FmaOrder::O231];
 
-    /// The positions among the operands of the two factors and of the addend.
+    /// The positions of the two factors among the operands, counted from 0, and the position of the addend.
     pub(crate) fn positions(self) -> ([usize; 2], usize) {
         match self {
             FmaOrder::O132 => ([0, 2], 1),
@@ -47,8 +48,8 @@ impl FmaOrder {
 }
 
 impl Encoding {
-    /// Whether the instruction is a fused multiply-add. Instruction selection uses the order 213; the allocator picks the final
-    /// one.
+    /// Whether the instruction is a fused multiply-add. Instruction selection uses the operand order 213; the register
+    /// allocator picks the final one.
     pub(crate) fn is_fma(self) -> bool {
         self.is_fma
     }

@@ -7,7 +7,8 @@
 use super::encoding::{Codes, Encoding, TO_128};
 use iced_x86::Code;
 
-/// The codes of a row: one for every vector length, or one for each length of VEX and EVEX.
+/// Expands the codes of a table row: one code for every vector length, or one for each length with the VEX and EVEX
+/// prefixes.
 macro_rules! codes {
     (any: $code:ident) => {
         Codes::single(Code::$code)
@@ -32,7 +33,7 @@ macro_rules! codes {
 macro_rules! encodings {
     ($($name:ident = $shape:ident($($codes:tt)*) $(.$property:ident($($value:tt)*))*;)*) => {
         $(pub(crate) const $name: Encoding = Encoding::$shape(codes!($($codes)*)) $(.$property($($value)*))*;)*
-        /// Every encoding, for tests.
+        /// Every encoding with its name, for tests.
         #[cfg(test)]
         pub(crate) const ALL: &[(&str, Encoding)] = &[$((stringify!($name), $name)),*];
     };

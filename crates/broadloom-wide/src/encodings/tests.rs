@@ -8,7 +8,8 @@ use crate::length::VectorLength;
 
 const LENGTHS: [VectorLength; 3] = [VectorLength::L128, VectorLength::L256, VectorLength::L512];
 
-/// The codes of a row, each with its length and whether it needs AVX-512.
+/// The codes of a table row, each with its vector length and whether it is the one that is chosen where AVX-512 is
+/// available.
 fn codes(encoding: Encoding) -> impl Iterator<Item = (VectorLength, bool, Code)> {
     LENGTHS
         .into_iter()
@@ -16,7 +17,8 @@ fn codes(encoding: Encoding) -> impl Iterator<Item = (VectorLength, bool, Code)>
         .filter_map(move |(length, avx512)| Some((length, avx512, encoding.code(length, avx512)?)))
 }
 
-/// A row names one mnemonic, and each code has its own vector length and encoding space.
+/// All codes of a row have one mnemonic, and each has the vector length and prefix (VEX or EVEX) under which the row
+/// lists it.
 #[test]
 fn codes_of_a_row_differ_in_length_and_prefix_only() {
     for &(name, encoding) in ALL {
@@ -32,7 +34,8 @@ fn codes_of_a_row_differ_in_length_and_prefix_only() {
             let has_evex = encoding.code(VectorLength::L512, true).is_some();
             let is_evex = avx512 && has_evex || !has_vex;
             assert_eq!(text.starts_with("EVEX_"), is_evex, "{name}: {text}");
-            // The widest register in the code's name has the operation's length; conversions may also name shorter ones.
+            // The widest register in the code's name has the operation's vector length; conversions also name shorter
+            // ones.
             let widest = ['z', 'y', 'x'].into_iter().find(|l| text.contains(&format!("_{l}mm")));
             assert_eq!(widest, Some(['x', 'y', 'z'][length as usize]), "{name}: {text}");
             let broadcast = if is_evex { encoding.broadcast } else { 0 };
@@ -85,7 +88,7 @@ fn operand_sizes_are_those_of_the_encoder() {
     }
 }
 
-/// The names of the three operand orders agree with the mnemonics of the encoder.
+/// The names of the three operand orders of multiply-adds agree with the mnemonics of the encoder.
 #[test]
 fn fma_orders_are_named_by_the_encoder() {
     use super::fma::FmaOrder;

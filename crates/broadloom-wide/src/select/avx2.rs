@@ -1,5 +1,5 @@
-//! Instruction sequences for AVX2 in place of single instructions of AVX-512. AVX2 shuffles do not cross 128-bit halves, so
-//! narrowing works on the two halves and combines them afterwards.
+//! Sequences of AVX2 instructions for operations that are single instructions in AVX-512. AVX2 shuffles do not cross
+//! 128-bit halves, so narrowing conversions work on the two halves and combine them afterwards.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Value};
@@ -21,12 +21,12 @@ const PCMPGT: [Encoding; 4] =
 const SIGN: u64 = 1 << 63;
 
 impl Lower<'_> {
-    /// `op(x, y)` in a new register.
+    /// Emits `op(x, y)` with a new register for its result, which is returned.
     fn two(&mut self, op: Encoding, length: VectorLength, x: VReg, y: VReg) -> VReg {
         self.make(op, length, &[VOperand::Reg(x), VOperand::Reg(y)])
     }
 
-    /// `def = op(x, y)`.
+    /// Emits `def = op(x, y)`.
     fn set(&mut self, op: Encoding, length: VectorLength, def: VReg, x: VReg, y: VReg) {
         self.put(op, length, def, &[VOperand::Reg(x), VOperand::Reg(y)]);
     }
@@ -42,7 +42,7 @@ impl Lower<'_> {
 
     // Shifts.
 
-    /// An arithmetic right shift of 64-bit lanes, all by the same count modulo 64.
+    /// Selects an arithmetic right shift of 64-bit lanes, all by the same count modulo 64.
     pub(super) fn shift_right_signed_64(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let length = length(self.clif.ty(result));
         let (def, x) = (self.reg(result), self.reg(args[0]));
@@ -68,13 +68,14 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// `def` is `x` sign-extended in each lane from the single bit that is set in `sign`; the bits of `x` above it are 0.
+    /// Sets `def` to `x`, sign-extended in each lane from the only bit that is set in `sign`. The bits of `x` above
+    /// that bit are 0.
     fn sign_extend_from(&mut self, sign: VReg, length: VectorLength, def: VReg, x: VReg) {
         let flipped = self.two(encodings::PXOR, length, x, sign);
         self.set(encodings::PSUBQ, length, def, flipped, sign);
     }
 
-    /// An arithmetic right shift of 64-bit lanes, or any shift of 16-bit lanes, with a count for each lane.
+    /// Selects an arithmetic right shift of 64-bit lanes, or any shift of 16-bit lanes, with a count for each lane.
     pub(super) fn shift_lanes_avx2(
         &mut self,
         intrinsic: Intrinsic,
@@ -96,7 +97,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Shifts 16-bit lanes: the even and the odd lanes separately, each in a lane of 32 bits.
+    /// Shifts 16-bit lanes. The even-indexed and the odd-indexed lanes are shifted separately, each in a lane of 32
+    /// bits.
     fn shift_lanes_16(
         &mut self,
         intrinsic: Intrinsic,
@@ -121,7 +123,8 @@ impl Lower<'_> {
                 (even, self.two(encodings::PSRLVD, length, x, odd_counts))
             }
             _ => {
-                // The even lanes are moved up, so that their sign is the sign of the 32-bit lane.
+                // The even-indexed lanes are moved to the upper halves of the 32-bit lanes, so that their sign bit is
+                // that of the 32-bit lane.
                 let low = self.shifted(encodings::PSLLD_I, length, x, 16);
                 let even = self.two(encodings::PSRAVD, length, low, even_counts);
                 let even = self.shifted(encodings::PSRLD_I, length, even, 16);
@@ -153,7 +156,8 @@ impl Lower<'_> {
             (4, 2, false) => self.pack(&[encodings::PACKUSDW], length(from), def, x),
             (2, 1, true) => self.pack(&[encodings::PACKSSWB], length(from), def, x),
             (2, 1, false) => self.pack(&[encodings::PACKUSWB], length(from), def, x),
-            // The first pack keeps the sign and saturates numbers that are too large for the second pack.
+            // The first pack saturates to 16 bits but keeps the sign, so the second pack still saturates in the right
+            // direction.
             (4, 1, true) => self.pack(&[encodings::PACKSSDW, encodings::PACKSSWB], length(from), def, x),
             (4, 1, false) => self.pack(&[encodings::PACKSSDW, encodings::PACKUSWB], length(from), def, x),
             _ => return refuse(format!("{intrinsic:?} from {from} to {to}")),
@@ -163,7 +167,8 @@ impl Lower<'_> {
 
     /// Keeps the low `narrow` bytes of each lane of `broad` bytes.
     fn truncate(&mut self, def: VReg, x: VReg, length: VectorLength, broad: u32, narrow: u32) {
-        // At most 8 bytes of each half are kept; the shuffle repeats them throughout the half.
+        // Each 128-bit half keeps at most 8 bytes. The constant of shuffle indices repeats every 8 bytes, and so does
+        // the result.
         let indices = (0..8).map(|i| u64::from(i % narrow + i / narrow * broad % 16) << (8 * i));
         let indices = self.vregs.constant(indices.fold(0, |all, index| all | index));
         if length == VectorLength::L128 {
@@ -174,7 +179,7 @@ impl Lower<'_> {
             2 => {
                 let quarters =
                     VInst::new(encodings::PERMQ_I, VectorLength::L256, Some(def), &[VOperand::Reg(halves)]);
-                // Takes the first and the third quarter of the register.
+                // Takes the first and the third 64-bit lane, which hold the results of the two halves.
                 return self.push(quarters.immediate(0b10_00));
             }
             4 => encodings::PUNPCKLDQ,
@@ -184,7 +189,8 @@ impl Lower<'_> {
         self.set(op, VectorLength::L128, def, halves, upper);
     }
 
-    /// Keeps the low halves of the lanes of two vectors. The pack does not saturate, because the upper halves are cleared before.
+    /// Keeps the low half of each lane of two vectors. The upper halves are cleared first, so the pack instruction
+    /// never saturates.
     pub(super) fn truncate_pair(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let (to, from) = (self.clif.ty(result), self.clif.ty(args[0]));
         let (mask, pack) = match lane(from) {
@@ -197,12 +203,13 @@ impl Lower<'_> {
         let [low, high] = [args[0], args[1]].map(|v| self.reg(v));
         let [low, high] = [low, high].map(|x| self.two(encodings::PAND, length, x, mask));
         let halves = VOperand::Reg(self.two(pack, length, low, high));
-        // After the pack, each half of the register has a quarter of both vectors.
+        // The pack works within 128-bit halves: each half now has 64 bits from the first vector, then 64 from the
+        // second.
         self.push(VInst::new(encodings::PERMQ_I, length, Some(def), &[halves]).immediate(0b11_01_10_00));
         Ok(())
     }
 
-    /// Narrows lanes by a sequence of packs, each of which halves their width.
+    /// Narrows lanes by a sequence of pack instructions, each of which halves the width of the lanes.
     fn pack(&mut self, packs: &[Encoding], length: VectorLength, def: VReg, x: VReg) {
         let (mut low, mut high) = (x, if length == VectorLength::L128 { x } else { self.upper(x) });
         for (i, &op) in packs.iter().enumerate() {
@@ -218,7 +225,8 @@ impl Lower<'_> {
             return self.conversion(Intrinsic::SignExtend, result, x);
         }
         let (def, x) = (self.reg(result), self.reg(x));
-        // Signed saturation keeps 0 and −1. A 64-bit lane of a mask is packed as two equal lanes of 32 bits.
+        // Signed saturation keeps 0 and −1, the two values of a mask's lanes. A 64-bit lane is packed as two equal
+        // lanes of 32 bits.
         match (lane(from), lane(to)) {
             (2, 1) => self.pack(&[encodings::PACKSSWB], length(from), def, x),
             (4, 2) | (8, 4) => self.pack(&[encodings::PACKSSDW], length(from), def, x),
@@ -251,7 +259,8 @@ impl Lower<'_> {
         let number = self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(x)], 0x07);
         let large =
             self.make_i(encodings::CMPPS, length, &[VOperand::Reg(x), VOperand::Reg(one_above)], 0x1d);
-        // The conversion gives `MIN` for numbers that are too large or too small and for NaN; its complement is `MAX`.
+        // The conversion gives the minimum integer for numbers out of range and for NaN. Its complement is the maximum,
+        // which is taken where the number is too large.
         let converted = self.make(encodings::CVTTPS2DQ, length, &[VOperand::Reg(x)]);
         let held = self.two(encodings::PXOR, length, converted, large);
         self.set(encodings::PAND, length, def, held, number);
@@ -278,7 +287,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Compares integers. AVX2 compares for x = y and signed x > y; the other conditions are derived from these.
+    /// Selects a comparison of integers. AVX2 only has instructions for x = y and signed x > y; the other conditions
+    /// are derived from these.
     fn compare_integers(&mut self, cond: IntCC, def: VReg, x: Value, y: Value) {
         use IntCC::*;
         let ty = self.clif.ty(x);
@@ -345,7 +355,7 @@ impl Lower<'_> {
         self.set(encodings::PXOR, length, def, x, ones);
     }
 
-    /// Unsigned integers mapped to signed ones by flipping the sign bit, which keeps their order.
+    /// Maps unsigned integers to signed ones in the same order, by flipping the sign bit.
     fn sign_flipped(&mut self, v: Value) -> VReg {
         let ty = self.clif.ty(v);
         let sign = repeated(lane(ty), 1 << (8 * lane(ty) - 1));
@@ -356,7 +366,7 @@ impl Lower<'_> {
         self.two(encodings::PXOR, length(ty), x, sign)
     }
 
-    /// The minimum or maximum of 64-bit integers.
+    /// Selects the minimum or maximum of 64-bit integers.
     pub(super) fn min_max_64(&mut self, opcode: Opcode, result: Value, args: &[Value]) {
         let length = length(self.clif.ty(result));
         let def = self.reg(result);
@@ -375,7 +385,7 @@ impl Lower<'_> {
         self.put(encodings::PBLENDVB, length, def, &[no, yes, above]);
     }
 
-    /// The absolute value of 64-bit integers.
+    /// Selects the absolute value of 64-bit integers.
     pub(super) fn abs_64(&mut self, result: Value, x: Value) {
         let length = length(self.clif.ty(result));
         let (def, x, zero) = (self.reg(result), self.reg(x), self.vregs.constant(0));
@@ -384,7 +394,7 @@ impl Lower<'_> {
         self.set(encodings::PSUBQ, length, def, flipped, negative);
     }
 
-    /// The highest bit of each lane as an integer; the first lane's bit is the lowest.
+    /// Selects an integer whose i-th bit is the highest bit of the vector's i-th lane.
     pub(super) fn high_bits(&mut self, result: Value, x: Value) -> Result<(), Unsupported> {
         let ty = self.clif.ty(x);
         self.clif.needs(Level::Avx2, "the highest bits of a vector that may be a mask register")?;
@@ -401,11 +411,12 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Sets the flags by whether any lane is nonzero.
+    /// Emits a test that sets the CPU's flags by whether any lane is nonzero. Returns the condition under which one is.
     pub(super) fn any_true_of_vector(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         let mut x = self.reg(v);
-        // Bits above the vector's own lanes must not count, so the lanes are spread over a whole register.
+        // The bits of a register above those of a short vector are arbitrary and must not be tested, so the vector's
+        // bytes are zero-extended to fill the register.
         let spread = match ty.bytes() {
             2 => Some(encodings::PMOVZXBQ),
             4 => Some(encodings::PMOVZXBD),

@@ -1,7 +1,8 @@
-//! Blocks and their order: one linear instruction sequence of inline code, selected backwards.
+//! Turns the blocks of a CLIF function into one linear sequence of machine instructions, from the last block to the
+//! first.
 //!
-//! The function must have the emitter's shape: inline blocks in sequence, loops that begin at a block and end with a branch back,
-//! cold blocks that come back to the next inline block. Anything else is refused.
+//! The function must have the shape that the emitter writes: inline blocks in sequence, loops that begin at a block and
+//! end with a branch back, and cold blocks that return to the next inline block. Anything else is refused.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -17,7 +18,8 @@ use crate::inst::{
 use crate::intrinsic::Intrinsic;
 use crate::select::lower::Lower;
 
-/// A loop whose branch back has been selected: its head, and the number of instructions after that branch.
+/// A loop whose branch back has been selected and whose head has not: the head, and the number of instructions after
+/// the branch.
 struct PendingLoop {
     head: Block,
     behind: usize,
@@ -66,7 +68,7 @@ impl Lower<'_> {
             }
         }
         self.flush();
-        // The end is counted from the back until the sequence is complete.
+        // Until the sequence is complete, `end` is the number of instructions after the loop's last one.
         self.place(MInst::Loop { parameters, end: behind as u32, tail });
         Ok(())
     }
@@ -85,7 +87,7 @@ impl Lower<'_> {
         call.block(&self.clif.dfg().value_lists)
     }
 
-    /// The arguments that a block which ends with a jump passes to the next block.
+    /// The arguments that the jump at the end of the block `from` passes to the block `to`, its target.
     fn jump_arguments(&self, from: Block, to: Block) -> Result<SmallVec<[Value; 8]>, Unsupported> {
         let last = self.clif.func.layout.last_inst(from).map(|i| self.clif.data(i));
         match last {
@@ -140,15 +142,15 @@ impl Lower<'_> {
         loops: &mut Vec<PendingLoop>,
     ) -> Result<(), Unsupported> {
         let values = self.call_arguments(call);
-        // For a loop over a row the encoder emits the comparison of the index.
+        // In a loop over a row, the encoder emits the comparison of the element index with the row's length.
         let is_row = self.clif.row_loop.is_some_and(|row| row.head == head);
         let condition = if is_row { Condition::Less } else { self.condition(arg)? };
         let condition = if inverse { condition.inverse() } else { condition };
         let test = self.take_current();
         let mut regs = SmallVec::new();
         for (&param, &value) in self.clif.dfg().block_params(head).iter().zip(&values) {
-            // The uses of a parameter precede this branch, so they have not been seen yet. Each parameter gets a register; few
-            // are never read.
+            // Selection goes backwards, so the uses of the parameter, which precede this branch, have not been seen
+            // yet. Every parameter gets a register; few are never read.
             self.reg(param);
             regs.push(self.reg(value));
         }
@@ -164,7 +166,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Selects out-of-line code, which returns to the join.
+    /// Selects the instructions of a cold block, which becomes out-of-line code and returns to the join.
     fn cold(
         &mut self,
         condition: Condition,
@@ -209,7 +211,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Emits a test that sets the flags. Returns the condition under which the value is true.
+    /// Emits a test of a boolean value, which sets the CPU's flags. Returns the condition under which the value is
+    /// true.
     pub(super) fn condition(&mut self, v: Value) -> Result<Condition, Unsupported> {
         if let Some(inst) = self.clif.def_of(v, Opcode::VanyTrue) {
             return self.any_true(self.clif.arguments(inst)[0]);
@@ -294,7 +297,8 @@ fn integer_condition(cond: IntCC) -> Condition {
     }
 }
 
-/// Sets the indices of loop heads and loop ends, once the sequence is in order.
+/// Puts the indices of loop heads and loop ends into the instructions that refer to them, once the sequence is in
+/// order.
 fn number_loops(insts: &mut [MInst]) -> Result<(), Unsupported> {
     let count = insts.len();
     let mut heads: Vec<(u32, u32)> = Vec::new();

@@ -25,7 +25,7 @@ pub(super) fn length(ty: Type) -> VectorLength {
     VectorLength::of_bytes(ty.bytes())
 }
 
-/// The bits of one lane of this many bytes, repeated to fill 64 bits.
+/// A 64-bit pattern that repeats the bits of one lane, which has `lane` bytes.
 pub(super) fn repeated(lane: u32, bits: u64) -> u64 {
     match lane {
         1 => (bits & 0xff) * 0x0101_0101_0101_0101,
@@ -35,12 +35,12 @@ pub(super) fn repeated(lane: u32, bits: u64) -> u64 {
     }
 }
 
-/// The encoding of four for lanes of 1, 2, 4 and 8 bytes.
+/// Chooses among the encodings of an operation for lanes of 1, 2, 4 and 8 bytes.
 pub(super) fn by_lane(lane: u32, encodings: [Encoding; 4]) -> Encoding {
     encodings[lane.trailing_zeros() as usize]
 }
 
-/// The encoding of four for masks, chosen by the number of lanes.
+/// Chooses among the encodings of a mask operation for 8, 16, 32 and 64 bits: the first that has a bit for each lane.
 pub(super) fn by_lane_count(lanes: u32, encodings: [Encoding; 4]) -> Encoding {
     encodings[match lanes {
         0..=8 => 0,
@@ -50,12 +50,12 @@ pub(super) fn by_lane_count(lanes: u32, encodings: [Encoding; 4]) -> Encoding {
     }]
 }
 
-/// The encoding for lanes of float32 or float64.
+/// Chooses between the encodings of an operation for float32 and float64, by the lanes of a type.
 pub(super) fn by_float(ty: Type, single: Encoding, double: Encoding) -> Encoding {
     if lane(ty) == 4 { single } else { double }
 }
 
-/// The predicate of a float comparison that does not signal for quiet NaNs.
+/// The immediate of a float comparison instruction for a condition, in the form that does not signal for quiet NaNs.
 pub(super) fn float_predicate(cond: FloatCC) -> i32 {
     match cond {
         FloatCC::Equal => 0x00,

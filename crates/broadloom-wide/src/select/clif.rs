@@ -9,7 +9,8 @@ use crate::intrinsic::Intrinsic;
 use crate::select::by_lane::repeated;
 use crate::target::Level;
 
-/// A loop over the blocks of a row. The first parameter of its head is the index of the block's first element.
+/// A loop over the blocks of a row of elements. The first parameter of the loop's head is the index of the block's
+/// first element.
 #[derive(Clone, Copy)]
 pub(super) struct RowLoop {
     pub(super) head: Block,
@@ -22,21 +23,21 @@ pub(super) struct RowLoop {
 pub(super) struct Clif<'f> {
     pub(super) func: &'f Function,
     pub(super) level: Level,
-    /// How often each value is used.
+    /// For each value, the number of its uses.
     pub(super) uses: Vec<u32>,
-    /// For each value, whether it is loaded and only its subvectors are read, each once. Such subvectors can be loaded
-    /// separately.
+    /// For each value, whether it is loaded from memory and used only by extracting its subvectors, each of which is
+    /// used once. Such subvectors can be loaded separately.
     pub(super) in_pieces: Vec<bool>,
-    /// For each value, whether all its lanes are all ones or all zeros.
+    /// For each value, whether it is a mask: each of its lanes is known to be all ones or all zeros.
     pub(super) masks: Vec<bool>,
-    /// The stores in order, and for each instruction the number of stores before it.
+    /// The stores of the function in order, and for each instruction the number of stores before it.
     pub(super) stores: Vec<ClifInst>,
     pub(super) stores_before: Vec<u32>,
     /// The block of each instruction.
     pub(super) blocks: Vec<Option<Block>>,
-    /// The loop over a row, whose accesses are masked in its tail.
+    /// The loop over the blocks of a row whose loads and stores are masked in the row's tail, if there is one.
     pub(super) row_loop: Option<RowLoop>,
-    /// The offset of each explicit stack slot.
+    /// The offset in bytes of each explicit stack slot from the first one.
     pub(super) slot_offsets: Vec<i32>,
     pub(super) slot_bytes: u32,
 }
@@ -98,7 +99,7 @@ impl<'f> Clif<'f> {
         self.masks[self.resolve(v).as_u32() as usize]
     }
 
-    /// Refuses the function unless its level is at least this one.
+    /// Refuses the function unless it is compiled for this instruction set level; `what` names what needs it.
     pub(super) fn needs(&self, level: Level, what: &str) -> Result<(), Unsupported> {
         match self.level == level {
             true => Ok(()),
@@ -108,7 +109,8 @@ impl<'f> Clif<'f> {
 
     // Constants.
 
-    /// The 64 bits that a vector constant repeats.
+    /// The 64-bit pattern that fills a vector constant; `None` if the value is no constant or does not repeat every 64
+    /// bits.
     pub(super) fn constant_bits(&self, v: Value) -> Option<u64> {
         let inst = self.def(v)?;
         match self.data(inst) {
@@ -147,7 +149,7 @@ impl<'f> Clif<'f> {
 
     // Values behind bitcasts, which keep the bits.
 
-    /// The operand of a vector bitcast.
+    /// The vector that a value is a bitcast of, if it is one.
     pub(super) fn bitcast_of(&self, v: Value) -> Option<Value> {
         let inst = self.def_of(v, Opcode::Bitcast)?;
         let inner = self.resolve(self.arguments(inst)[0]);
@@ -155,7 +157,7 @@ impl<'f> Clif<'f> {
         same.then_some(inner)
     }
 
-    /// The value below any number of bitcasts.
+    /// The operand that remains when all bitcasts around a value are removed.
     pub(super) fn bare(&self, v: Value) -> Value {
         let mut v = self.resolve(v);
         while let Some(inner) = self.bitcast_of(v) {
@@ -164,8 +166,9 @@ impl<'f> Clif<'f> {
         v
     }
 
-    /// The vector whose lowest subvector a value is: both can share a register, since lanes above a value may hold anything.
-    /// `None` for a mask in a mask register, which must have zeros above its lanes.
+    /// The vector of which a value is the lowest subvector, if it is one. Both can share a register, since the lanes of
+    /// a register above those of a value may hold anything. `None` for a mask in a mask register, which must have zeros
+    /// above its lanes.
     pub(super) fn lowest_subvector_of(&self, v: Value) -> Option<Value> {
         let inst = self.def_of(v, Opcode::Call)?;
         let in_vector = self.level == Level::Avx2 || !self.is_mask(v);
@@ -173,7 +176,8 @@ impl<'f> Clif<'f> {
         lowest.then(|| self.resolve(self.arguments(inst)[0]))
     }
 
-    /// The mask that a value is, with lanes of another width: both share a mask register.
+    /// If a value is a mask that was resized to lanes of another width: the mask before resizing. Both share a mask
+    /// register.
     pub(super) fn resized_mask_of(&self, v: Value) -> Option<Value> {
         let inst =
             self.def_of(v, Opcode::Call).filter(|&i| self.intrinsic(i) == Some(Intrinsic::ResizeMask))?;
@@ -181,12 +185,12 @@ impl<'f> Clif<'f> {
         (self.level == Level::Avx512 && self.is_mask(inner)).then_some(inner)
     }
 
-    /// The operand of which a value is the bitwise complement.
+    /// The operand of a bitwise complement, if the value is one.
     pub(super) fn complement_of(&self, v: Value) -> Option<Value> {
         self.def_of(v, Opcode::Bnot).map(|inst| self.arguments(inst)[0])
     }
 
-    /// A value as the sum of another value and a constant.
+    /// Splits a value that adds a constant to another value, or subtracts one, into that value and the constant to add.
     pub(super) fn linear(&self, v: Value) -> Option<(Value, i64)> {
         let v = self.resolve(v);
         let inst = self.def(v)?;
@@ -202,8 +206,8 @@ impl<'f> Clif<'f> {
 
     // Loads and stores.
 
-    /// The load of a value, or of a subvector, that can be moved to its only use, the instruction `to` of the same block: no
-    /// store between them may write what it reads.
+    /// The instruction that loads a value, or extracts it from a loaded one, if it can be moved to the value's only
+    /// use, the instruction `to` of the same block. No store between the two may write the memory that is read.
     pub(super) fn movable_load(&self, v: Value, to: ClifInst) -> Option<ClifInst> {
         if !self.is_used_once(v) {
             return None;
@@ -225,7 +229,8 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// If an instruction takes a subvector of a loaded value and can load it by itself: the load and the index of the subvector.
+    /// If an instruction extracts a subvector that can be loaded separately: the load of the whole vector, and the
+    /// subvector's index.
     pub(super) fn piece_of_load(&self, inst: ClifInst) -> Option<(ClifInst, u8)> {
         let Some(Intrinsic::Piece(index)) = self.intrinsic(inst) else { return None };
         let whole = self.resolve(self.arguments(inst)[0]);
@@ -233,8 +238,8 @@ impl<'f> Clif<'f> {
         Some((load, index))
     }
 
-    /// Whether a store can't write what a load reads, because they access different elements of the row. An output either has the
-    /// same elements as an input or does not overlap it.
+    /// Whether a masked store can't write the memory that a masked load reads, because they access different elements
+    /// of the row. An output has the same addresses as an input or does not overlap it.
     fn are_apart(&self, load: ClifInst, store: ClifInst) -> bool {
         let first_lane = |inst: ClifInst, intrinsic, left: usize| {
             let is_masked = self.intrinsic(inst) == Some(intrinsic);
@@ -247,7 +252,8 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// The position within the block of the first lane of a vector for which `left` elements remain.
+    /// The index within the block of the first lane of a masked vector. `left` is the number of the row's elements from
+    /// that lane on.
     pub(super) fn first_lane(&self, mut left: Value) -> Result<u16, Unsupported> {
         let mut offset = 0;
         while let Some((base, by)) = self.linear(left) {

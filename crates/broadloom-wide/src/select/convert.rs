@@ -1,6 +1,7 @@
 //! Conversions between lanes of different types: CLIF's own, and those that are intrinsics.
 //!
-//! Integers are rounded once to nearest even; floats truncate and saturate, and NaN becomes 0.
+//! Integers become floats by rounding once, to nearest even. Floats become integers by truncating and saturating; NaN
+//! becomes 0.
 
 use cranelift_codegen::ir::Value;
 
@@ -12,7 +13,8 @@ use crate::select::by_lane::{PMAXS, by_lane, lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// The index of a pair of lane widths in bytes: 1→2, 1→4, 1→8, 2→4, 2→8, 4→8.
+/// The index, in the tables below, of a pair of lane widths in bytes. The pairs are (1, 2), (1, 4), (1, 8), (2, 4), (2,
+/// 8), (4, 8).
 fn pair(narrow: u32, broad: u32) -> Option<usize> {
     [(1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (4, 8)].iter().position(|&p| p == (narrow, broad))
 }
@@ -66,7 +68,7 @@ impl Lower<'_> {
         x: Value,
     ) -> Result<(), Unsupported> {
         let (to, from) = (self.clif.ty(result), self.clif.ty(x));
-        // The longer one of the two types determines the vector length of the conversion.
+        // The larger of the two types determines the vector length of the conversion.
         let long = VectorLength::of_bytes(to.bytes().max(from.bytes()));
         let unknown = || Unsupported(format!("{intrinsic:?} from {from} to {to}"));
         match intrinsic {
@@ -74,7 +76,8 @@ impl Lower<'_> {
                 let ops = if intrinsic == Intrinsic::SignExtend { SIGNED } else { UNSIGNED };
                 let op = ops[pair(lane(from), lane(to)).ok_or_else(unknown)?];
                 let def = self.reg(result);
-                // A folded load reads exactly as many bytes as the conversion has lanes for.
+                // If the result fills its vector register, a memory operand has exactly the size of the source, so a
+                // load can be folded.
                 let exact = long.bytes() == to.bytes();
                 let x = match self.sunk_through_casts(x).filter(|_| exact) {
                     Some(inst) => VOperand::Mem(self.load_address(inst)),
@@ -92,7 +95,7 @@ impl Lower<'_> {
                     Intrinsic::Truncate => TRUNCATE[place],
                     Intrinsic::SaturateSigned => SATURATE[place],
                     _ => {
-                        // The machine reads the operand as unsigned, so negative numbers become 0 first.
+                        // The instruction takes its operand as unsigned, so negative numbers are replaced by 0 first.
                         let zero = self.vregs.constant(0);
                         let max = by_lane(lane(from), PMAXS);
                         x = VOperand::Reg(self.make(max, long, &[x, VOperand::Reg(zero)]));
@@ -157,7 +160,8 @@ impl Lower<'_> {
         let def = self.reg(result);
         let x = VOperand::Reg(self.reg(x));
         if !signed {
-            // Numbers that are too large are converted to all ones, as wanted. NaN becomes 0 by the maximum with 0.
+            // The conversion turns numbers that are too large into all ones, the maximum, as required. The maximum with
+            // 0 turns NaN into 0.
             let zero = VOperand::Reg(self.vregs.constant(0));
             let max = if double { encodings::MAXPD } else { encodings::MAXPS };
             let natural = self.make(max, length, &[x, zero]);
@@ -165,7 +169,8 @@ impl Lower<'_> {
             self.put(op, length, def, &[VOperand::Reg(natural)]);
             return Ok(());
         }
-        // Numbers that are too large or too small and NaN are converted to `MIN`, which is right for too small ones.
+        // The conversion turns numbers out of range and NaN into the minimum integer, which is right for those that are
+        // too small. NaN is masked to 0, and numbers that are too large are replaced by the maximum.
         let (compare, convert, one_above, max) = match double {
             true => (encodings::CMPKPD, encodings::CVTTPD2QQ, 0x43e0_0000_0000_0000, i64::MAX as u64),
             false => (encodings::CMPKPS, encodings::CVTTPS2DQ, 0x4f00_0000, i32::MAX as u64),

@@ -1,4 +1,5 @@
-//! Selects calls of intrinsics, and the subvector operations extract and concat, which keep lanes in their order.
+//! Selects machine instructions for calls of intrinsics. Extract and concat, the intrinsics on subvectors, are lowered
+//! here.
 
 use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value};
 
@@ -70,9 +71,9 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The minimum or maximum of floats, with −0 smaller than 0. AVX-512 has an instruction for it. On AVX2, `MIN` and `MAX`
-    /// return the second operand if both are equal, so the result is computed with the operands in both orders, and the bits of
-    /// the two results are joined.
+    /// Selects the minimum or maximum of floats, with −0 smaller than 0. AVX-512 has an instruction for it. On AVX2,
+    /// `MIN` and `MAX` return the second operand if both are equal, so the result is computed with the operands in both
+    /// orders; the bitwise OR (for the minimum) or AND (for the maximum) of the two results has the right sign of zero.
     fn float_extremum(
         &mut self,
         intrinsic: Intrinsic,
@@ -112,7 +113,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Extracts `bytes` bytes of a register from the byte offset `at`, which is not 0.
+    /// Emits the extraction of `bytes` bytes at the byte offset `at`, which is not 0, from a vector of `from` bytes.
     fn extract_at(&mut self, def: VReg, x: VReg, from: u32, bytes: u32, at: u32) {
         let evex = self.clif.level == Level::Avx512;
         if bytes >= 32 {

@@ -1,4 +1,5 @@
-//! The state of selection at one CLIF instruction: the registers of values, and the machine instructions selected so far.
+//! The state of instruction selection: the virtual registers of CLIF values, and the machine instructions selected so
+//! far.
 
 use cranelift_codegen::ir::{Inst as ClifInst, Value};
 
@@ -17,7 +18,7 @@ pub(super) struct Lower<'f> {
     current: Vec<MInst>,
     /// The code after the current instruction, in reverse order.
     selected: Vec<MInst>,
-    /// The first unsupported thing that was found where no error could be returned.
+    /// An unsupported construct that was found where no error could be returned.
     pub(super) refused: Option<Unsupported>,
 }
 
@@ -30,12 +31,13 @@ impl<'f> Lower<'f> {
 
     // Values.
 
-    /// The register of a value that is a vector or an integer.
+    /// The vector or general register of a value.
     pub(super) fn reg(&mut self, v: Value) -> VReg {
         self.reg_of(v, true)
     }
 
-    /// The register of a value. `once` says that this is the only use of the bitcasts through which the value was reached.
+    /// The vector or general register of a value. `once` is whether the bitcasts through which the value was reached
+    /// have no other use; only then a load of the value is moved here.
     fn reg_of(&mut self, v: Value, once: bool) -> VReg {
         let v = self.clif.resolve(v);
         if let Some(reg) = self.vregs.of(v) {
@@ -62,7 +64,8 @@ impl<'f> Lower<'f> {
         reg
     }
 
-    /// The operand for a value: its register, or the memory that it is loaded from.
+    /// The operand that reads a value: the memory that it is loaded from if its load can be folded, otherwise its
+    /// register.
     pub(super) fn source(&mut self, v: Value) -> VOperand {
         let v = self.clif.resolve(v);
         match self.sunk_through_casts(v) {
@@ -81,19 +84,19 @@ impl<'f> Lower<'f> {
         self.current.push(inst);
     }
 
-    /// `def = encoding(sources)`.
+    /// Emits `def = encoding(sources)`.
     pub(super) fn put(&mut self, encoding: Encoding, length: VectorLength, def: VReg, sources: &[VOperand]) {
         self.push(VInst::new(encoding, length, Some(def), sources));
     }
 
-    /// A new vector register, defined by an instruction with these sources.
+    /// Emits an instruction with a new vector register for its result, which is returned.
     pub(super) fn make(&mut self, encoding: Encoding, length: VectorLength, sources: &[VOperand]) -> VReg {
         let def = self.vregs.fresh(RegClass::Vector);
         self.put(encoding, length, def, sources);
         def
     }
 
-    /// Makes an instruction with an immediate.
+    /// Like `make`, for an instruction with an immediate.
     pub(super) fn make_i(
         &mut self,
         encoding: Encoding,
@@ -116,27 +119,28 @@ impl<'f> Lower<'f> {
         self.current.extend(insts);
     }
 
-    /// Puts the instructions of the current CLIF instruction before the code that follows it.
+    /// Puts the instructions of the current CLIF instruction in front of the code selected so far.
     pub(super) fn flush(&mut self) {
         self.selected.extend(self.current.drain(..).rev());
     }
 
-    /// Puts one instruction before the code that follows it.
+    /// Puts one machine instruction in front of the code selected so far.
     pub(super) fn place(&mut self, inst: MInst) {
         self.selected.push(inst);
     }
 
-    /// The number of instructions after the current one.
+    /// The number of machine instructions selected so far, without those of the current CLIF instruction.
     pub(super) fn selected(&self) -> usize {
         self.selected.len()
     }
 
-    /// Begins a separate instruction sequence. Returns the code so far.
+    /// Begins a separate instruction sequence. Returns the code selected so far, which `end_body` takes.
     pub(super) fn begin_body(&mut self) -> Vec<MInst> {
         std::mem::take(&mut self.selected)
     }
 
-    /// Ends a separate instruction sequence and returns it in order.
+    /// Ends a separate instruction sequence and returns it in execution order. Selection continues in front of
+    /// `before`.
     pub(super) fn end_body(&mut self, before: Vec<MInst>) -> Vec<MInst> {
         let mut body = std::mem::replace(&mut self.selected, before);
         body.reverse();

@@ -1,7 +1,7 @@
 //! Masks in the mask registers of AVX-512: comparisons, bitwise operations on masks, and selects by masks.
 //!
-//! A mask register always has zeros above its lanes. A mask is converted to a vector of all ones and all zeros only for uses that
-//! need a vector.
+//! The bits of a mask register above those of the mask's lanes are always zero. A mask is converted to a vector, whose
+//! lanes are all ones or all zeros, only for uses that need a vector.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
@@ -34,7 +34,7 @@ const PCMPUK: [Encoding; 4] =
     [encodings::PCMPUKB, encodings::PCMPUKW, encodings::PCMPUKD, encodings::PCMPUKQ];
 
 impl Lower<'_> {
-    /// The mask register of a value.
+    /// The mask register that holds a value.
     pub(super) fn mask(&mut self, v: Value) -> VReg {
         let v = self.clif.resolve(v);
         if let Some(mask) = self.vregs.mask_of(v) {
@@ -48,7 +48,8 @@ impl Lower<'_> {
             self.vregs.set_mask(v, mask);
             return mask;
         }
-        // The value is a constant, or a vector of all ones and all zeros that was not made by a comparison.
+        // The value is a constant, or a vector whose lanes are all ones or all zeros and that no comparison has
+        // computed.
         let ty = self.clif.ty(v);
         let mask = self.vregs.fresh(RegClass::Mask);
         match self.clif.constant_bits(v) {
@@ -56,7 +57,8 @@ impl Lower<'_> {
             _ => {
                 let x = self.reg(v);
                 let op = by_lane(lane(ty), PMOV2M);
-                // The lanes of the register above those of a short vector are unknown, and are cleared in the mask.
+                // The lanes of a register above those of a short vector are arbitrary, so their bits are cleared in the
+                // mask.
                 let all = if ty.bytes() < 16 { self.vregs.fresh(RegClass::Mask) } else { mask };
                 self.put(op, length(ty), all, &[VOperand::Reg(x)]);
                 if ty.bytes() < 16 {
@@ -73,7 +75,7 @@ impl Lower<'_> {
         self.put(encodings::PMOVB2M, VectorLength::L512, mask, &[VOperand::Reg(zero)]);
     }
 
-    /// Makes the vector of a mask, if it is wanted, after the mask itself.
+    /// Converts a mask that has been computed to a vector, if a use needs the vector.
     fn finish_mask(&mut self, result: Value) {
         if let (Some(vector), Some(mask)) = (self.vregs.of(result), self.vregs.mask_of(result)) {
             let ty = self.clif.ty(result);
@@ -91,7 +93,7 @@ impl Lower<'_> {
         let args = self.clif.arguments(inst);
         let lanes = self.clif.ty(result).lane_count();
         if let Some(inner) = self.clif.resized_mask_of(result) {
-            // Uses of this mask read the inner mask's register; only the vector has to be made.
+            // Uses of this mask read the register of the mask before resizing; only the vector has to be computed.
             let mask = self.mask(inner);
             self.vregs.set_mask(result, mask);
             self.finish_mask(result);
@@ -154,12 +156,12 @@ impl Lower<'_> {
                 );
             }
             Opcode::Bitcast => {
-                // Uses of this mask read the inner mask's register; only the vector has to be made.
+                // Uses of this mask read the register of the bitcast's operand; only the vector has to be computed.
                 let inner = self.mask(args[0]);
                 self.put(encodings::KMOVQ, VectorLength::L128, def, &[VOperand::Reg(inner)]);
                 let (outer, inner) = (result, self.clif.resolve(args[0]));
                 if self.vregs.of(outer) == self.vregs.of(inner) {
-                    // The inner value makes the vector of both values.
+                    // The two values share a vector register, which the instruction that defines the inner value sets.
                     return Ok(());
                 }
             }
@@ -172,7 +174,8 @@ impl Lower<'_> {
 
     fn not(&mut self, def: VReg, lanes: u32, x: Value) {
         let x = self.mask(x);
-        // The shortest mask instruction complements eight bits.
+        // The shortest mask instruction complements eight bits, so with fewer lanes the bits above them have to be
+        // cleared.
         let all = if lanes < 8 { self.vregs.fresh(RegClass::Mask) } else { def };
         self.put(by_lane_count(lanes, KNOT), VectorLength::L128, all, &[VOperand::Reg(x)]);
         if lanes < 8 {
@@ -218,7 +221,8 @@ impl Lower<'_> {
                     self.keep_lanes(def, x, lanes);
                     return Ok(());
                 }
-                // Unless it is the last subvector, the bits above it belong to other subvectors and have to be cleared.
+                // Unless the subvector is the last one, the bits above its own belong to other subvectors and have to
+                // be cleared.
                 let is_last = first + lanes == all;
                 let down = if is_last { def } else { self.vregs.fresh(RegClass::Mask) };
                 let shift =
@@ -272,7 +276,8 @@ impl Lower<'_> {
         let ty = self.clif.ty(args[0]);
         let (x, y) = (self.reg(args[0]), self.source(args[1]));
         if ty.bytes() < 16 {
-            // The comparison gives arbitrary bits for the lanes of the register above the vector's own.
+            // The lanes of the register above those of the vector are arbitrary, so the bits that the comparison sets
+            // for them are cleared.
             let all = self.vregs.fresh(RegClass::Mask);
             self.push(VInst::new(op, length(ty), Some(all), &[VOperand::Reg(x), y]).immediate(condition));
             self.keep_lanes(def, all, ty.lane_count());
@@ -282,7 +287,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Sets the flags by whether any lane is nonzero.
+    /// Emits a test that sets the CPU's flags by whether any lane is nonzero. Returns the condition under which one is.
     pub(super) fn any_true(&mut self, v: Value) -> Result<Condition, Unsupported> {
         let ty = self.clif.ty(v);
         if self.clif.level == Level::Avx2 {
@@ -302,7 +307,7 @@ impl Lower<'_> {
         Ok(Condition::NotEqual)
     }
 
-    /// Selects lanes: `m ? a : b`.
+    /// Selects the lanes of `a` where the mask is set and those of `b` elsewhere: `m ? a : b`.
     pub(super) fn select_by_mask(&mut self, result: Value, m: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let (w, length) = (lane(ty), length(ty));
@@ -316,14 +321,14 @@ impl Lower<'_> {
         self.push(VInst::new(by_lane(w, PBLENDM), length, Some(def), &[VOperand::Reg(no), yes]).merging(m));
     }
 
-    /// Clears the lanes outside of a mask: `m ? x : 0`.
+    /// Clears the lanes for which the mask is not set: `m ? x : 0`.
     pub(super) fn keep_where(&mut self, def: VReg, ty: Type, m: Value, x: Value) {
         let m = self.mask(m);
         let x = self.source(x);
         self.push(VInst::new(by_lane(lane(ty), MOVDQU), length(ty), Some(def), &[x]).zeroing(m));
     }
 
-    /// Clears the lanes in a mask: `m ? 0 : x`.
+    /// Clears the lanes for which the mask is set: `m ? 0 : x`.
     pub(super) fn zero_where(&mut self, def: VReg, ty: Type, m: Value, x: Value) {
         let m = self.mask(m);
         let not = self.vregs.fresh(RegClass::Mask);
@@ -333,7 +338,7 @@ impl Lower<'_> {
     }
 }
 
-/// The predicate of an integer comparison, and whether it is unsigned.
+/// The immediate of an integer comparison instruction for a condition, and whether the comparison is unsigned.
 fn int_condition(cond: IntCC) -> (i32, bool) {
     match cond {
         IntCC::Equal => (0, false),

@@ -1,4 +1,5 @@
-//! Loads, stores and their addresses. A load is folded into its only use, unless a store in between may write what it reads.
+//! Loads, stores and their addresses. A load is folded into its only use, unless a store between the two may write what
+//! it reads.
 
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value, types};
 
@@ -10,14 +11,14 @@ use crate::select::lower::Lower;
 use crate::target::Level;
 
 impl Lower<'_> {
-    /// The load of a value that only the current instruction reads, if the load can be moved to this instruction.
+    /// The load of a value whose only use is the current instruction, if the load can be moved to that instruction.
     pub(super) fn sunk(&self, v: Value) -> Option<ClifInst> {
         let v = self.clif.resolve(v);
         let load = self.clif.movable_load(v, self.at?)?;
         self.vregs.of(v).is_none().then_some(load)
     }
 
-    /// The load of a value below bitcasts that have no other use, if it can be moved to this instruction.
+    /// Like `sunk`, but also finds a load whose value is used through bitcasts that have no other use.
     pub(super) fn sunk_through_casts(&self, v: Value) -> Option<ClifInst> {
         let mut v = self.clif.resolve(v);
         while let Some(inner) = self.clif.bitcast_of(v) {
@@ -29,13 +30,13 @@ impl Lower<'_> {
         self.sunk(v)
     }
 
-    /// Whether a load has exactly the size of a vector register, so that it can be folded as a memory operand.
+    /// Whether a load fills a vector register, so that it can be folded as a memory operand.
     pub(super) fn is_whole_operand(&self, inst: ClifInst) -> bool {
         let ty = self.clif.ty(self.clif.dfg().first_result(inst));
         ty.is_vector() && ty.bytes() >= 16
     }
 
-    /// The address of a load, or of the subvector that the instruction takes of a load.
+    /// The address of a load, or of a subvector that an instruction extracts from a loaded value.
     pub(super) fn load_address(&mut self, inst: ClifInst) -> VAddress {
         if let Some((load, index)) = self.clif.piece_of_load(inst) {
             let ty = self.clif.ty(self.clif.dfg().first_result(inst));
@@ -57,13 +58,13 @@ impl Lower<'_> {
     }
 
     fn masked_address(&mut self, address: Value, left: Value, element: u32) -> VAddress {
-        // A `left` that is not counted from the block's first element is refused when the function is selected.
+        // The lane is `u16::MAX` if `left` is not counted from the block's first element. `check` refuses that.
         let lane = self.clif.first_lane(left).unwrap_or(u16::MAX);
         let tail = Some(TailAccess { element: element as u8, lane });
         VAddress { tail, ..self.address(address, 0) }
     }
 
-    /// A CLIF address as base, index and offset.
+    /// Splits a CLIF address into base, index and offset.
     pub(super) fn address(&mut self, v: Value, offset: i64) -> VAddress {
         let (mut v, mut offset) = (self.clif.resolve(v), offset);
         while let Some((base, by)) = self.clif.linear(v) {
@@ -100,7 +101,7 @@ impl Lower<'_> {
         at(VBase::Reg(base), None, offset)
     }
 
-    /// Emits the load of a value at the current instruction.
+    /// Emits the load of a value at the current instruction. Returns the register that holds it.
     pub(super) fn load_now(&mut self, inst: ClifInst, v: Value) -> VReg {
         let ty = self.clif.ty(v);
         let address = self.load_address(inst);

@@ -1,8 +1,9 @@
 //! Instruction selection: from optimised CLIF to machine instructions over virtual registers.
 //!
-//! Selection goes backwards, from uses to definitions. At each instruction it is known whether and in what form the result is
-//! used, and definitions that one machine instruction can do together with their use (loads, addresses, negations) are folded
-//! into it. An unused value costs nothing. An unsupported instruction is refused by name.
+//! Selection goes backwards, from uses to definitions. At each instruction it is known whether and in what form the
+//! result is used, and definitions that one machine instruction can compute together with their use (loads, addresses,
+//! negations) are folded into it. No instruction is selected for an unused value. An unsupported instruction is refused
+//! by name.
 
 mod avx2;
 mod blocks;

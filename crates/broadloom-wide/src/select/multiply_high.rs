@@ -1,8 +1,8 @@
-//! The high halves of products of unsigned integers, and shifts of all lanes by one count, of which a division by a reciprocal
-//! consists.
+//! The high halves of products of unsigned integers, and shifts of all lanes by one count. Divisions by a constant or
+//! by a number common to all lanes are computed by these two operations, as multiplications by a reciprocal.
 //!
-//! The machine has the high halves of products for 16-bit lanes only, and 64-bit products of the even 32-bit lanes; wider
-//! products are built from these.
+//! x86-64 has instructions for the high halves of products of 16-bit lanes only, and for 64-bit products of the
+//! even-indexed 32-bit lanes; wider products are built from the latter.
 
 use cranelift_codegen::ir::Value;
 
@@ -33,8 +33,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The high halves of 32-bit products: those of the even lanes are moved down, those of the odd lanes are in place. All lanes
-    /// of `b` are equal.
+    /// The high halves of 32-bit products. Those of the even-indexed lanes are moved down by 32 bits; those of the
+    /// odd-indexed lanes are in position. All lanes of `b` are equal.
     fn multiply_high_32(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let a_odd = self.upper_halves(length, a);
         let even = self.product(length, a, b);
@@ -45,20 +45,22 @@ impl Lower<'_> {
             self.push(VInst::new(encodings::PBLENDD, length, Some(def), &[even, odd]).immediate(0xaa));
             return;
         }
-        // Merges the lower halves of `even`'s lanes, whose upper halves are 0, with the upper halves of `odd`'s lanes.
+        // Merges the lower halves of the 64-bit lanes of `even`, whose upper halves are 0, with the upper halves of
+        // those of `odd`.
         let upper = VOperand::Reg(self.vregs.constant(0xffff_ffff_0000_0000));
         let inst = VInst::new(encodings::PTERNLOGQ, length, Some(def), &[even, odd, upper]);
         self.push(inst.tied().immediate(0xf8));
     }
 
-    /// The high halves of 64-bit products, by four products of 32-bit halves, of which only the lower half of the lowest one does
-    /// not matter.
+    /// The high halves of 64-bit products, computed from the four products of 32-bit halves. Only the lower half of the
+    /// product of the two lower halves is not needed.
     fn multiply_high_64(&mut self, def: VReg, length: VectorLength, a: VReg, b: VReg) {
         let [a_high, b_high] = [a, b].map(|x| self.upper_halves(length, x));
         let lowest = self.product(length, a, b);
         let lowest = self.upper_halves(length, lowest);
         let middle = self.product(length, a_high, b);
-        // Neither of the sums overflows 64 bits, as a product is at most (2^32 − 1)^2.
+        // Neither this sum nor the next overflows 64 bits: a product is at most (2^32 − 1)^2, and at most 2^32 − 1 is
+        // added.
         let middle = self.sum(length, middle, lowest);
         let lower_half = self.vregs.constant(0xffff_ffff);
         let and = if self.clif.level == Level::Avx2 { encodings::PAND } else { encodings::PANDQ };
@@ -86,7 +88,7 @@ impl Lower<'_> {
         self.make_i(op, length, &[VOperand::Reg(x)], 32)
     }
 
-    /// Shifts all lanes right by the count in the lowest 64 bits of a vector.
+    /// Selects a logical right shift of all lanes by the count in the lowest 64 bits of a vector.
     pub(super) fn shift_right_uniform(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let op = match lane(ty) {

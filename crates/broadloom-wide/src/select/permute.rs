@@ -1,6 +1,7 @@
 //! Permutations of lanes of 32 and 64 bits: reversal, and every second lane of two vectors.
 //!
-//! The orders are immediates. Most instructions permute within 128 bits, so a second instruction permutes the groups of 128 bits.
+//! The permutations are immediates of instructions. Most instructions permute within 128 bits, so a second one moves
+//! data across the groups of 128 bits.
 
 use cranelift_codegen::ir::Value;
 
@@ -11,7 +12,8 @@ use crate::select::by_lane::{lane, length};
 use crate::select::lower::Lower;
 use crate::target::Level;
 
-/// The immediates that reverse four lanes, and two lanes.
+/// Immediates of permutations, as four lane numbers of two bits: one reverses four lanes, the other swaps the two lower
+/// lanes with the two upper ones.
 const FOUR_REVERSED: i32 = 0b00_01_10_11;
 const TWO_SWAPPED: i32 = 0b01_00_11_10;
 
@@ -44,7 +46,7 @@ impl Lower<'_> {
 
     pub(super) fn every_second(&mut self, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
-        // Each 128 bits get lanes of the first vector, then lanes of the second.
+        // In each 128 bits, the lower half gets lanes of the first vector and the upper half lanes of the second.
         let (op, lanes) = match lane(ty) {
             4 if ty.bytes() >= 16 => (encodings::SHUFPS, 0b11_01_10_00),
             8 if ty.bytes() >= 16 => (encodings::SHUFPD, 0b10_10_10_10),
@@ -61,12 +63,12 @@ impl Lower<'_> {
         }
         let lanes = if length == VectorLength::L256 && lane(ty) == 8 { lanes & 0b1111 } else { lanes };
         let parts = self.make_i(op, length, &[first, second], lanes);
-        // Each 128 bits now have 64 bits of the first vector and 64 of the second.
+        // Each 128 bits now have 64 bits of the first vector, then 64 bits of the second.
         self.quarters(length, def, VOperand::Reg(parts), 0b11_01_10_00);
         Ok(())
     }
 
-    /// Permutes the 64-bit lanes of each 256 bits.
+    /// Permutes the four 64-bit lanes of each 256 bits by an immediate.
     fn quarters(&mut self, length: VectorLength, def: VReg, x: VOperand, order: i32) {
         let op = if self.clif.level == Level::Avx512 { encodings::PERMQ_E } else { encodings::PERMQ_I };
         self.push(VInst::new(op, length, Some(def), &[x]).immediate(order));

@@ -1,5 +1,5 @@
-//! Integers and addresses in general registers. Arithmetic has 64 bits; narrower integers are only loaded from memory and put
-//! into vectors.
+//! Integers and addresses in general registers. Arithmetic is on 64-bit integers; narrower ones are only loaded from
+//! memory and put into vectors.
 
 use cranelift_codegen::ir::{Inst as ClifInst, Opcode, Value, types};
 
@@ -79,8 +79,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Selects a tied operation on two integers. If the second is a short constant, the immediate form is used, with the constant
-    /// negated if `negate`.
+    /// Selects a tied operation on two integers. If the second is a constant of at most 32 bits, the encoding with an
+    /// immediate is used, if there is one; `negate` negates the constant first.
     fn binary_integer(
         &mut self,
         result: Value,
@@ -106,7 +106,7 @@ impl Lower<'_> {
     }
 }
 
-/// The conditional move for a condition.
+/// The conditional move instruction for a condition.
 fn conditional_move(condition: Condition) -> Encoding {
     match condition {
         Condition::Equal => encodings::CMOVE,

@@ -46,7 +46,7 @@ impl<'f> Clif<'f> {
         Ok(clif)
     }
 
-    /// Finds the loads of which only subvectors are read, each of them once.
+    /// Finds the loaded values that are used only by extracting subvectors, each of which is used once.
     fn find_pieces(&mut self) {
         let func = self.func;
         let mut reads = vec![0; self.uses.len()];
@@ -61,7 +61,7 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// Records the facts about an instruction. Returns whether it is a masked access.
+    /// Records the facts about an instruction. Returns whether it is a masked load or store.
     fn visit(&mut self, inst: ClifInst, block: Block) -> Result<bool, Unsupported> {
         let func = self.func;
         func.dfg.inst_results(inst).iter().try_for_each(|&result| self.check_type(result))?;
@@ -88,7 +88,7 @@ impl<'f> Clif<'f> {
         Ok(matches!(intrinsic, Some(Intrinsic::StorePart | Intrinsic::LoadPart)))
     }
 
-    /// Whether the result of an instruction is a mask, as far as its operands show.
+    /// Whether the result of an instruction is known to be a mask from its opcode and operands.
     fn makes_mask(&self, inst: ClifInst, result: Value) -> bool {
         let args = self.arguments(inst);
         let is_uniform = |v: Value| matches!(self.constant_bits(v), Some(0 | u64::MAX));
@@ -122,7 +122,8 @@ impl<'f> Clif<'f> {
         }
     }
 
-    /// The loop around a block with masked accesses. It has to end with `next = index + lanes; next < columns`.
+    /// The loop around a block with masked accesses. It has to end by branching back if `next < columns`, where `next =
+    /// index + lanes`.
     fn row_loop_around(&self, inside: Block) -> Result<RowLoop, Unsupported> {
         let layout = &self.func.layout;
         let mut block = Some(inside);
@@ -146,7 +147,8 @@ impl<'f> Clif<'f> {
         refuse("masked accesses outside of a loop over blocks")
     }
 
-    /// The loop of a block that ends with a branch back to `head`, if the branch compares a block index with the row's length.
+    /// The loop that a block ends with a branch back to `head`, if the branch compares the index of the next block's
+    /// first element with the row's length.
     fn row_loop_of(&self, block: Block, condition: Value, head: Block) -> Option<RowLoop> {
         let layout = &self.func.layout;
         let is_back = layout.is_block_inserted(head) && self.comes_before(head, block);

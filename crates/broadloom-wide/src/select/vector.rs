@@ -1,5 +1,5 @@
-//! Arithmetic on vectors: one machine instruction for each CLIF instruction where the machine has one. Register lanes above those
-//! of a value may hold anything.
+//! Arithmetic on vectors: one machine instruction for each CLIF instruction where x86-64 has one. The lanes of a
+//! register above those of a value may hold anything.
 
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{Inst as ClifInst, InstructionData as Data, Opcode, Type, Value};
@@ -129,7 +129,7 @@ impl Lower<'_> {
         self.push(VInst::new(op, length(ty), Some(def), &[x]).immediate(how));
     }
 
-    /// Selects a·b + c; negations of factors and of the addend are folded.
+    /// Selects `a·b + c`. Negations of the factors and of the addend are folded into it.
     fn fma(&mut self, result: Value, args: &[Value]) {
         let (def, ty) = (self.reg(result), self.clif.ty(result));
         let (mut a, mut b, mut c) = (args[0], args[1], args[2]);
@@ -159,7 +159,7 @@ impl Lower<'_> {
             (4, _) => self.binary(encodings::PMULLD, result, args),
             (8, Level::Avx512) => self.binary(encodings::PMULLQ, result, args),
             (8, Level::Avx2) => {
-                // Three of the four products of halves contribute to the low 64 bits.
+                // Of the four products of 32-bit halves, three contribute to the low 64 bits.
                 let (def, length) = (self.reg(result), length(ty));
                 let [a, b] = [args[0], args[1]].map(|v| VOperand::Reg(self.reg(v)));
                 let [a_high, b_high] =
@@ -176,7 +176,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The encoding of a bitwise operation. The width of lanes matters only for embedded broadcasts.
+    /// The encoding of a bitwise operation. The width of the lanes matters only for embedded broadcasts.
     pub(super) fn logic(&self, ty: Type, logic: Logic) -> Encoding {
         let ops = match logic {
             Logic::And => [encodings::PAND, encodings::PANDD, encodings::PANDQ],
@@ -222,7 +222,8 @@ impl Lower<'_> {
         self.binary(self.logic(ty, logic), result, args);
     }
 
-    /// Selects `a` where the bits of a constant are set and `b` elsewhere, if one instruction does it.
+    /// Selects the bits of `a` where those of a constant are set and the bits of `b` elsewhere, if one instruction can
+    /// do it. Returns whether it can.
     fn blend_by_constant(&mut self, result: Value, bits: u64, a: Value, b: Value) -> bool {
         let ty = self.clif.ty(result);
         let whole = |lane: u32| {
@@ -293,7 +294,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a select gives a constant, such as the canonical NaN, where `b` is NaN, and `b` elsewhere.
+    /// Whether a select by `m` gives the constant `a`, such as the canonical NaN, where `b` is NaN, and `b` elsewhere.
     fn replaces_nan(&self, m: Value, a: Value, b: Value) -> bool {
         let compare = self.clif.def(self.clif.bare(m)).map(|def| self.clif.data(def));
         let Some(Data::FloatCompare { cond: FloatCC::NotEqual, args, .. }) = compare else { return false };
@@ -303,15 +304,16 @@ impl Lower<'_> {
             && self.clif.constant_bits(self.clif.bare(a)).is_some()
     }
 
-    /// `a` where `b` is NaN, otherwise `b`, by the instruction that chooses by the class of each number.
+    /// Selects `a` where `b` is NaN, otherwise `b`, by the instruction `vfixupimm`, which chooses by the class (NaN,
+    /// zero, infinity, …) of each number.
     ///
-    /// PERF: one instruction on either of two ports; a comparison and a blend are two, the first of them on one port only:
-    /// 0.93 of the time of a loop of twenty products and sums.
+    /// PERF: it is one instruction on either of two ports; a comparison and a blend are two, the first of them on one
+    /// port only. A loop of twenty products and sums takes 0.93 of the time with it.
     fn replace_nan(&mut self, result: Value, a: Value, b: Value) {
         let ty = self.clif.ty(result);
         let double = lane(ty) == 8;
-        // The table has four bits for each class of numbers, the first two for quiet and signalling NaNs: 0 keeps what the
-        // register held, 1 takes the operand.
+        // The table has four bits for each class of numbers; the lowest two are quiet and signalling NaNs. 0 keeps the
+        // first operand, `a`; 1 takes the second, `b`.
         let table = self.vregs.constant_of(lane(ty), 0x1111_1100);
         let def = self.reg(result);
         let [a, b] = [a, b].map(|v| VOperand::Reg(self.reg(v)));
@@ -320,8 +322,8 @@ impl Lower<'_> {
         self.push(inst.tied().immediate(0));
     }
 
-    /// The minimum or maximum instruction that has the effect of a comparison of floats and a select by it. (For integers these
-    /// are CLIF instructions.)
+    /// The minimum or maximum instruction that is equivalent to a comparison of floats and a select by its result, if
+    /// there is one. (For integers, minimum and maximum are CLIF instructions.)
     fn float_min_max(&self, m: Value, a: Value, b: Value) -> Option<Encoding> {
         let Data::FloatCompare { cond, args, .. } = self.clif.data(self.clif.def(self.clif.bare(m))?) else {
             return None;
@@ -342,7 +344,7 @@ impl Lower<'_> {
         Some(if w == 4 { single } else { double })
     }
 
-    /// Shifts all lanes by one count, modulo the width of a lane.
+    /// Selects a shift of all lanes by one count, modulo the width of a lane.
     fn shift(&mut self, opcode: Opcode, result: Value, args: &[Value]) -> Result<(), Unsupported> {
         let ty = self.clif.ty(result);
         let w = lane(ty);
@@ -382,7 +384,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A shift count modulo the width of a lane, in the lowest lane of a vector.
+    /// Emits code that reduces a shift count modulo the width of a lane, which has `lane` bytes. Returns a vector
+    /// register that holds the count in its lowest lane.
     pub(super) fn shift_count(&mut self, count: Value, lane: u32) -> VReg {
         let count = self.reg(count);
         let low = self.vregs.fresh(RegClass::General);

@@ -1,4 +1,5 @@
-//! The virtual registers of CLIF values: of a vector or an integer, and of a mask in a mask register.
+//! The virtual registers of CLIF values. A value can have two of them: a vector or general register, and a mask
+//! register.
 
 use cranelift_codegen::ir::Value;
 use rustc_hash::FxHashMap;
@@ -8,9 +9,9 @@ use crate::select::by_lane::repeated;
 
 pub(super) struct VRegs {
     kinds: Vec<VRegKind>,
-    /// For each value, the register that was requested for it.
+    /// For each value, its vector or general register, if a use has requested one.
     values: Vec<Option<VReg>>,
-    /// For each value, its mask register if it has one.
+    /// For each value, its mask register, if it has one.
     masks: Vec<Option<VReg>>,
     constants: FxHashMap<u64, VReg>,
     integers: FxHashMap<i64, VReg>,
@@ -32,7 +33,7 @@ impl VRegs {
         VReg(self.kinds.len() as u32 - 1)
     }
 
-    /// The register of a vector constant of 64 bits that repeat.
+    /// The register of a vector constant that is filled with copies of a 64-bit pattern.
     pub(super) fn constant(&mut self, bits: u64) -> VReg {
         let kinds = &mut self.kinds;
         *self.constants.entry(bits).or_insert_with(|| {
@@ -41,7 +42,7 @@ impl VRegs {
         })
     }
 
-    /// The register of a vector constant with the same bits in each lane of `lane` bytes.
+    /// The register of a vector constant with the same bits in each lane, which has `lane` bytes.
     pub(super) fn constant_of(&mut self, lane: u32, bits: u64) -> VReg {
         self.constant(repeated(lane, bits))
     }
@@ -75,7 +76,7 @@ impl VRegs {
         self.of(v).is_some() || self.mask_of(v).is_some()
     }
 
-    /// Ends selection. Returns how each virtual register gets its value.
+    /// Ends selection. Returns for each virtual register how it gets its value.
     pub(super) fn into_kinds(self) -> Vec<VRegKind> {
         self.kinds
     }
