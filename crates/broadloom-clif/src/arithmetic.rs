@@ -1,8 +1,8 @@
 //! Arithmetic, comparisons and selections as CLIF instructions.
 //!
-//! Each is exact, as the primitive's definition says. At 128 bits only instructions are used that Cranelift's x86-64 (AVX, FMA)
-//! and aarch64 back ends lower for vectors, since an unsupported one panics there. In wider vectors
-//! [intrinsics](broadloom_wide::Intrinsic) are used in addition.
+//! Each gives the bits that the definition of the primitive demands. For vectors of 128 bits only those CLIF
+//! instructions are used that Cranelift's back ends for x86-64 (AVX, FMA) and aarch64 lower on vectors, since they
+//! panic on others. For wider vectors [intrinsics](broadloom_wide::Intrinsic) are used in addition.
 
 use broadloom_ir::DType;
 use broadloom_math::Cmp;
@@ -15,7 +15,7 @@ use crate::vectors::Vectors;
 use crate::width::Width;
 
 impl Vectors<'_> {
-    /// Products of 8-bit lanes, computed in 16 bits because no vector unit multiplies bytes lane by lane.
+    /// Products of 8-bit lanes, computed in 16-bit lanes because no supported CPU multiplies bytes lane by lane.
     pub fn multiply_bytes(&mut self, a: Value, b: Value) -> Value {
         if self.layout.is_wide() {
             return self.multiply_bytes_in_place(a, b);
@@ -30,8 +30,8 @@ impl Vectors<'_> {
         self.narrow_pair(halves[0], halves[1], 2)
     }
 
-    /// Products of bytes, computed within 16-bit words: first those of the lower bytes, then those of the upper bytes, which stay
-    /// in place.
+    /// Products of bytes, computed within 16-bit words: first the products of the lower bytes, then those of the upper
+    /// bytes. No byte moves to another word.
     fn multiply_bytes_in_place(&mut self, a: Value, b: Value) -> Value {
         let (ty, words) = (self.type_of(a), self.word_type());
         let (a, b) = (self.cast_bits(words, a), self.cast_bits(words, b));
@@ -45,7 +45,7 @@ impl Vectors<'_> {
         self.cast_bits(ty, both)
     }
 
-    /// The type of a vector of bytes seen as half as many 16-bit words.
+    /// The type of a vector of 16-bit words that has the size of a vector of bytes.
     pub fn word_type(&self) -> Type {
         let bytes = self.layout.integer_vector(1);
         types::I16.by(bytes.lane_count() / 2).unwrap_or(bytes)
@@ -62,7 +62,8 @@ impl Vectors<'_> {
     /// The high halves of products of unsigned lanes. All lanes of the second operand are equal.
     pub fn multiply_high(&mut self, a: Lanes, b: Lanes) -> Lanes {
         if !self.layout.is_wide() {
-            // At 128 bits, only 64-bit lanes get here; products of shorter lanes are legalised.
+            // At 128 bits, only 64-bit lanes get here: for shorter lanes the primitive has been replaced by others
+            // (legalised).
             return self.by_lane(&[a, b], types::I64X2, |e, s| e.ins().umulhi(s[0], s[1]));
         }
         a.zip(&b, |x, y| {
@@ -83,7 +84,7 @@ impl Vectors<'_> {
         quotients.zip(&by_zero, |q, by_zero| self.ins().band_not(q, by_zero))
     }
 
-    /// The mask of the lanes for which a comparison of a dtype holds.
+    /// The mask of the lanes in which a comparison of two values of a dtype holds.
     pub fn compare(&mut self, how: Cmp, dtype: DType, a: Lanes, b: Lanes) -> Lanes {
         if dtype.is_float() {
             let cc = match how {
@@ -111,7 +112,7 @@ impl Vectors<'_> {
         a.zip(&b, |x, y| self.ins().icmp(cc, x, y))
     }
 
-    /// Selects bit by bit: `a` where the mask's bits are set, `b` elsewhere.
+    /// Selects bit by bit: the bits of `a` where the mask's bits are set, those of `b` elsewhere.
     pub fn bit_select(&mut self, m: Lanes, a: Lanes, b: Lanes) -> Lanes {
         let out = m.zip3(&a, &b, |m, x, y| {
             let ty = self.type_of(x);

@@ -1,10 +1,11 @@
-//! The body of a kernel as SSA over the primitives that a target has, ready to be lowered.
+//! The body of a kernel as SSA over those primitives that the target has instructions for, ready to be lowered.
 //!
-//! The recordings of the kernel's instructions are inlined one after the other. A primitive that the target has no instructions
-//! for is [legalised](crate::legalise) as it is added, equal primitives become one value (GVN), operations that return an operand
-//! unchanged are replaced by it, and each value is assigned to the outermost loop level that its operands allow (LICM). Once the
-//! outputs are known, values that nothing reads are dropped (DCE). Doing all of it here means that no vector width needs an
-//! optimiser of its own for the code that the functions of a kernel share.
+//! Every op and cast has a recording: its scalar definition as a sequence of primitives. The recordings of the kernel's
+//! instructions are inlined one after the other. A primitive that the target has no instructions for is
+//! [legalised](crate::legalise) as it is added, equal primitives become one value (GVN), operations that return an
+//! operand unchanged are replaced by it, and each value is assigned to the outermost loop level that its operands allow
+//! (LICM). Once the outputs are known, values that nothing reads are dropped (DCE). Because all this happens before
+//! lowering, it serves every vector width, including those whose back end has no optimiser.
 
 use std::fmt;
 
@@ -18,16 +19,16 @@ use broadloom_mem::Access;
 use crate::legalise;
 use crate::width::Width;
 
-/// The computation of a value.
+/// How a value of the body is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The elements of an input.
+    /// The elements of the input with this index.
     Input(usize),
-    /// A run-time scalar.
+    /// The run-time scalar with this index.
     Param(usize),
-    /// A call of one of the kernel's host functions.
+    /// A call of the host function with this index among those of the kernel.
     Host(usize),
-    /// Sets the byte of this fault site if a lane of the operand is zero. Has no value.
+    /// Tests a divisor: sets the byte of this fault site if a lane of the operand is zero. Has no value.
     CheckDivisor(i32),
     /// A primitive that the target has instructions for.
     Primitive(Primitive),
@@ -43,11 +44,11 @@ pub enum Code {
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     pub code: Code,
-    /// The dtype of the result, or for comparisons of the operands. For a mask operation, the unsigned integer as wide as the
-    /// mask's lanes.
+    /// The dtype of the result; for comparisons, the dtype of the operands; for a mask operation, the unsigned integer
+    /// that is as wide as the mask's lanes.
     pub dtype: DType,
     pub args: [Var; 4],
-    /// The size of a lane in bytes. For bools, which are held as masks, the size of the mask's lanes.
+    /// The size in bytes of a lane of the result. A bool is held as a mask and has the size of the mask's lanes.
     pub lane: u8,
     /// The outermost loop level at which the value can be computed.
     pub level: Depth,
@@ -55,7 +56,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The key by which equal nodes are found. It ignores the order of operands of commutative primitives.
+    /// The key by which equal nodes are found. Exchanging the operands of a commutative primitive does not change it.
     fn key(&self) -> (Code, DType, [Var; 4]) {
         let mut args = self.args;
         if matches!(self.code, Code::Primitive(primitive) if primitive.commutes()) && args[1] < args[0] {
@@ -80,7 +81,8 @@ impl Node {
 /// Stands for an absent operand.
 const NONE: Var = Var(u32::MAX);
 
-/// A hash of a node's key. Of the code only the part is hashed in which nodes with the same operands usually differ.
+/// A hash of a node's key. Of the code it covers only constants, shift counts and comparison conditions: nodes with the
+/// same operands rarely differ in anything else.
 fn hash(&(code, dtype, [a, b, c, d]): &(Code, DType, [Var; 4])) -> u32 {
     let code = match code {
         Code::Primitive(Primitive::Splat(bits)) => bits,
@@ -96,18 +98,20 @@ fn hash(&(code, dtype, [a, b, c, d]): &(Code, DType, [Var; 4])) -> u32 {
     (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// An open-addressed hash table from nodes to the positions of equal nodes, which is cheap to create.
+/// A hash table with open addressing that finds a node equal to a given one. It is cheap to create.
 ///
 /// PERF: with a `HashMap` of whole nodes, GVN took a tenth of the time that a body of 500 operations takes to compile.
 #[derive(Default)]
 struct Known {
-    /// The slots, a power of two in number, of which at least half are [`NONE`].
+    /// The slots, as (hash, value). Their number is a power of two, and at least half of them are empty: the value is
+    /// [`NONE`].
     slots: Vec<(u32, Var)>,
     len: usize,
 }
 
 impl Known {
-    /// The value that equals a node. If there is none, `next` is entered and returned, and the caller adds the node.
+    /// The value of an equal node that was entered before. If there is none, enters `next` as the value of the node and
+    /// returns it; the caller then adds the node.
     fn find_or_add(&mut self, nodes: &[Node], node: &Node, next: Var) -> Var {
         if 2 * self.len >= self.slots.len() {
             self.grow();
@@ -145,17 +149,17 @@ impl Known {
     }
 }
 
-/// The body of a kernel for a width of vectors.
+/// The body of a kernel for one vector width.
 pub struct Body {
     width: Width,
-    /// For each parameter, whether it is a divisor with a short reciprocal.
+    /// For each parameter, whether it is a divisor with a short reciprocal, by which fewer instructions divide.
     short_reciprocals: Vec<bool>,
     nodes: Vec<Node>,
     known: Known,
     outputs: Vec<Var>,
-    /// The live values of each loop level.
+    /// The live values of each loop level: computed once per call, once per row, and for each element.
     levels: [Vec<Var>; 3],
-    /// The values of the recording that is being inlined.
+    /// The values of the recording that is being inlined; kept only to reuse the allocation.
     inlined: Vec<Var>,
 }
 
@@ -179,7 +183,7 @@ fn ones(bytes: usize) -> u64 {
 }
 
 impl Body {
-    /// The body of a kernel for these access classes of its inputs.
+    /// The body of a kernel whose inputs have these access classes.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the kernel does not verify.
@@ -226,7 +230,7 @@ impl Body {
         &self.levels[level as usize]
     }
 
-    /// Number of values.
+    /// The number of values, whether anything reads them or not.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -248,7 +252,7 @@ impl Body {
         }
     }
 
-    /// Whether a node replaces every NaN in its last operand by the canonical NaN.
+    /// Whether a node is a select that replaces every NaN in its last operand by the canonical NaN.
     pub fn replaces_nan(&self, node: &Node) -> bool {
         let canonical = match node.dtype {
             DType::Float32 => u64::from(f32::NAN.to_bits()),
@@ -273,8 +277,8 @@ impl Body {
         match inst.code {
             kernel::Code::Apply(op, dtype) => {
                 if let Some(site) = site {
-                    // The check belongs to the level of the result: a zero divisor only counts where there is an element to
-                    // divide.
+                    // The check belongs to the loop level of the result: a divisor of zero counts only if there is an
+                    // element to divide.
                     let level = self.level_of(operands);
                     let code = Code::CheckDivisor(site);
                     self.append(code, dtype, [args[1], Var(0), Var(0), Var(0)], 0, level);
@@ -295,7 +299,7 @@ impl Body {
         }
     }
 
-    /// Inlines a function's recording for these operands. Returns the value of its result.
+    /// Inlines a recording with these operands. Returns the value of its result.
     fn inline(&mut self, recording: &Recording, operands: &[Var]) -> Result<Var> {
         let mut inlined = std::mem::take(&mut self.inlined);
         inlined.clear();
@@ -326,7 +330,7 @@ impl Body {
         Var(self.nodes.len() as u32 - 1)
     }
 
-    /// Adds a primitive that the target has. Returns its value, or that of an equal one added before.
+    /// Adds a primitive that the target has instructions for. Returns its value, or that of an equal one added before.
     fn define(&mut self, code: Code, dtype: DType, args: [Var; 4], lane: u8) -> Var {
         let node = Node { code, dtype, args, lane, level: Depth::Call, live: false };
         let next = Var(self.nodes.len() as u32);
@@ -342,7 +346,7 @@ impl Body {
         self.define(Code::Primitive(Primitive::Splat(bits)), dtype, [Var(0); 4], dtype.size() as u8)
     }
 
-    /// A mask or a bool as a mask with lanes of this many bytes.
+    /// The same mask or bool, as a mask with lanes of this many bytes.
     fn resized(&mut self, mask: Var, lane: u8) -> Var {
         let from = self.node(mask).lane;
         if from == lane {
@@ -355,13 +359,14 @@ impl Body {
         self.define(resize, unsigned(lane), [mask, Var(0), Var(0), Var(0)], lane)
     }
 
-    /// A value in the form that memory has: a bool fills a byte, other values are unchanged.
+    /// A value in the form that it has in memory: a bool becomes a mask with lanes of one byte, other values are
+    /// unchanged.
     fn in_memory(&mut self, dtype: DType, value: Var) -> Var {
         if dtype == DType::Bool { self.resized(value, 1) } else { value }
     }
 
-    /// Adds a primitive whose operands or result are masks. Bools are also masks, with lanes of the width at which they were
-    /// made.
+    /// Adds a primitive whose operands or result are masks; `None` for other primitives. Bools are masks too, with
+    /// lanes as wide as those of the values that were compared.
     fn mask(&mut self, inst: &Inst) -> Option<Var> {
         use Primitive::*;
         let (code, [m, a, b, c], size) =
@@ -406,8 +411,8 @@ impl Body {
         })
     }
 
-    /// The code of the minimum or maximum that a select of integers by their comparison is. Vectors of more than 128 bits have
-    /// one instruction for it, except for 64-bit lanes at 256 bits.
+    /// The code of the minimum or maximum that a select of integers computes if its mask compares the same two
+    /// integers. Vectors of more than 128 bits have one instruction for it, except for 64-bit lanes at 256 bits.
     fn extremum(&self, m: Var, a: Var, b: Var) -> Option<(Code, DType)> {
         let Node { code: Code::Primitive(Primitive::Cmp(how)), dtype, args: [x, y, ..], .. } = *self.node(m)
         else {
@@ -430,7 +435,8 @@ impl Body {
         Some((if least { Code::Minimum } else { Code::Maximum }, dtype))
     }
 
-    /// The operand or constant that a primitive always equals, if there is one.
+    /// A value that replaces a primitive: an operand that it always equals, a constant, or a cheaper primitive; `None`
+    /// if there is none.
     fn folded(&mut self, inst: &Inst) -> Option<Var> {
         use Primitive::*;
         let [x, y, z, _] = inst.args;
@@ -491,7 +497,8 @@ impl Body {
 impl Sink for Body {
     fn push(&mut self, inst: Inst) -> Var {
         use Primitive::{Add, Div, Fma, Mul, Sub};
-        // PERF: most primitives of a body are neither folded nor legalised, so they are tested first.
+        // PERF: most primitives of a body are float arithmetic, which is neither folded nor legalised, so it is
+        // recognised first.
         let plain = inst.dtype.is_float() && matches!(inst.primitive, Add | Sub | Mul | Div | Fma);
         if !plain {
             if let Some(value) = self.folded(&inst).or_else(|| self.mask(&inst)) {
@@ -512,7 +519,8 @@ impl Sink for Body {
     }
 
     fn has_short_reciprocal(&self, x: Var, dtype: DType) -> bool {
-        // Where a conversion between signed and unsigned was folded, the same bits are another number as a divisor.
+        // If a conversion between signed and unsigned was folded away, the parameter's bits are another divisor here,
+        // whose reciprocal may be long.
         match self.node(x) {
             Node { code: Code::Param(i), dtype: of, .. } if *of == dtype => {
                 self.short_reciprocals.get(*i).is_some_and(|&short| short)

@@ -1,13 +1,13 @@
-//! A call into compiled code, over whole rows.
+//! Calls the machine code of a kernel for whole rows.
 //!
-//! Code needs at least as many columns as it has lanes, unless it takes rows of any length; rows with fewer columns go through
-//! buffers ([`crate::partial`]).
+//! Unless the code takes rows of any length, a row must have at least as many columns as a block has lanes. Rows with
+//! fewer columns are computed in buffers ([`crate::partial`]).
 
 use broadloom_mem::RawOperand;
 
 use crate::code::{Compiled, Linked};
 
-/// The arguments that all entries of one call have in common.
+/// The arguments that stay the same each time that code is entered for one call of a kernel.
 pub(crate) struct Call<'a> {
     pub inner: &'a Compiled,
     pub params: &'a [u64],
@@ -16,19 +16,22 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// # Safety
-    /// The operands are valid for `rows × cols` elements of the kernel's sizes and classes, `cols` is at least the
-    /// lane count, or 1 if the code [takes any row](Compiled::takes_any_row), and `faults` points to a byte per fault site.
+    /// The operands are valid for `rows × cols` elements of the sizes and access classes that the kernel has; `cols` is
+    /// at least the lane count, or 1 if the code [takes any row](Compiled::takes_any_row); `faults` points to a byte
+    /// for each fault site.
     #[inline]
     pub unsafe fn enter(&self, operands: &[RawOperand], rows: usize, cols: usize) {
         let last = if self.inner.takes_any_row() { cols } else { cols - self.inner.plan.lanes as usize };
-        // SAFETY: the entry is of this code, and `last` is what it expects: the number of columns if it takes any row, otherwise
-        // the column of the row's last block, which is not negative since `cols` is at least the lane count.
+        // SAFETY: the entry is of this code, and `last` is what it expects: the number of columns if it takes any row,
+        // otherwise the column at which the row's last block begins, which is not negative since `cols` is at least the
+        // lane count.
         unsafe { self.enter_at(&self.inner.usual, operands, rows, last) }
     }
 
     /// # Safety
-    /// As [`Call::enter`], for one of the functions of `inner`, which is given `last`; of the second that is
-    /// a number of columns of whole blocks, and with non-temporal stores every output begins a cache line there.
+    /// As [`Call::enter`]. `linked` is one of the functions of `inner`, and `last` is what it expects. For the second
+    /// function that is the number of columns, which make whole blocks; if it has non-temporal stores, every output
+    /// begins a cache line at its first column.
     #[inline]
     pub unsafe fn enter_at(&self, linked: &Linked, operands: &[RawOperand], rows: usize, last: usize) {
         // SAFETY: operands and fault bytes are valid by this function's contract; `Compiled::run` makes a call

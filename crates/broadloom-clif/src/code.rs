@@ -14,15 +14,16 @@ use smallvec::SmallVec;
 
 use crate::symbols::Registration;
 
-/// The entry point of a kernel: operands (inputs, then outputs), parameters, fault bytes, rows, the column at which a row's last
-/// block begins (or the number of columns, if rows may have [any length](Compiled::takes_any_row)), constants.
+/// The entry point of a function of a kernel. Its arguments are the operands (inputs, then outputs), the parameters,
+/// the fault bytes, the number of rows, the column at which a row's last block begins (or the number of columns, if
+/// rows may have [any length](Compiled::takes_any_row)), and the table of constants.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry(
     unsafe extern "C" fn(*const RawOperand, *const u64, *mut u8, usize, usize, *const Constant),
 );
 
 impl Entry {
-    /// The entry at a function of compiled code.
+    /// The entry point that is a function of compiled code.
     ///
     /// # Safety
     /// `code` is a finalized function with six pointer-sized parameters and no result, in the platform's calling
@@ -61,7 +62,8 @@ pub(crate) struct Linked {
     pub constants: Box<[Constant]>,
 }
 
-/// The JIT module that owns a kernel's code. Dropping it frees the memory; dropping a bare `JITModule` would leak it.
+/// The JIT module that owns a kernel's code. Dropping this type frees the memory; dropping a bare `JITModule` would
+/// leak it.
 pub(crate) struct Code(pub ManuallyDrop<JITModule>);
 
 // Once its code is linked the module is never read, only freed.
@@ -82,24 +84,24 @@ impl Drop for Code {
 pub struct Compiled {
     pub(crate) plan: CodePlan,
     pub(crate) usual: Linked,
-    /// The second function, which takes whole blocks only; [`CodePlan::bulk`] says what it does.
+    /// The second function, which takes whole blocks only. [`CodePlan::bulk`] says what it does.
     pub(crate) bulk: Option<Linked>,
     pub(crate) narrowed: Option<String>,
     pub(crate) inputs: Vec<DType>,
     pub(crate) outputs: Vec<DType>,
     pub(crate) access: Vec<Access>,
-    /// Whether an input has [reversed elements or every second element](Access::is_stepped).
+    /// Whether an input's elements are [reversed or every second one in memory](Access::is_stepped).
     pub(crate) reads_steps: bool,
     pub(crate) params: usize,
     pub(crate) fault_sites: usize,
-    // Dropped before the code that they describe.
+    // The registrations are dropped before the code that they describe.
     pub(crate) _registrations: SmallVec<[Registration; 2]>,
     /// The host functions that the code calls; their addresses are in the table of constants.
     pub(crate) _functions: SmallVec<[HostFunction; 1]>,
     pub(crate) _code: Code,
 }
 
-/// A constant vector, with the alignment that memory operands need.
+/// A 16-byte entry of the table of constants, aligned as vector operands in memory have to be.
 #[repr(align(16))]
 pub(crate) struct Constant(#[expect(dead_code, reason = "read by compiled code only")] pub [u8; 16]);
 
@@ -127,14 +129,15 @@ impl Compiled {
         matches!(self.plan.bulk, Bulk::Stream { .. })
     }
 
-    /// Whether the code reads reversed elements, or every second element, in place
-    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)). Code on vectors of more than 128 bits can; for other code they are
-    /// packed into tiles.
+    /// Whether the code reads inputs in place whose elements are reversed or every second one in memory
+    /// ([`AliasPolicy::Stepped`](broadloom_mem::AliasPolicy)). Only code on vectors of more than 128 bits can; for
+    /// other code such elements are first copied to contiguous tiles.
     pub fn reads_steps(&self) -> bool {
         self.reads_steps
     }
 
-    /// The function with non-temporal stores, and the number of elements of its blocks.
+    /// The function with non-temporal stores, and the number of elements of its blocks, if the code has such a
+    /// function.
     #[inline]
     pub(crate) fn streaming(&self) -> Option<(&Linked, usize)> {
         match (&self.bulk, self.plan.bulk) {
@@ -143,13 +146,13 @@ impl Compiled {
         }
     }
 
-    /// The function that reduces rows to nodes of a level, if the code has it.
+    /// The function that reduces elements to nodes of this level of the reduction tree, if the code has one.
     #[inline]
     pub(crate) fn leaf(&self, level: u8) -> Option<&Linked> {
         self.bulk.as_ref().filter(|_| self.plan.leaf_level() == Some(level))
     }
 
-    /// Whether rows may be shorter than a block, because accesses are masked.
+    /// Whether rows may be shorter than a block, because the accesses of a row's last block are masked.
     #[inline]
     pub(crate) fn takes_any_row(&self) -> bool {
         self.plan.tail == Tail::Masked

@@ -1,7 +1,7 @@
-//! Compiles kernels to callable machine code. The emitter's CLIF goes to Cranelift, or for vectors of more than 128 bits to
-//! `broadloom-wide`, and the resulting code into a JIT module for each kernel.
+//! Compiles kernels to callable machine code. The emitter's CLIF goes to Cranelift, or for vectors of more than 128
+//! bits to `broadloom-wide`. The machine code of each kernel is placed in a JIT module of its own.
 //!
-//! Pages are written before they are executable. A kernel that the back end for wide vectors does not support is compiled for
+//! Pages are written before they are executable. A kernel that `broadloom-wide` does not support is compiled for
 //! narrower vectors.
 
 use std::fmt;
@@ -40,13 +40,13 @@ pub struct Compiler {
     memory: Arc<CodeMemory>,
 }
 
-// The compiler has a constant description of the target and a memory from which whole pages are handed out; each compilation has
-// a context of its own.
+// A compiler holds an immutable description of the target, and memory from which whole pages are handed out. Each
+// compilation has a context of its own.
 impl UnwindSafe for Compiler {}
 impl RefUnwindSafe for Compiler {}
 
 impl Compiler {
-    /// The compiler for this target.
+    /// The compiler for the CPU that the process runs on.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if the CPU is neither an x86-64 with AVX and FMA nor an aarch64.
@@ -61,9 +61,9 @@ impl Compiler {
         })
     }
 
-    /// This compiler, which now also announces its code to profilers and debuggers: by a line in perf's map (`perf-PID.map` in
-    /// the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the feature `gdb` only), or by
-    /// both.
+    /// The same compiler, which also announces its code to profilers and debuggers: by a line in perf's map (the file
+    /// `perf-PID.map` in the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the
+    /// feature `gdb` only), or by both.
     #[must_use]
     pub fn announcing(self, perf_map: bool, gdb: bool) -> Compiler {
         Compiler { announce: Announce { perf_map, gdb }, ..self }
@@ -76,9 +76,9 @@ impl Compiler {
         }
     }
 
-    /// Compiles a kernel whose host functions are among `functions`. The code has vectors of this width if the CPU has them and
-    /// the back end supports the kernel, otherwise narrower ones ([`ExecutableKernel::narrowed`]). The bits of its results are
-    /// the same for each.
+    /// Compiles a kernel whose host functions are among `functions`. The code uses vectors of this width if the CPU has
+    /// them and the back end supports the kernel, otherwise narrower ones ([`ExecutableKernel::narrowed`]). The bits of
+    /// its results are the same for every width.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if memory has run out, for a kernel that is
@@ -156,7 +156,7 @@ impl Compiler {
         })
     }
 
-    /// A module for one kernel's code.
+    /// Creates a module for one kernel's code.
     ///
     /// Errors: [`ErrorKind::Limit`] under `perf record` if perf's map, to which Cranelift writes names, can't be written.
     fn module(&self, isa: &OwnedTargetIsa) -> Result<Code> {
@@ -187,7 +187,7 @@ impl KernelExecutor for Compiler {
         Ok(Arc::new(self.compile_for(purpose, kernel, functions, access, width)?))
     }
 
-    /// Tests whether memory can be made executable, with code that is never run.
+    /// Tests whether the system lets memory become executable, with code that is never run.
     fn probe(&self) -> Result<()> {
         let isa = &self.linear;
         let mut module = self.module(isa)?;
@@ -197,7 +197,7 @@ impl KernelExecutor for Compiler {
         make_executable(&mut module)
     }
 
-    /// The listing of the function for a purpose: the second function if there is one, otherwise the usual one.
+    /// The listing of the function that serves a purpose: the second function if there is one, otherwise the usual one.
     fn listing(&self, kernel: &Kernel, access: &[Access], width: Width, purpose: Purpose) -> Result<Listing> {
         check(kernel, access)?;
         let isa = &**self.isa_for(CodePlan::new(kernel, access, width, purpose).allocator);
@@ -245,11 +245,11 @@ struct Defined {
     bulk: Option<DefinedFunction>,
     plan: CodePlan,
     narrowed: Option<String>,
-    /// The stack space of a call in bytes.
+    /// The stack space that a call takes, in bytes.
     frame: u32,
 }
 
-/// Defines a kernel's functions on the widest vectors up to `width`.
+/// Compiles a kernel's functions for the widest supported vectors up to `width`, and defines them in a module.
 fn define(
     module: &mut JITModule,
     isa: &dyn TargetIsa,
@@ -305,8 +305,8 @@ fn define(
     Ok(Defined { usual, bulk, plan, narrowed, frame })
 }
 
-/// The CLIF of a kernel, after Cranelift's optimiser, for the smallest supported x86-64 (AVX and FMA). The text is the same on
-/// every target that has a back end for x86-64.
+/// The CLIF of a kernel, after Cranelift's optimiser, for x86-64 with only the features that are required (AVX and
+/// FMA). The text is the same on every machine whose build has a back end for x86-64.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] without such a back end; [`ErrorKind::Internal`] for a defect.
@@ -321,12 +321,12 @@ pub fn clif(kernel: &Kernel, access: &[Access]) -> Result<String> {
     explain(&*isa, kernel, access).map(|listing| listing.clif)
 }
 
-/// Cranelift's names of AVX and FMA and of the features that they imply.
+/// Cranelift's names of the required x86-64 features: AVX, FMA, and those that they imply.
 pub(crate) const X86_64_AT_LEAST: [&str; 6] =
     ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
 
-/// The access classes with which code of this width reads inputs. Code of 128 bits has no permutations, so stepped inputs are
-/// packed.
+/// The access classes with which code of this vector width reads inputs. Code on vectors of 128 bits has no
+/// permutations, so inputs that are reversed or every second element in memory are copied to contiguous memory first.
 fn read_at(width: Width, access: &[Access]) -> Vec<Access> {
     match width {
         Width::W128 => access.iter().map(|access| access.packed()).collect(),
@@ -334,8 +334,8 @@ fn read_at(width: Width, access: &[Access]) -> Vec<Access> {
     }
 }
 
-/// Verifies a kernel and its access classes. The emitter relies on it: a store has the size of the value, whatever the output's
-/// dtype.
+/// Verifies a kernel and its access classes. The emitter relies on it: a store writes as many bytes as the value has,
+/// whatever the dtype of the output.
 fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     verify::kernel(kernel)?;
     if access.len() != kernel.inputs.len() {
@@ -348,7 +348,8 @@ fn check(kernel: &Kernel, access: &[Access]) -> Result<()> {
     Ok(())
 }
 
-/// [`KernelExecutor::listing`] for any instruction set that the emitter supports.
+/// Does the work of [`KernelExecutor::listing`] for vectors of 128 bits of any instruction set that the emitter
+/// supports.
 pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -> Result<Listing> {
     let mut context = Context::new();
     context.set_disasm(true);
@@ -375,7 +376,8 @@ pub(crate) fn explain(isa: &dyn TargetIsa, kernel: &Kernel, access: &[Access]) -
     })
 }
 
-/// Comment lines that name the host functions in the table of constants, since the code shows only positions in the table.
+/// Comment lines that name the host functions in the table of constants, since the code shows only offsets in the
+/// table.
 fn host_functions(kernel: &Kernel, constants: &[TableEntry]) -> String {
     let line = |function: &HostDeclaration| {
         let of = |entry: &TableEntry| matches!(entry, TableEntry::Host(f) if f == function);
@@ -402,7 +404,7 @@ fn refused(e: ModuleError) -> Error {
     }
 }
 
-/// The settings that every instruction set is built with.
+/// The Cranelift settings that are common to all instruction sets.
 pub(crate) fn flags(regalloc: &str) -> Result<settings::Flags> {
     let mut builder = settings::builder();
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
@@ -445,7 +447,8 @@ pub(crate) mod tests {
         ops.chain(casts)
     }
 
-    /// A kernel of one instruction, and a copy of an input of another dtype, so that lanes of two widths occur.
+    /// A kernel that computes one instruction and also copies an input of another dtype, so that lanes of two widths
+    /// occur.
     pub(crate) fn mixed(code: Instruction, other: DType) -> Kernel {
         let operands = code.operands();
         let mut args = [ValueId(0); 3];
@@ -485,7 +488,7 @@ pub(crate) mod tests {
         lowers_everything("aarch64-unknown-linux-gnu", &[]);
     }
 
-    /// Cranelift's back end compiles every instruction with the minimum of features that the check of the target asks for.
+    /// Cranelift's x86-64 back end compiles every instruction with only the CPU features that the compiler requires.
     #[test]
     fn x86_64_with_avx_and_fma_lowers_everything() {
         lowers_everything("x86_64-unknown-linux-gnu", &X86_64_AT_LEAST);

@@ -1,7 +1,7 @@
-//! The constants of a function, and the table that it is called with.
+//! The constants of a function, and the table of constants that callers pass to it.
 //!
-//! Equal constants share one value or one entry of the table. A short body keeps its constants in registers; a long one has more
-//! constants than there are registers and reads them from the table.
+//! Equal constants share one value or one entry of the table. A short body keeps its constants in registers; a long one
+//! has more constants than there are registers and reads them from the table.
 
 use std::collections::HashMap;
 
@@ -17,30 +17,30 @@ use crate::width::Width;
 
 /// The constants of a function.
 ///
-/// The constants of a short body are defined once and stay in registers. A long body has more than there are registers: hoisted
-/// out of the loop, constants would be spilled and read back by one instruction each; read from a table, each is a memory operand
-/// of the instruction that uses it. For vectors of more than 128 bits all constants are defined in the entry block as CLIF's own,
-/// and the back end for wide vectors decides where they are kept.
+/// The constants of a short body are defined once and stay in registers. A long body has more constants than there are
+/// registers: hoisted out of the loop, each would be spilled and reloaded by an instruction of its own, whereas a
+/// constant in the table is a memory operand of the instruction that uses it. For vectors of more than 128 bits all
+/// constants are defined in the entry block as CLIF's own, and `broadloom-wide` decides where they are kept.
 #[derive(Default)]
 pub struct Constants {
     /// The address of the table of constants.
     table_address: Option<Value>,
     /// The address from which vector constants are read in the current loop; `None` if they are defined in registers.
     base: Option<Value>,
-    /// The last instruction of the entry block. Constants of wide vectors are defined before it.
+    /// The jump that ends the entry block. Constants of vectors of more than 128 bits are defined before it.
     entry_end: Option<Inst>,
     defined: HashMap<(Type, u64), Value, FxBuildHasher>,
     table: Vec<TableEntry>,
     /// The immediates of shuffle masks. Equal masks must share one, because Cranelift's optimiser compares immediates, not bytes.
     masks: Vec<([u8; VECTOR as usize], Immediate)>,
-    /// The lane bits of constant values, for instructions that have a shorter form for constants.
+    /// For the values that are constants, the bits of each lane. Some instructions have a shorter form for constants.
     bits: HashMap<Value, u64, FxBuildHasher>,
 }
 
 /// An entry of the table of constants that a function's code reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableEntry {
-    /// A vector with these bytes.
+    /// A vector constant with these bytes.
     Bytes([u8; VECTOR as usize]),
     /// The entry address of a host function and its context, which are known when the code is linked.
     Host(HostDeclaration),
@@ -62,13 +62,14 @@ impl TableEntry {
     }
 }
 
-/// The flags of a load that gives the same result anywhere, so that it can move to its use.
+/// The flags of a load that gives the same result wherever it is executed, so that it can move to its use.
 fn pure_load() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
 
 impl Constants {
-    /// The constants of a function with this table address. `from_table` says whether vector constants are read from the table.
+    /// The constants of a function whose table is at this address. `from_table` is whether vector constants are read
+    /// from the table.
     pub fn new(table_address: Value, from_table: bool) -> Constants {
         Constants {
             table_address: Some(table_address),
@@ -92,15 +93,15 @@ impl Constants {
         self.entry_end = jump;
     }
 
-    /// The entries of the table that the code reads.
+    /// The entries of the table that callers have to pass to the code.
     pub fn into_table(self) -> Vec<TableEntry> {
         self.table
     }
 
     /// A vector constant with `bits` in each lane.
     ///
-    /// A definition in a register serves the rest of the function, since the place where a constant is first needed dominates all
-    /// later code except cold blocks, which need no constants.
+    /// A constant defined in a register serves the rest of the function, since the point where it is first needed
+    /// dominates all later code except cold blocks, which need no constants.
     pub fn constant(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bits: u64) -> Value {
         if let Some(&v) = self.defined.get(&(ty, bits)) {
             return v;
@@ -108,7 +109,7 @@ impl Constants {
         let lane = &bits.to_le_bytes()[..(ty.lane_bits() / 8) as usize];
         let mut bytes = [0; Width::W512.bytes() as usize];
         bytes.chunks_exact_mut(lane.len()).for_each(|place| place.copy_from_slice(lane));
-        // Zero is made in a register without reading memory.
+        // Zero is computed in a register, without reading memory.
         let v = match (self.base, bytes.first_chunk()) {
             (Some(base), Some(&bytes)) if bits != 0 => self.load_from_table(builder, base, ty, bytes),
             _ => {
@@ -134,7 +135,7 @@ impl Constants {
         }
     }
 
-    /// A constant that is defined in the function itself instead of the table.
+    /// A constant that is defined in the function itself instead of in the table.
     pub fn in_register(&mut self, builder: &mut FunctionBuilder<'_>, ty: Type, bytes: &[u8]) -> Value {
         let data = builder.func.dfg.constants.insert(ConstantData::from(bytes));
         match self.entry_end {
@@ -176,13 +177,14 @@ impl Constants {
     ) -> (Value, Value) {
         let at = (self.place(TableEntry::Host(function.clone())) * VECTOR as usize) as i32;
         let known = self.base.or(self.table_address);
-        // The entry block has set the table's address before.
+        // The emitter has set the table's address in the entry block, so the constant 0 is never used.
         let base = known.unwrap_or_else(|| builder.ins().iconst(types::I64, 0));
         let mut word = |at| builder.ins().load(types::I64, pure_load(), base, at);
         (word(at), word(at + 8))
     }
 
-    /// The index of an entry in the table. Equal entries share one index, so that Cranelift's optimiser sees equal loads.
+    /// The index of an entry in the table, to which it is added if it is new. Equal entries share one index, so that
+    /// Cranelift's optimiser sees equal loads.
     fn place(&mut self, entry: TableEntry) -> usize {
         self.table.iter().position(|known| *known == entry).unwrap_or_else(|| {
             self.table.push(entry);
@@ -190,7 +192,7 @@ impl Constants {
         })
     }
 
-    /// The bits of every lane, if a value is a constant.
+    /// The bits of each lane, if a value is a constant.
     pub fn bits_of(&self, x: &Lanes) -> Option<u64> {
         self.bits.get(x.vectors().first()?).copied()
     }

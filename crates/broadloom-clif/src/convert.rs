@@ -1,7 +1,8 @@
-//! Conversions between integers and floats, for the dtypes that the target can convert (others have been
-//! [legalised](crate::legalise) before).
+//! Conversions between integers and floats that the target has instructions for. (Other conversions have been
+//! [legalised](crate::legalise) before.)
 //!
-//! Integers round once to nearest even; floats truncate and saturate, and NaN gives 0.
+//! Integers become floats by rounding once, to nearest even. Floats become integers by truncating and saturating; NaN
+//! becomes 0.
 
 use broadloom_ir::DType;
 use broadloom_wide::Intrinsic;
@@ -47,7 +48,7 @@ impl Vectors<'_> {
         if !self.layout.is_wide() && size == 8 {
             return self.by_lane(&[x], types::I64X2, |e, s| e.ins().fcvt_to_sint_sat(types::I64, s[0]));
         }
-        // Convert to an integer as wide as the float first; a narrower result is saturated in further steps.
+        // Floats are first converted to integers of their own width; a narrower result is saturated in further steps.
         let own = from.size() as u32;
         let ty = self.layout.vector(integer(own));
         let mut whole = x.map(|v| match signed || size < own {

@@ -1,16 +1,19 @@
-//! Emits the CLIF function of a kernel: two loops around its body.
+//! Emits the CLIF function of a kernel: a loop over rows, and within it a loop over the blocks of a row, around the
+//! body.
 //!
-//! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]; it reads and writes only those
-//! elements. If the last block of a row overlaps the block before it, `cols` is at least the lane count, and the function is
-//! given `cols` minus the lane count. If accesses of the last block are masked, `cols` is at least 1 and is given itself. The
-//! second function of a kernel, which writes non-temporally or reduces rows to leaves, is given whole blocks and `cols`.
+//! The function computes `rows × cols` elements and has the signature of [`crate::code::Entry`]. It reads and writes
+//! only those elements. Its argument `last` depends on how the last block of a row is computed. If that block overlaps
+//! the block before it, `cols` is at least the lane count, and `last` is `cols` minus the lane count, where the last
+//! block begins. If its accesses are masked, `cols` is at least 1, and `last` is `cols`. The second function of a
+//! kernel, which writes non-temporally or reduces rows to leaves, gets rows of whole blocks, and `last` is `cols`.
 //!
 //! ```text
-//! entry:  parameters, and what depends on them only
-//! row:    row pointers, values that serve the row, and what depends on them only; at 512 bits twice for a long row, whose first
-//!         piece ends where a line of the first output begins
-//! block:  load, compute, store `lanes` elements; the last block of a row ends at its end and may overlap the one
-//!         before, which computes the same bits twice; at 512 bits without steps it has the elements that are left
+//! entry:  loads the parameters, computes what depends on nothing else
+//! row:    computes row pointers, loads inputs with one element per row, computes what depends on nothing else; at
+//!         512 bits, a long row may be computed in two pieces, the first of which ends at a cache line of an output
+//! block:  loads, computes and stores `lanes` elements; the last block of a row ends at the row's end and may overlap
+//!         the block before it (the bits of the overlap are computed twice); at 512 bits, unless an input is reversed
+//!         or every second element in memory, it is masked instead and has only the elements that are left
 //! ```
 
 use broadloom_ir::canonical::{self, LANES};
@@ -44,13 +47,13 @@ pub use crate::slow_path::Helpers;
 /// The limit on the stack space of compiled code in bytes. Threads of some platforms have only 128 KiB.
 pub const MAX_FRAME: u32 = 64 << 10;
 
-/// The size in bytes of a cache line, and of a vector of 512 bits.
+/// The size in bytes of a cache line, which is also that of a 512-bit vector.
 const LINE: i64 = 64;
 
 /// Rows of at least this many blocks are computed in two pieces, if the plan aligns rows.
 const LONG_ROW: i64 = 8;
 
-/// The size in bytes of an operand in the argument array: a pointer and a row stride.
+/// The size in bytes of an operand's entry in the argument array: a pointer and a row stride.
 const OPERAND: i32 = 16;
 
 /// One of the two functions of a kernel.
@@ -72,7 +75,7 @@ impl Variant {
         }
     }
 
-    /// The number of elements of a block.
+    /// The number of elements of a block of this function.
     pub fn step(self, plan: &CodePlan) -> u32 {
         match (self, plan.bulk) {
             (Variant::Bulk, Bulk::Leaf { level, .. }) => (LANES as u32) << level,
@@ -81,7 +84,7 @@ impl Variant {
     }
 }
 
-/// Builds a function of a kernel, and the table of constants that it is called with.
+/// Builds a function of a kernel. Returns it with the entries of the table of constants that callers pass to it.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`]: the kernel does not verify.
@@ -130,7 +133,7 @@ pub fn function<'a>(
     Ok((function, constants.into_table()))
 }
 
-/// For each output of the second function, how its rows are reduced to leaves.
+/// For each output of the second function, how its rows are reduced to leaves (nodes of the canonical reduction tree).
 fn leaves(kernel: &Kernel, plan: &CodePlan) -> Result<Vec<Leaf>> {
     let leaf = |(output, dtype): (&KernelOutput, DType)| match output.sink {
         Sink::Reduce(reduction) => Leaf::new(reduction, dtype, plan.width),
@@ -147,34 +150,34 @@ pub fn signature(call_conv: CallConv) -> cranelift_codegen::ir::Signature {
     signature
 }
 
-/// The blocks and values that both loops use.
+/// The CLIF blocks and values that both the loop over rows and the loop over blocks use.
 struct Loops {
     row: Block,
     operands: Value,
     rows: Value,
     /// The column at which the last block of a row begins; the number of columns, if rows may have any length.
     last: Value,
-    /// Whether the accesses of a row's last block are masked, and whether the function is given whole blocks only.
+    /// Whether the accesses of a row's last block are masked, and (`whole`) whether rows consist of whole blocks only.
     masked: bool,
     whole: bool,
 }
 
-/// The pointers to parameters, fault bytes and operands.
+/// The addresses of the parameters, the fault bytes and the operands.
 struct Sources {
     params: Value,
     faults: Value,
-    /// Pointers to each operand's first element in the row, inputs first.
+    /// The address of each operand's first element in the current row, inputs first.
     pointers: Vec<Value>,
 }
 
-/// Emits the loops around a body, with each value of the body at its loop level.
+/// Emits the loops around a body, and each value of the body at its loop level.
 struct Emitter<'a> {
     vectors: Vectors<'a>,
     kernel: &'a Kernel,
     body: Body,
-    /// The lanes of each value of the body that has been emitted.
+    /// The lanes of each value of the body; `None` until the value has been emitted.
     values: Vec<Option<Lanes>>,
-    /// The constants among the emitted values.
+    /// The constants that have been emitted at the current loop level.
     constants: Vec<Var>,
     plan: &'a CodePlan,
     /// The task of the second function; `Bulk::None` while the usual function is emitted.
@@ -183,11 +186,12 @@ struct Emitter<'a> {
     step: i64,
     /// The access class of each input.
     access: &'a [Access],
-    /// For each output, how the rows of a block are reduced; empty if all elements are written.
+    /// For each output, how the rows of a block are reduced; empty if all elements are written as they are.
     leaves: Vec<Leaf>,
     slow_paths: SlowPaths,
     host_calls: HostCalls,
-    /// A value that is not 0 once a block of the row has had a NaN to replace; `None` if blocks are not tested for NaN.
+    /// A value that is nonzero from the first block of the row on that has a NaN to replace; `None` if blocks are not
+    /// tested for NaN.
     nan_seen: Option<Value>,
 }
 
@@ -223,7 +227,8 @@ impl Emitter<'_> {
         self.row(&Loops { row, operands, rows, last, masked, whole }, sources, row_number, start)
     }
 
-    /// Emits the loop over the blocks of a row. With a `start`, the row is computed from that column on, in one or two pieces.
+    /// Emits the loop over the blocks of a row. If `start` is given, the loop begins at that column and computes one of
+    /// the pieces of the row: a row has one or two.
     fn row(
         &mut self,
         loops: &Loops,
@@ -299,8 +304,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether each block is tested for NaN, instead of replacing NaN in every block. This pays off if a replacement takes more
-    /// than one instruction.
+    /// Whether each block is first tested for NaN, so that blocks before a row's first NaN need no replacement. This
+    /// pays off if a replacement takes more than one instruction.
     fn tests_for_nan(&self) -> bool {
         use Primitive::{Add, Cmp, Fma, Mul, Neg, Select, Sub};
         let is_arithmetic = |code| {
@@ -312,9 +317,9 @@ impl Emitter<'_> {
             && nodes.any(|node| self.body.replaces_nan(node))
     }
 
-    /// The column at which the piece of a row ends that begins at the column `start`. The first piece of a long row ends where a
-    /// cache line of the first output begins, so that no store of the second piece crosses lines; every other piece ends at the
-    /// row's end.
+    /// The column at which the piece of a row ends that begins at the column `start`. The first piece of a long row
+    /// ends where a cache line of the first output begins, so that no store of the second piece crosses cache lines;
+    /// every other piece ends at the row's end.
     fn end_of_piece(&mut self, sources: &Sources, start: Value, cols: Value) -> Value {
         let (Some(output), Some(&pointer)) =
             (self.kernel.outputs.first(), sources.pointers.get(self.kernel.inputs.len()))
@@ -351,7 +356,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Computes a block of 2^`level` rows, `group` lanes of each at a time, and writes the single row to which they are reduced.
+    /// Computes a block of 2^`level` rows of the reduction, `group` lanes of each row at a time, and writes the single
+    /// row to which they are reduced.
     fn leaf(&mut self, sources: &Sources, block: &mut RowBlock, level: u8, group: u32) -> Result<()> {
         for lane in (0..LANES as u32).step_by(group as usize) {
             let mut nodes: SmallVec<[SmallVec<[Lanes; 8]>; 2]> =
@@ -374,7 +380,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits the values of one loop level and the constants that they read. Values of the innermost level are those of `block`.
+    /// Emits the values of one loop level and the constants that they read. Values of the innermost level are computed
+    /// for `block`.
     fn level(&mut self, level: Depth, sources: &Sources, mut block: Option<&mut RowBlock>) -> Result<()> {
         // Uniform values are computed once, but a host function may return different results for equal operands.
         self.vectors.uniform = level != Depth::Element && self.kernel.functions.is_empty();
@@ -391,7 +398,7 @@ impl Emitter<'_> {
             }
             self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
-        // Constants are read anew at each level, because each loop has an address of its own for the table.
+        // The next level emits its constants anew, because each loop has its own copy of the table's address.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
         Ok(())
     }
@@ -457,9 +464,9 @@ fn row_pointer(v: &mut Vectors<'_>, operands: Value, i: usize, row: Value) -> Va
     v.ins().iadd(base, offset)
 }
 
-/// Ends a block of a loop whose last block may overlap the one before. Branches to the next whole block, to the last block, or to
-/// the returned block after the loop. `outer` is the address of the constants before the loop, and `carried` a value that each
-/// block passes to the next.
+/// Ends the body of a loop over blocks whose last block may overlap the one before it. Branches to the next whole
+/// block, to the last block, or to the code after the loop, in a new block that is returned. `outer` is the address of
+/// the constants before the loop, and `carried` a value that each block passes to the next.
 fn overlapping(
     v: &mut Vectors<'_>,
     loops: &Loops,
@@ -475,8 +482,8 @@ fn overlapping(
     let within = v.ins().icmp(IntCC::SignedLessThanOrEqual, next, loops.last);
     let (mut following, mut final_one) = (vec![BlockArg::from(next)], vec![BlockArg::from(loops.last)]);
     if let (Some(base), Some(carried)) = (outer, v.constants.base()) {
-        // This is zero for any possible number of rows, but the optimiser does not know it, so the loads of constants stay in the
-        // loop as memory operands.
+        // `nothing` is zero for any possible number of rows, but the optimiser does not know it, so the loads of
+        // constants stay in the loop as memory operands.
         let nothing = v.ins().ushr_imm_u(loops.rows, 63);
         let same = v.ins().iadd(carried, nothing);
         following.push(same.into());
@@ -487,8 +494,8 @@ fn overlapping(
         next.extend(carried.map(BlockArg::from));
     }
     v.ins().brif(within, block, &following, tail, &[]);
-    // Either no elements are left, or fewer than a block, so that the last block begins before them. With `==` the optimiser
-    // would compare `index`, which would then have to be kept after the addition.
+    // Either the row is finished, or fewer elements than a block are left and the last block begins before them. With
+    // `==` the optimiser would compare `index`, which would then have to be kept after the addition.
     v.builder.switch_to_block(tail);
     let cols = v.ins().iadd_imm_s(loops.last, lanes);
     let done = v.ins().icmp(IntCC::SignedGreaterThanOrEqual, next, cols);

@@ -1,7 +1,7 @@
 //! Compares the machine code of kernels on wide vectors with a second disassembler.
 //!
-//! Capstone must agree with the encoder's own decoder about each instruction: its length, mnemonic, registers, memory operand,
-//! immediate, mask, zeroing and broadcast.
+//! For each instruction, the disassembler Capstone must agree with the encoder's own decoder about the length,
+//! mnemonic, registers, memory operand, immediate, mask, zeroing and broadcast.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -38,7 +38,7 @@ enum Operand {
         index: String,
         scale: i64,
         displacement: i64,
-        /// The number of lanes that the scalar is broadcast to, or 0.
+        /// The number of lanes to which an embedded broadcast copies the scalar, or 0 if there is none.
         broadcast: usize,
     },
 }
@@ -104,7 +104,7 @@ fn own(instruction: &Instruction) -> Reading {
     }
 }
 
-/// Decodes one instruction with Capstone. Returns it with its text.
+/// Decodes one instruction with Capstone. Returns it with Capstone's text.
 fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, String)> {
     let read = capstone.disasm_count(bytes, at, 1).expect("disassembles");
     let instruction = read.iter().next()?;
@@ -146,7 +146,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
         assert_eq!(operands.remove(1), Operand::Register(mask.clone()), "{text}");
     }
     let mut mnemonic = instruction.mnemonic().unwrap_or_default().to_string();
-    // A comparison into a vector has its condition in the opcode.
+    // Comparisons into a mask register and comparisons of floats have their condition in an immediate. Comparisons of
+    // integers into a vector register have it in the opcode.
     let into_mask = matches!(&operands[..], [Operand::Register(k), ..] if k.starts_with('k'));
     if let Some((plain, predicate)) =
         predicate(&mnemonic).filter(|(plain, _)| into_mask || plain.starts_with("vcmp"))
@@ -162,7 +163,8 @@ fn foreign(capstone: &Capstone, bytes: &[u8], at: u64) -> Option<(Reading, Strin
     Some((Reading { bytes, mnemonic, operands, mask, zeroing }, shown))
 }
 
-/// Splits a comparison that is named with its predicate into the plain name and the predicate's number in the manuals.
+/// Splits a comparison mnemonic that includes its predicate (`vcmpltps`) into the plain mnemonic (`vcmpps`) and the
+/// immediate value of the predicate.
 fn predicate(mnemonic: &str) -> Option<(String, i64)> {
     const INTEGERS: [&str; 8] = ["eq", "lt", "le", "false", "neq", "nlt", "nle", "true"];
     const FLOATS: [&str; 32] = [
@@ -192,8 +194,8 @@ fn code(kernel: &Kernel, access: Access, (width, convention): (Width, Convention
     broadloom_wide::compile(&function, level, convention).ok()
 }
 
-/// The least number of distinct encodings that the test must see. With fewer, kernels were not compiled, or were compiled
-/// differently.
+/// The minimum number of distinct encodings that the test must see. If it sees fewer, some kernels were not compiled,
+/// or were compiled to other instructions.
 const ENCODINGS: usize = 735;
 
 #[test]

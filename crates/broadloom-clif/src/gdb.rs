@@ -1,7 +1,8 @@
 //! Registers compiled code with GDB and LLDB, through the interface for code that is compiled at run time.
 //!
-//! Each [`Registration`] owns an object file in memory with one symbol, in the list that the debugger walks. The list is
-//! changed by one thread at a time, and only in the process that began it; an entry is there until its registration is dropped.
+//! Each [`Registration`] owns an object file in memory with one symbol, which is in the list that the debugger reads
+//! until the registration is dropped. The list is changed by one thread at a time, and only in the process that began
+//! it, not in forked children.
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -51,7 +52,7 @@ extern "C" fn __jit_debug_register_code() {
 /// The lock that is held while the list is changed.
 static LIST: Mutex<()> = Mutex::new(());
 
-/// The id of the process that owns the list, once there is one. A forked child has a copy, which may be in the middle of a change
+/// The id of the process that owns the list, or 0. A forked child has a copy of the list, which may be half changed
 /// although its lock is free.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
@@ -97,7 +98,7 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
     Some(Registration { entry, file })
 }
 
-/// Tells the debugger of an action on an entry.
+/// Notifies the debugger that an entry was added or removed.
 ///
 /// # Safety `LIST` is held; `list` is the descriptor and `entry` is alive.
 unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
@@ -114,7 +115,7 @@ unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !is_owner() {
-            // A forked child leaves its copy of the list, and the files that it refers to, as they are.
+            // A forked child leaves its copy of the list, and the files to which the list refers, as they are.
             std::mem::forget(std::mem::take(&mut self.file));
             return;
         }
@@ -246,7 +247,7 @@ mod tests {
         }
         let [first, second, third] = kernels;
         let is_listed = |n: usize| listed().iter().any(|(symbol, _)| *symbol == name(&test_kernel(n)));
-        // Remove an entry from the middle of the list, which only its last owner does.
+        // Removes an entry from the middle of the list. This happens when the last owner of the entry is dropped.
         let clone = second.1.clone();
         drop(second);
         assert!(is_listed(11));

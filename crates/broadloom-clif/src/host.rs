@@ -1,7 +1,8 @@
 //! Emits calls of host functions.
 //!
-//! A function is given a block of elements, or a single element if its operands are uniform along a row, in a stack frame of the
-//! compiled function. Its address is read from the table of constants, so that the text of the code is the same in every process.
+//! A host function gets its operands in a stack frame of the compiled function: a block of elements, or a single
+//! element if all operands are uniform along a row. The function's address is read from the table of constants, so that
+//! the bytes of the code are the same in every process.
 
 use broadloom_ir::{HostDeclaration, MAX_HOST_OPERANDS};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlot, Value, types};
@@ -18,8 +19,8 @@ pub struct HostCalls {
 }
 
 impl HostCalls {
-    /// Emits a call of a host function with one operand for each that it takes. It computes a block of a row, or a single element
-    /// if every operand is uniform.
+    /// Emits a call of a host function; `args` has a value for each of its operands. The call computes a block of a
+    /// row, or a single element if there is no `block`, since every operand is uniform.
     pub fn call(
         &mut self,
         v: &mut Vectors<'_>,
@@ -28,8 +29,8 @@ impl HostCalls {
         block: Option<&RowBlock>,
     ) -> Lanes {
         let signature = function.signature();
-        // The frame has this many bytes for each operand: the most that the lanes of one value can take. The result and the
-        // pointers to the operands come after the operands.
+        // The frame has `size` bytes for each operand, the maximum that the lanes of one value can take. The result and
+        // the pointers to the operands come after the operands.
         let size = MAX_VECTORS as i32 * v.layout.width.bytes() as i32;
         let result = MAX_HOST_OPERANDS as i32 * size;
         let pointers = result + size;
@@ -43,7 +44,7 @@ impl HostCalls {
                 None => Lanes::new(lanes.width.into(), lanes.vectors().first().copied()),
                 Some(_) => lanes,
             };
-            // Lanes of the vectors above the value's own are stored too, but not read.
+            // Whole vectors are stored. The function does not read the lanes above the value's own.
             v.store_to_frame(frame, at, &lanes);
             let pointer = v.ins().iadd_imm_s(frame, i64::from(at));
             v.ins().store(MemFlagsData::trusted(), pointer, frame, pointers + 8 * i as i32);

@@ -1,9 +1,10 @@
 //! Doubles and halves the width of lanes without moving them across vectors.
 //!
-//! Numbers of N bytes that fill one vector fill two as numbers of 2N bytes. If a loop has only lanes of these two widths, and its
-//! memory only numbers of N bytes, the first of the two vectors holds the even elements and the second the odd ones. Widening is
-//! then a mask or a shift of the vector, and narrowing a shift and a blend by a constant. If lanes kept the order of the
-//! elements, each would have to move, in several shuffles, for which CPUs have one or two units.
+//! Numbers of N bytes that fill one vector fill two as numbers of 2N bytes. If a loop has only lanes of these two
+//! widths, and only numbers of N bytes in memory, the first of the two vectors holds the even-indexed elements and the
+//! second the odd-indexed ones. Widening is then a mask or a shift of the vector, and narrowing a shift and a blend by
+//! a constant. If lanes kept the order of the elements, each would have to move, in several shuffles, for which CPUs
+//! have one or two execution units.
 
 use broadloom_ir::kernel::{Depth, Kernel};
 use broadloom_math::record::Primitive;
@@ -16,8 +17,8 @@ use crate::value::{Lanes, Layout, MAX_VECTORS, integer};
 use crate::vectors::Vectors;
 use crate::width::Width;
 
-/// Whether the lanes of a body can be interleaved: nothing in the body reads or writes the wider lanes in the order of the
-/// elements.
+/// Whether the lanes of a body can be interleaved: nothing in the body depends on the order of the wider lanes, and
+/// memory has none of them.
 pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
     if !layout.is_wide() || !kernel.functions.is_empty() {
         return false;
@@ -33,7 +34,7 @@ pub fn applies(body: &Body, kernel: &Kernel, layout: Layout) -> bool {
         && nodes().all(|node| keeps_order(node, narrow, layout.width))
 }
 
-/// Whether a node treats all lanes alike wherever they are, or is a conversion that this module implements.
+/// Whether a node computes each lane independently of its position, or is a conversion that this module implements.
 fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
     match node.code {
         Code::Input(_) => node.lane == narrow,
@@ -45,7 +46,7 @@ fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
             | Primitive::HalfToFloat
             | Primitive::FloatToHalf => false,
             Primitive::IntToFloat(from) | Primitive::FloatToInt(from) => from.size() == node.dtype.size(),
-            // At 512 bits, masks are in mask registers with a bit for each lane, and bits keep their order.
+            // At 512 bits, masks are in mask registers, with one bit for each lane in the order of the elements.
             Primitive::MaskResize(_) => width < Width::W512,
             _ => true,
         },
@@ -53,12 +54,14 @@ fn keeps_order(node: &Node, narrow: u8, width: Width) -> bool {
 }
 
 impl Vectors<'_> {
-    /// Whether conversions between two lane widths use vectors of even and of odd elements.
+    /// Whether conversions between these two lane widths, in bytes, use vectors of the even-indexed and of the
+    /// odd-indexed elements.
     pub fn interleaves(&self, from: u32, to: u32) -> bool {
         self.layout.interleaved && !self.uniform && (to == 2 * from || from == 2 * to)
     }
 
-    /// Integers of twice the width: for each vector, one vector of its even lanes and one of its odd lanes.
+    /// Integers of twice the width: for each vector, one vector of its even-indexed lanes and one of its odd-indexed
+    /// lanes.
     pub fn widen_interleaved(&mut self, x: Lanes, signed: bool) -> Lanes {
         let bits = 8 * i64::from(x.width);
         self.widened(x, |v, ty, x| {
@@ -71,8 +74,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// A mask with lanes of twice the width: each lane compares with 0 an integer whose sign bit is the highest bit of the narrow
-    /// lane.
+    /// A mask with lanes of twice the width, interleaved. Each wide lane is computed by comparing with 0 an integer
+    /// whose sign bit is the highest bit of the narrow lane.
     pub fn widen_mask_interleaved(&mut self, m: Lanes) -> Lanes {
         let bits = 8 * i64::from(m.width);
         self.widened(m, |v, ty, m| {
@@ -93,13 +96,13 @@ impl Vectors<'_> {
         Lanes::new(width, out)
     }
 
-    /// The low halves of lanes that are interleaved.
+    /// The low halves of interleaved lanes, as lanes of half the width in the order of the elements.
     pub fn narrow_interleaved(&mut self, x: Lanes) -> Lanes {
         let bits = 4 * i64::from(x.width);
         self.narrowed(x, |v, odd| v.ins().ishl_imm_u(odd, bits))
     }
 
-    /// A mask with lanes of half the width, from interleaved lanes, whose two halves are equal.
+    /// A mask with lanes of half the width, from an interleaved mask. The two halves of each of its lanes are equal.
     pub fn narrow_mask_interleaved(&mut self, m: Lanes) -> Lanes {
         self.narrowed(m, |_, odd| odd)
     }
@@ -131,8 +134,8 @@ mod tests {
     use crate::emit::Helpers;
     use crate::repertoire;
 
-    /// A kernel that converts numbers to another dtype, doubles them there and converts them back. It may also output a bool, or
-    /// the doubled numbers themselves.
+    /// A kernel that converts numbers to another dtype, doubles them there and converts them back. It can also output a
+    /// bool, or the doubled numbers before they are converted back.
     fn kernel(from: DType, through: DType, outputs: &[u32]) -> Kernel {
         let inst = |code, args: [u32; 3]| Inst { code, args: args.map(ValueId) };
         let body = vec![
@@ -145,7 +148,7 @@ mod tests {
         Kernel { inputs: vec![from], body, outputs, ..Kernel::default() }
     }
 
-    /// Whether the CLIF of a kernel calls only loads and stores, so that no lanes are moved.
+    /// Whether the CLIF of a kernel calls no intrinsics but masked loads and stores, so that no lanes are moved.
     fn interleaves(kernel: &Kernel, width: Width) -> bool {
         let helpers = Helpers::Shown(Vec::new());
         let access = [Access::Contiguous];

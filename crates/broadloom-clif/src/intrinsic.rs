@@ -1,6 +1,7 @@
 //! Emits calls of intrinsics: operations on vectors of more than 128 bits for which CLIF has no instruction.
 //!
-//! Each [`Intrinsic`] is an extern function, which is declared once for each combination of types that it is called with.
+//! Each [`Intrinsic`] is called as an extern function, which is declared once for each combination of argument and
+//! result types.
 
 use std::collections::HashMap;
 
@@ -13,10 +14,10 @@ use cranelift_frontend::FunctionBuilder;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-/// The types of a call: those of its arguments, and that of its result.
+/// The types of the arguments of a call, and the type of its result.
 type Types = (SmallVec<[Type; 3]>, Option<Type>);
 
-/// The intrinsics that a function calls.
+/// The declarations of the intrinsics that a function calls.
 pub struct Intrinsics {
     call_conv: CallConv,
     signatures: HashMap<Types, SigRef, FxBuildHasher>,
@@ -24,7 +25,7 @@ pub struct Intrinsics {
 }
 
 impl Intrinsics {
-    /// No declared intrinsics yet; they will have this calling convention.
+    /// No declarations yet. Those made later have this calling convention.
     pub fn new(call_conv: CallConv) -> Intrinsics {
         Intrinsics { call_conv, signatures: HashMap::default(), functions: HashMap::default() }
     }

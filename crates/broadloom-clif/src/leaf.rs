@@ -1,8 +1,8 @@
-//! Reduces rows in the canonical order to leaves, in registers, before they are stored.
+//! Reduces rows in registers, in the canonical order of reductions, so that only the reduced rows are stored.
 //!
-//! A leaf is a node of 2^k rows. Its rows are computed one after the other, some lanes of each at a time, and merged in the way
-//! that a binary counter carries, so that at most k + 1 nodes are live. Two rows are merged by the body of the reduction's op,
-//! which all executors share.
+//! A leaf is the node of the reduction tree to which 2^k rows are reduced. The rows are computed one after the other,
+//! some lanes of each at a time, and merged in the way that a binary counter carries, so that at most k + 1 nodes are
+//! live. Two rows are merged by the body of the reduction's op, which all executors share.
 
 use broadloom_ir::kernel::{Code as Instruction, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
@@ -16,7 +16,7 @@ use crate::value::{Lanes, scalar_of};
 use crate::vectors::Vectors;
 use crate::width::Width;
 
-/// How the rows of an output are reduced.
+/// How the rows of an output are reduced: the body of the op that merges two of them.
 pub struct Leaf {
     body: Body,
 }
@@ -37,7 +37,8 @@ impl Leaf {
         Ok(Leaf { body: Body::of(&kernel, &[Access::Contiguous; 2], width)? })
     }
 
-    /// Adds a row to the nodes of the rows before it, and merges nodes `pairs` times: as often as a pair is now complete.
+    /// Adds a row to the nodes of the rows before it, and merges the last two nodes `pairs` times: once for each pair
+    /// of equal size that is now complete.
     pub fn push(&self, v: &mut Vectors<'_>, nodes: &mut SmallVec<[Lanes; 8]>, row: Lanes, pairs: u32) {
         let node = (0..pairs).fold(row, |second, _| match nodes.pop() {
             Some(first) => self.pair(v, &first, &second),
@@ -46,7 +47,7 @@ impl Leaf {
         nodes.push(node);
     }
 
-    /// The node that two nodes are merged to.
+    /// The node to which two nodes are merged.
     fn pair(&self, v: &mut Vectors<'_>, first: &Lanes, second: &Lanes) -> Lanes {
         let mut values: Vec<Option<Lanes>> = vec![None; self.body.len()];
         for level in [Depth::Call, Depth::Row, Depth::Element] {

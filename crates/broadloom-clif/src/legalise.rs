@@ -1,9 +1,9 @@
-//! Primitives that a target has no instructions for, as sequences of others.
+//! Replaces primitives that a target has no instructions for by sequences of other primitives.
 //!
-//! Whether a primitive needs one depends on the vector width alone: at 128 bits, 64-bit integers are divided and converted lane
-//! by lane, at larger widths through floats; AVX2 converts only signed 32-bit integers, AVX-512 all but narrow ones. Each
-//! sequence gives the same bits as the primitive that it represents. It is recorded as primitives too, so GVN and LICM apply to
-//! its parts.
+//! Whether a primitive is replaced depends on the vector width alone. At 128 bits, 64-bit integers are divided and
+//! converted lane by lane, at larger widths through floats; AVX2 converts only signed 32-bit integers, AVX-512 all but
+//! narrow ones. Each sequence gives the same bits as the primitive that it replaces. As it consists of primitives too,
+//! GVN and LICM apply to its parts.
 
 use broadloom_ir::DType;
 use broadloom_math::record::{Inst, Primitive, Recorder, Sink, Var};
@@ -86,7 +86,7 @@ pub fn expand(sink: &mut dyn Sink, width: Width, inst: &Inst) -> Option<Var> {
     }
 }
 
-/// The high half of a product, taken from the product in lanes of twice the width.
+/// The high half of a product, computed by multiplying in lanes of twice the width.
 fn mul_high<T: Int, U: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     let (x, y) = (o.int_resize::<T, U>(x), o.int_resize::<T, U>(y));
     let product = o.mul::<U>(x, y);
@@ -101,7 +101,7 @@ fn average<T: Int>(o: &mut Recorder<'_>, x: Var, y: Var) -> Var {
     o.sub::<T>(either, half)
 }
 
-/// Shifts bytes by a count per lane, in lanes of 16 bits.
+/// Shifts bytes, each by its own count, in lanes of 16 bits.
 fn shift_byte<T: Int>(
     o: &mut Recorder<'_>,
     x: Var,
@@ -124,7 +124,7 @@ fn int_to_float<U: Float>(o: &mut Recorder<'_>, width: Width, from: DType, x: Va
         }
         _ if width == Width::W512 => None,
         DType::UInt32 if U::DIGITS == 24 && width == Width::W256 => {
-            // The conversions of the halves and the product are exact, so only the addition rounds.
+            // The conversions of the two halves are exact, and so is the product, so only the addition rounds.
             let low_half = o.splat(0xffffu32);
             let low = o.and::<u32>(x, low_half);
             let high = o.shr_const::<u32>(x, 16);
@@ -175,10 +175,10 @@ fn float64_of_long(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     o.add::<f64>(high, low)
 }
 
-/// Prepares 64-bit integers for conversion to float32 through float64: of long integers the lowest 11 bits are replaced by one
-/// bit that says whether any was set. The result is exact in float64, and rounds to float32 as the integer itself would. Long
-/// integers are those that float64 may not hold: above 2^53, or if signed, below −2^52 or not below 2^52. Setting that bit also
-/// rounds negative integers to odd, by two's complement.
+/// Prepares 64-bit integers for conversion to float32 through float64. In long integers, those that float64 may not
+/// hold (above 2^53, or if signed, below −2^52 or not below 2^52), the lowest 11 bits are replaced by one bit that says
+/// whether any of them was set. The result is exact in float64, and rounds to float32 as the integer itself would. By
+/// two's complement, setting that bit rounds negative integers to odd too.
 fn round_to_odd(o: &mut Recorder<'_>, x: Var, signed: bool) -> Var {
     let low_bits = o.splat(0x7ffu64);
     let low = o.and::<u64>(x, low_bits);
@@ -205,7 +205,7 @@ fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: Width, x: Var) ->
             Some(o.float_to_int::<f64, U>(x))
         }
         (Width::W512, ..) => None,
-        // A vector sequence for two lanes would have as many steps as the conversion lane by lane.
+        // A vector sequence for two lanes would have as many instructions as the conversion lane by lane.
         (Width::W128, _, 64) if U::SIGNED => None,
         (_, _, 64) => Some(through::float_to_int64::<Recorder<'_>, T, U>(o, x)),
         (Width::W256, 24, 32) if !U::SIGNED => Some(unsigned_of_float32(o, x)),
@@ -214,7 +214,8 @@ fn float_to_int<T: Float, U: Int>(o: &mut Recorder<'_>, width: Width, x: Var) ->
     }
 }
 
-/// Converts floats to integers as the scalar instance does: replaces NaN by 0, clamps, truncates and takes the low bits.
+/// Converts floats to integers as the scalar definition does: replaces NaN by 0, clamps, truncates and takes the low
+/// bits.
 fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(T::ZERO);
     let number = o.cmp::<T>(Cmp::Eq, x, x);
@@ -229,8 +230,8 @@ fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     through::low_bits::<Recorder<'_>, T, U>(o, x)
 }
 
-/// Converts float32 to unsigned 32-bit integers by the signed conversion: 2^31 is subtracted before it from numbers that are at
-/// least as large, and added back afterwards. Larger remainders saturate to 2^31 − 1.
+/// Converts float32 to unsigned 32-bit integers by the signed conversion. From numbers of at least 2^31, 2^31 is
+/// subtracted before it and added back afterwards; differences that are still too large saturate to 2^31 − 1.
 fn unsigned_of_float32(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(f32::ZERO);
     let above = o.cmp::<f32>(Cmp::Gt, x, zero);

@@ -1,7 +1,7 @@
 //! Lowers each primitive to CLIF on vectors of any width.
 //!
-//! Every primitive that [`crate::legalise`] leaves has its instructions here; a new primitive is a compile error until it has
-//! some. Slow paths have control flow and are [lowered elsewhere](crate::slow_path).
+//! Every primitive that [`crate::legalise`] does not replace has its instructions here; a new primitive is a compile
+//! error until it has some. Slow paths have control flow and are [lowered elsewhere](crate::slow_path).
 
 use broadloom_ir::DType;
 use broadloom_math::record::Primitive;
@@ -13,7 +13,8 @@ use crate::body::{Code, Node};
 use crate::value::{Lanes, is_signed, scalar_of};
 use crate::vectors::Vectors;
 
-/// The value of a node without control flow. `args` has its operands; absent ones can be anything.
+/// Lowers a node without control flow, and returns its value. `args` has the node's operands, followed by unused
+/// entries.
 pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
     let [a, b, ..] = args;
     let signed = is_signed(node.dtype);
@@ -30,7 +31,7 @@ pub fn node(v: &mut Vectors<'_>, node: &Node, args: &[Lanes; 4]) -> Lanes {
     }
 }
 
-/// The minimum or maximum of floats.
+/// The minimum or maximum of floats, by an intrinsic.
 fn extremum(v: &mut Vectors<'_>, intrinsic: Intrinsic, a: &Lanes, b: &Lanes) -> Lanes {
     a.zip(b, |a, b| {
         let ty = v.type_of(a);
@@ -69,7 +70,7 @@ fn lower(v: &mut Vectors<'_>, primitive: Primitive, dtype: DType, args: &[Lanes;
         MulHigh => v.multiply_high(*a, *b),
         Average => a.zip(b, |x, y| v.ins().avg_round(x, y)),
         ShrUniform => v.shift_right_uniform(*a, *b),
-        // Only unsigned dtypes are left here, since signed ones are legalised, and for them both quotients are equal.
+        // Only unsigned dtypes get here, since signed ones are legalised. For them the two quotients are equal.
         Quotient | FloorQuotient => v.quotient(*a, *b),
         Cmp(how) => v.compare(how, dtype, *a, *b),
         // A bool is a mask of any lane width.

@@ -1,8 +1,8 @@
 //! Reads and writes the elements of a block of a row.
 //!
-//! Only elements of the row are accessed. Blocks are whole, except in 512-bit code that takes rows of any length, whose accesses
-//! are masked. If a row has every second element in memory, the elements between are read too, but none after the row's last
-//! element.
+//! Only elements of the row are accessed. Blocks are whole, except in 512-bit code that takes rows of any length, whose
+//! accesses are masked. If a row is every second element in memory, the elements between are read too, but none after
+//! the row's last element.
 
 use broadloom_ir::DType;
 use broadloom_mem::{Access, Stores};
@@ -14,23 +14,25 @@ use smallvec::SmallVec;
 use crate::value::{Lanes, MAX_VECTORS, VECTOR, scalar_of};
 use crate::vectors::{Vectors, element_flags};
 
-/// The most bytes that are read at once from memory that has every second element.
+/// The maximum number of bytes that are read at once from an input that is every second element in memory.
 const HALF: u32 = 32;
 
-/// The block of a row that the body of a loop computes, with the addresses that have been computed for it so far.
+/// The block of a row that the body of a loop computes, and the addresses that have been computed for it so far.
 pub struct RowBlock {
     index: Value,
-    /// The number of elements of the row from the block on, if it may be less than the block's.
+    /// The number of the row's elements from the block's first one on; `None` if the block is whole.
     left: Option<Value>,
-    /// How elements are stored. With non-temporal stores there are whole blocks only, whose outputs begin at a cache line.
+    /// How elements are stored. With non-temporal stores every block is whole, and its outputs begin at a cache line.
     stores: Stores,
-    /// The offset within the block, in elements, of the lanes to read, if the block is computed in parts.
+    /// If the block is computed in parts: the offset of the current part from the block's first element, in elements.
     at: u32,
-    /// For each element size, the bytes from the row's first element to the block's first element.
+    /// For each distance between elements, in bytes: the offset in bytes of the block's first element from the row's
+    /// first element.
     offsets: SmallVec<[(u32, Value); 4]>,
-    /// For each pointer to the row's first element, the address of the block's first element.
+    /// For each operand, identified by the address of the row's first element, the address of the block's first
+    /// element.
     addresses: SmallVec<[(Value, Value); 4]>,
-    /// For a number of elements of the block, the number of elements of the row that are left after these.
+    /// For a number n, the number of the row's elements that are left after the first n elements of the block.
     rests: SmallVec<[(u32, Value); 4]>,
 }
 
@@ -47,17 +49,18 @@ impl RowBlock {
         }
     }
 
-    /// Moves to the lanes that begin `at` elements after the block's first one. Inputs are read from there from now on.
+    /// Moves to the part of the block that begins `at` elements after the block's first one. Inputs are read from there
+    /// from now on.
     pub fn go_to(&mut self, at: u32) {
         self.at = at;
     }
 
-    /// The number of elements of the row from the block on, if it may be less than the block's.
+    /// The number of the row's elements from the block's first one on; `None` if the block is whole.
     pub fn left(&self) -> Option<Value> {
         self.left
     }
 
-    /// Loads the lanes of the block from an input; `pointer` is its first element in the row.
+    /// Loads the lanes of the block from an input. `pointer` is the address of the input's first element in the row.
     pub fn load(&mut self, v: &mut Vectors<'_>, dtype: DType, access: Access, pointer: Value) -> Lanes {
         match access {
             Access::Reversed => self.load_reversed(v, dtype, pointer),
@@ -66,7 +69,7 @@ impl RowBlock {
         }
     }
 
-    /// Loads the lanes of a block of whole vectors from an input whose elements are in reverse order in memory.
+    /// Loads the lanes of a whole block from an input whose elements are in reverse order in memory.
     fn load_reversed(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
         let size = dtype.size() as u32;
         let offset = self.offset(v, size);
@@ -83,14 +86,14 @@ impl RowBlock {
         Lanes::new(size, vectors)
     }
 
-    /// Loads the lanes of a block of whole vectors from an input that has every second element in memory.
+    /// Loads the lanes of a whole block from an input that is every second element in memory.
     ///
-    /// For each 256 bits of the result, 256 bits are read from the first of its elements on, and 256 bits that end with its last
-    /// element. Reading the second part at the same distance after the first could touch memory after the last element, which may
-    /// not be the caller's.
+    /// For each 256 bits of the result, two vectors of 256 bits are read: one that begins with the first of their
+    /// elements, and one that ends with the last of them. A second vector directly after the first could reach beyond
+    /// the last element, to memory that may not be the caller's.
     ///
-    /// PERF: if the first 256 bits begin at a multiple of their size, the second begin an element before one and are within one
-    /// cache line; a read of 512 bits there would take two lines.
+    /// PERF: if the first vector begins a cache line, the second is within the same line, since it begins an element
+    /// less than 32 bytes later. A read of 512 bits that ends with the last element would take two lines.
     fn load_every_second(&mut self, v: &mut Vectors<'_>, dtype: DType, pointer: Value) -> Lanes {
         let size = dtype.size() as u32;
         let offset = self.offset(v, 2 * size);
@@ -144,7 +147,8 @@ impl RowBlock {
         of_memory(v, dtype, Lanes::new(size, vectors))
     }
 
-    /// Writes the lanes of the block to an output; `pointer` is its first element in the row. A bool is given as a mask of bytes.
+    /// Writes the lanes of the block to an output. `pointer` is the address of the output's first element in the row. A
+    /// bool is given as a mask of bytes.
     pub fn store(&mut self, v: &mut Vectors<'_>, dtype: DType, value: Lanes, pointer: Value) {
         let value = in_memory(v, dtype, value);
         let size = dtype.size() as u32;
@@ -160,7 +164,7 @@ impl RowBlock {
         }
         for (i, &vector) in value.vectors().iter().enumerate() {
             match self.left {
-                // A vector that is shorter than 128 bits gets an ordinary store. Cache lines are written as a whole all the same.
+                // Vectors of less than 128 bits get ordinary stores. Cache lines are written as a whole all the same.
                 None if self.stores == Stores::Streaming && ty.bytes() >= VECTOR => {
                     let at = i64::from(ty.bytes() * i as u32);
                     let address = if at == 0 { address } else { v.ins().iadd_imm_s(address, at) };
@@ -178,8 +182,8 @@ impl RowBlock {
         }
     }
 
-    /// Writes lanes of the row to which the 2^`level` rows of a block were reduced, from the lane `lane` on. The rows of
-    /// successive blocks are contiguous.
+    /// Writes the lanes from `lane` on of the row to which the 2^`level` rows of the block were reduced. The reduced
+    /// rows of successive blocks are contiguous.
     pub fn store_node(
         &mut self,
         v: &mut Vectors<'_>,
@@ -202,8 +206,8 @@ impl RowBlock {
         }
     }
 
-    /// The address of the i-th vector of a block, and the number of the row's elements from there on: zero or negative, if the
-    /// vector is beyond the row.
+    /// The address of the i-th vector of the block, and the number of the row's elements from there on, which is zero
+    /// or negative if the vector is beyond the row.
     fn part(&mut self, v: &mut Vectors<'_>, address: Value, left: Value, ty: Type, i: u32) -> (Value, Value) {
         if i == 0 {
             return (address, left);
@@ -214,7 +218,7 @@ impl RowBlock {
         (address, left)
     }
 
-    /// The number of lanes that are elements of the row.
+    /// The number of elements of the block that are in the row.
     pub fn count(&self, v: &mut Vectors<'_>) -> Value {
         let lanes = i64::from(v.layout.lanes);
         let lanes = v.ins().iconst(types::I64, lanes);
@@ -237,7 +241,8 @@ impl RowBlock {
         address
     }
 
-    /// The bytes from the row's first element to the block's first one, for elements that are `size` bytes apart.
+    /// The offset in bytes of the block's first element from the row's first element, for elements that are `size`
+    /// bytes apart.
     fn offset(&mut self, v: &mut Vectors<'_>, size: u32) -> Value {
         let index = self.index;
         memo(&mut self.offsets, size, || match size {
@@ -247,7 +252,7 @@ impl RowBlock {
     }
 }
 
-/// The value that is stored for a key, made at its first use.
+/// The value that is stored for a key. It is computed when the key is first used.
 fn memo(known: &mut SmallVec<[(u32, Value); 4]>, key: u32, make: impl FnOnce() -> Value) -> Value {
     match known.iter().find(|(k, _)| *k == key) {
         Some(&(_, value)) => value,
@@ -274,7 +279,7 @@ pub fn in_memory(v: &mut Vectors<'_>, dtype: DType, value: Lanes) -> Lanes {
     value.map(|x| v.ins().band(x, one))
 }
 
-/// Converts lanes from their form in memory: a byte of a bool is true unless it is 0.
+/// Converts lanes from their form in memory: a bool, given as a byte, becomes a mask; it is true unless the byte is 0.
 pub fn of_memory(v: &mut Vectors<'_>, dtype: DType, x: Lanes) -> Lanes {
     if dtype != DType::Bool {
         return x;

@@ -1,8 +1,8 @@
 //! Memory pages for machine code. The kernels of a compiler take them from chunks that several kernels share.
 //!
-//! A page is written before it is executable and never again: it is handed out once, and a chunk returns to the system when its
-//! last kernel is freed. The cost of a mapping (making it, first accessing it, and removing it) is thus shared by the kernels of
-//! a chunk.
+//! A page is written before it is executable and never again. It is handed out once, and a chunk is returned to the
+//! system when its last kernel is freed. The cost of a mapping (creating it, first accessing it, and removing it) is
+//! thus shared by the kernels of a chunk.
 
 use std::io;
 use std::ptr::NonNull;
@@ -18,11 +18,11 @@ const PAGE: usize = 4096;
 /// The size of a chunk in bytes, unless a kernel is larger.
 const CHUNK: usize = 16 * PAGE;
 
-/// A range of memory that was mapped at once.
+/// A range of memory that was mapped by one call of the system.
 struct Chunk {
     start: NonNull<u8>,
     len: usize,
-    /// The number of bytes that have been handed out, from the start on.
+    /// The number of bytes, from the chunk's start on, that have been handed out.
     taken: AtomicUsize,
 }
 
@@ -69,7 +69,7 @@ impl Drop for Chunk {
 /// Pages of a chunk that belong to one owner, and are never handed out again.
 struct Pages {
     chunk: Arc<Chunk>,
-    /// The offset of the pages in the chunk.
+    /// The offset of the pages in the chunk, in bytes.
     at: usize,
     len: usize,
     /// The number of bytes that have been allocated.
@@ -78,7 +78,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// Allocates `size` bytes of the pages. `None` if they are executable already or have too little space left.
+    /// Allocates `size` bytes of the pages. `None` if the pages are executable already or have too little space left.
     fn allocate(&mut self, size: usize, align: usize) -> Option<*mut u8> {
         let at = self.used.checked_next_multiple_of(align)?;
         let end = at.checked_add(size).filter(|&end| end <= self.len && !self.is_executable)?;

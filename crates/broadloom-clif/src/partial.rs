@@ -1,9 +1,9 @@
-//! Computes rows that have fewer columns than a block has lanes. They run through buffers that are filled up with a valid
-//! element, so that no lane beyond the row can fault or is written.
+//! Computes rows that have fewer columns than a block has lanes. Their operands are copied to buffers that are filled
+//! up with a valid element, so that no lane beyond the row can fault, and nothing beyond the row is written.
 //!
-//! A buffer is filled by stores that are at least as wide as the loads of the code: a load that spans several stores waits until
-//! all of them have left the store queue, which takes longer than the work of a short call. So each 32 bytes of a buffer are
-//! assembled in a register first.
+//! A buffer is filled by stores that are at least as wide as the loads of the code: a load that spans several stores
+//! waits until all of them have left the store queue, which takes longer than the work of a short call. So each 32
+//! bytes of a buffer are assembled in a register first.
 
 use std::mem::MaybeUninit;
 
@@ -11,11 +11,11 @@ use broadloom_mem::{Access, RawOperand};
 
 use crate::call::Call;
 
-/// The size in bytes of the widest block of an operand that needs buffers: 64 lanes of 4 bytes or 32 lanes of 8, in 512-bit code
-/// that reads stepped inputs.
+/// The size in bytes of a buffer, which is that of the largest block of an operand that needs one: 64 lanes of 4 bytes
+/// or 32 lanes of 8 bytes, in 512-bit code with inputs that are reversed or every second element in memory.
 const PAD: usize = 256;
 
-/// Up to this many buffers are on the stack; more are allocated.
+/// At most this many buffers are on the stack; if more are needed, they are allocated.
 const FEW: usize = 8;
 
 /// A buffer for one block of an operand.
@@ -24,7 +24,7 @@ const FEW: usize = 8;
 struct Pad(MaybeUninit<[u8; PAD]>);
 
 impl Call<'_> {
-    /// Runs `count` columns of a row through buffers.
+    /// Computes `count` columns of a row in buffers.
     ///
     /// # Safety
     /// As [`Call::enter`], for the columns from `start` to `start + count` of `row`; `count` is at least 1 and at most
@@ -45,12 +45,13 @@ impl Call<'_> {
         }
     }
 
-    /// The number of buffers for each operand. Reading every second element takes twice the space.
+    /// The number of buffers for each operand. An input that is every second element in memory takes twice the space.
     fn each(&self) -> usize {
         if self.inner.reads_steps { 2 } else { 1 }
     }
 
-    /// Does the work of [`Call::padded`] with these buffers; `padded` has space for the operands that the code is given.
+    /// Does the work of [`Call::padded`] with these buffers; `padded` has space for the operands that are passed to the
+    /// code.
     ///
     /// # Safety
     /// As [`Call::padded`]; `padded` is as long as `operands`, and there are [`Call::each`] buffers for each operand.
@@ -78,9 +79,10 @@ impl Call<'_> {
                 let size = dtype.size();
                 let from = at(operand, start, access.step() * size as isize);
                 match access {
-                    // A uniform operand is read where it is.
+                    // A uniform operand needs no buffer.
                     Access::Splat => padded.ptr = from,
-                    // SAFETY: `count` elements of the row, no more than `lanes`, of which a buffer holds any.
+                    // SAFETY: `from` has `count` elements of the row, at most `lanes`, and a buffer holds `lanes`
+                    // elements of any input.
                     Access::Contiguous => unsafe { fill(from, size, count, lanes, &mut pads[0]) },
                     Access::Reversed | Access::EverySecond => {
                         // SAFETY: `count` elements of the row, no more than `lanes`, which are a step apart; two buffers hold twice as many.
@@ -100,10 +102,10 @@ impl Call<'_> {
     }
 }
 
-/// Copies `len` bytes from a buffer, at most [`PAD`], in pieces that begin at multiples of their sizes, so that none spans two of the
-/// code's stores.
+/// Copies `len` bytes, at most [`PAD`], from a buffer. Each piece begins at a multiple of its size, so that no load
+/// spans two of the stores that the compiled code has made to the buffer.
 ///
-/// PERF: a call of the general function takes longer than such a copy.
+/// PERF: a call of the general copy function takes longer than such a copy.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; they don't overlap.
@@ -135,8 +137,9 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     debug_assert_eq!(at, len);
 }
 
-/// Copies `count` elements of `size` bytes that are `step` elements apart to buffers, with the same step. All other elements of
-/// the buffers, up to `lanes` steps, are set to the first element. Returns the address of the first element.
+/// Copies `count` elements of `size` bytes, which are `step` elements apart, to buffers in which they are as far apart.
+/// All other elements of the buffers, up to `lanes` steps, are set to the first element. Returns the address of the
+/// first element in the buffers.
 ///
 /// # Safety
 /// `from` is valid for reads of an element of 4 or 8 bytes, and of `count − 1` more, at least one and at most `lanes` altogether;
@@ -169,7 +172,7 @@ unsafe fn spread(
     place
 }
 
-/// The first element, copied as often as it fits into eight bytes.
+/// Eight bytes filled with copies of the element at `from`.
 ///
 /// # Safety `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
 #[inline]
@@ -215,7 +218,8 @@ mod avx {
 
     use super::{Pad, repeated};
 
-    /// Masks of bytes: the 32 bytes that end `n` bytes after the middle are a mask of the first `n` bytes.
+    /// Bytes from which masks are loaded: the 32 bytes at the offset `32 − n` are a mask of the first `n` bytes of a
+    /// vector.
     static MASKS: [u8; 64] = {
         let mut masks = [0; 64];
         let mut i = 0;
@@ -242,7 +246,7 @@ mod avx {
         }
         let mut next = whole;
         if left > 0 {
-            // SAFETY: the last `left` bytes of the elements begin there.
+            // SAFETY: the last `left` bytes of the elements begin at this address.
             let last = unsafe { part(from.add(32 * whole), size, left) };
             // SAFETY: 32 of the 64 bytes of `MASKS` are read.
             let mask = unsafe { _mm256_loadu_si256(MASKS.as_ptr().add(32 - left).cast()) };
@@ -258,7 +262,8 @@ mod avx {
         }
     }
 
-    /// Loads the first `n` bytes of a vector, from 1 to 31: whole elements of `size` bytes. The others are 0.
+    /// Loads a vector whose first `n` bytes, from 1 to 31, are whole elements of `size` bytes from memory. Its other
+    /// bytes are 0.
     ///
     /// # Safety `from` is valid for reads of `n` bytes.
     #[inline]
@@ -282,7 +287,8 @@ mod avx {
         }
     }
 
-    /// Loads the first `n` bytes of a vector, from 1 to 15; the others are 0. Where two words overlap, both have the same bytes.
+    /// Loads a vector whose first `n` bytes, from 1 to 15, are from memory. Its other bytes are 0. Two words are read
+    /// that may overlap; both have the same bytes there.
     ///
     /// # Safety `from` is valid for reads of `n` bytes.
     #[inline]

@@ -1,7 +1,8 @@
 //! The subset of CLIF that the back end for wide vectors supports, and a test that the emitter stays within it.
 //!
-//! The kernels have every code beside other dtypes, at 256 and 512 bits. Their CLIF must have only the instructions, types,
-//! intrinsics and blocks that the back end is written for.
+//! Each of the tested kernels has one instruction and copies an input of another dtype; all instructions are tested, at
+//! 256 and 512 bits. The CLIF of the kernels may have only the instructions, types, intrinsics and blocks that
+//! `broadloom-wide` supports.
 
 use std::fmt;
 
@@ -81,7 +82,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Whether the back end for wide vectors is written for an instruction with these types.
+/// Whether `broadloom-wide` supports an instruction with these types.
 fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     use Opcode::*;
     let (args, results) = Shown(function, inst).types();
@@ -126,7 +127,8 @@ fn is_known(function: &Function, inst: Inst, width: Width) -> bool {
     }
 }
 
-/// Calls `f` for the optimised function of each code at both widths.
+/// Calls `f` for the CLIF function of each kernel instruction, at both vector widths and for several access classes and
+/// purposes.
 fn each_function(mut f: impl FnMut(Width, &Function)) {
     for width in [Width::W256, Width::W512] {
         for code in codes() {
@@ -139,7 +141,7 @@ fn each_function(mut f: impl FnMut(Width, &Function)) {
                     (Access::Reversed, Purpose::Store),
                     (Access::EverySecond, Purpose::Store),
                 ] {
-                    // Stepped inputs with elements of 1 or 2 bytes are packed.
+                    // Elements of 1 or 2 bytes that are reversed or every second one in memory are packed.
                     let access = |dtype: &DType| if dtype.size() < 4 { all.packed() } else { all };
                     let access: Vec<Access> = kernel.inputs.iter().map(access).collect();
                     let (function, constants) =
@@ -164,7 +166,7 @@ fn only_what_the_back_end_is_written_for() {
     });
 }
 
-/// Every vector constant repeats 64 bits or fewer.
+/// Every vector constant consists of copies of at most 64 bits.
 #[test]
 fn constants_repeat() {
     each_function(|_, function| {

@@ -1,7 +1,7 @@
 //! Runs a compiled kernel on a block.
 //!
-//! Code is called only with operands of the sizes and access classes that it was compiled for, and the bytes of fault sites
-//! that met a division by zero are set.
+//! Code is called only with operands of the sizes and access classes that it was compiled for. Each division that may
+//! fault has a byte of its own (its fault site), which is set if a divisor is zero.
 
 use broadloom_ir::loop_plan::AccessClass;
 use broadloom_ir::{CodePlan, Error, ErrorKind, Result, VectorWidth};
@@ -20,15 +20,16 @@ impl ExecutableKernel for Compiled {
         if !matches || run.params.len() < self.params || run.faults.len() < self.fault_sites {
             return Err(mismatch());
         }
-        // Non-temporal stores are used only for outputs that are not copied afterwards and are not inputs.
+        // Non-temporal stores are used only if each output is neither an input nor copied to another place afterwards.
         let streaming =
             self.streaming().filter(|_| (0..self.outputs.len()).all(|output| block.is_apart(output)));
         let RawBlock { operands, rows, cols, level, any_alias, .. } = block.raw();
         let call = Call { inner: self, params: run.params, faults: run.faults.as_mut_ptr() };
         if level > 0 {
             let Some(linked) = self.leaf(level) else { return Err(mismatch()) };
-            // SAFETY: as below, outputs with a row of 16 elements for each node of this level, as it is written; the columns are whole
-            // nodes (`Block::level`), whose number such code is given.
+            // SAFETY: as below, but outputs have a row of 16 elements for each node of this level, as the function
+            // writes them. The columns make whole nodes (`Block::level`), and their number is what such a function is
+            // given.
             unsafe { call.enter_at(linked, operands, rows, cols) };
             return Ok(());
         }
@@ -65,7 +66,8 @@ impl ExecutableKernel for Compiled {
         Ok(())
     }
 
-    /// The policy of machine code: it reads each element before it writes it, and may read stepped inputs in place.
+    /// The aliasing policy of machine code: it reads each element before it writes it, and may read inputs in place
+    /// that are reversed or every second element in memory.
     fn policy(&self) -> AliasPolicy {
         if self.reads_steps { AliasPolicy::Stepped } else { AliasPolicy::InPlace }
     }
@@ -89,8 +91,8 @@ impl ExecutableKernel for Compiled {
 }
 
 impl Compiled {
-    /// Computes `elements` elements of slices. Each slice has contiguous elements, or a single one if the kernel was compiled for
-    /// a uniform input.
+    /// Computes `elements` elements, which are given as slices. Each slice has contiguous elements, or a single one if
+    /// the kernel was compiled for a uniform input.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the number of slices is wrong, a slice has too few elements, there are too few parameters or
@@ -106,8 +108,8 @@ impl Compiled {
         self.run_nodes(elements, 0, inputs, outputs, params, faults)
     }
 
-    /// Does the same as [`Compiled::run_slices`], but reduces the elements: outputs have a row of 16 elements for each node of
-    /// `level`, which is that of the [plan](CodePlan::leaf_level).
+    /// Does the same as [`Compiled::run_slices`], but reduces the elements to nodes of the reduction tree. Each output
+    /// has a row of 16 elements for each node of the level `level`, which is that of the [plan](CodePlan::leaf_level).
     ///
     /// # Errors
     /// The errors of [`Compiled::run_slices`]; and an error if the elements are not a whole number of nodes, or the level differs

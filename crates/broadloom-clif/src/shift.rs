@@ -1,7 +1,7 @@
-//! Shifts by a constant and by a count per lane. Vector units of 128 bits have no shift by a count per lane that Cranelift emits,
-//! so it is built from other instructions.
+//! Shifts by a constant, and shifts with a count for each lane. For vectors of 128 bits Cranelift emits no shift with a
+//! count for each lane, so it is built from other instructions.
 //!
-//! Counts are taken modulo the width.
+//! Counts are taken modulo the width of a lane in bits.
 
 use broadloom_ir::DType;
 use broadloom_wide::Intrinsic;
@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{InstBuilder, types};
 use crate::value::{Lanes, VECTOR, integer, is_signed};
 use crate::vectors::Vectors;
 
-/// A table of bytes: 2^i at the index i if it fits into a byte, otherwise 0.
+/// A table of bytes that has 2^i at the index i if that fits into a byte, otherwise 0.
 const POWERS: [u8; VECTOR as usize] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl Vectors<'_> {
@@ -40,8 +40,8 @@ impl Vectors<'_> {
         self.multiply(x, power)
     }
 
-    /// Computes ⌊x / 2^count⌋. At 128 bits and for lanes of less than 64 bits, it is a product with 2^(width − 1 − count) in
-    /// twice the width.
+    /// Computes ⌊x / 2^count⌋. At 128 bits, lanes of less than 64 bits are multiplied by 2^(width − 1 − count) in lanes
+    /// of twice the width, and the product is shifted right by width − 1 bits.
     pub fn shift_right(&mut self, dtype: DType, x: Lanes, count: Lanes) -> Lanes {
         let signed = is_signed(dtype);
         if let Some(c) = count.uniform {
@@ -56,7 +56,8 @@ impl Vectors<'_> {
                 if signed { e.ins().sshr(s[0], s[1]) } else { e.ins().ushr(s[0], s[1]) }
             }),
             DType::Int32 => {
-                // Only unsigned words can be multiplied, so x or its complement is.
+                // Only unsigned 32-bit words can be multiplied to 64 bits, so the complement of x is shifted if x is
+                // negative.
                 let zero = self.zero(types::I32X4);
                 let sign = x.map(|v| self.ins().icmp(IntCC::SignedLessThan, v, zero));
                 let size = x.zip(&sign, |x, sign| self.ins().bxor(x, sign));
@@ -74,8 +75,8 @@ impl Vectors<'_> {
         }
     }
 
-    /// Computes ⌊x / 2^count⌋ of unsigned lanes. Every 64-bit lane of `count` has the same count; the result is 0 if it is the
-    /// width or more.
+    /// Computes ⌊x / 2^count⌋ of unsigned lanes. `count` has the same count in every 64-bit lane. The result is 0 if
+    /// the count is at least the width of a lane of x.
     pub fn shift_right_uniform(&mut self, x: Lanes, count: Lanes) -> Lanes {
         let count = count.vectors()[0];
         if self.layout.is_wide() {
@@ -98,7 +99,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// Shifts lanes in vectors of more than 128 bits, which have one instruction for lanes of 16 bits and more.
+    /// Shifts lanes of at least 16 bits, each by its own count, in vectors of more than 128 bits, which have one
+    /// instruction for it.
     fn shift(&mut self, dtype: DType, x: Lanes, count: Lanes, how: Intrinsic) -> Lanes {
         let below = self.constant(self.layout.vector_of(dtype), 8 * dtype.size() as u64 - 1);
         let count = count.map(|c| self.ins().band(c, below));
@@ -108,8 +110,8 @@ impl Vectors<'_> {
         })
     }
 
-    /// Shifts bytes by a constant in vectors of more than 128 bits: shifts words of 16 bits and clears the bits that come from
-    /// the other byte.
+    /// Shifts bytes by a constant in vectors of more than 128 bits: shifts 16-bit words, and clears the bits that come
+    /// from the other byte of the word.
     fn shift_bytes(&mut self, x: Lanes, count: u32, left: bool, signed: bool) -> Lanes {
         let own = if left { 0xff << count & 0xff } else { 0xff >> count };
         let ty = self.layout.integer_vector(1);
@@ -123,20 +125,21 @@ impl Vectors<'_> {
             let v = self.cast_bits(ty, v);
             let v = self.ins().band(v, own);
             let Some(sign) = sign else { return v };
-            // The sign is now at a lower bit, and is extended from there.
+            // The sign bit has moved to a lower position, and is extended from there.
             let v = self.ins().bxor(v, sign);
             self.ins().isub(v, sign)
         })
     }
 
-    /// Computes 2^(count xor turn) for counts modulo the width. Each byte of a lane looks up its byte of the power in a table.
+    /// Computes 2^(count xor turn), with `count` modulo the width of a lane. Each byte of the power is looked up in a
+    /// table.
     fn power_of_two(&mut self, dtype: DType, count: Lanes, turn: u32) -> Lanes {
         let (bytes, width) = (dtype.size() as u32, 8 * dtype.size() as u32);
         let ty = self.layout.vector_of(dtype);
         let low_bits = self.constant(ty, u64::from(width - 1));
         let turn = (turn != 0).then(|| self.constant(ty, u64::from(turn)));
         let table = self.constant_vector(types::I8X16, POWERS);
-        // Byte j of a lane has the bits from 8·j on.
+        // Byte j of a lane has the bits of the power from 8·j on, so it looks up the index count − 8·j.
         let first = self
             .constant(self.layout.integer_vector(bytes), 0x3830_2820_1810_0800 & (u64::MAX >> (64 - width)));
         let first = self.cast_bits(types::I8X16, first);

@@ -1,8 +1,8 @@
 //! Slow paths: out-of-line calls of scalar functions for the lanes that need them.
 //!
-//! The code tests whether any lane of a mask is set. Only then it enters a cold block, which spills the lanes to a frame and
-//! calls a helper; the helper calls the scalar function for each lane of the mask. The frame has arrays of the lanes of the mask,
-//! of the arguments and of the result.
+//! The code tests whether any lane of a mask is set. Only then it enters a cold block, which stores the lanes to a
+//! stack frame and calls a helper; the helper calls the scalar function for each lane in which the mask is set. The
+//! frame has an array for the mask, for each argument and for the result.
 
 use broadloom_math::Num;
 use broadloom_math::record::SlowFunction;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::value::{Lanes, MAX_VECTORS};
 use crate::vectors::Vectors;
 
-/// Calls a [`SlowFunction`] on a frame.
+/// Calls a [`SlowFunction`] with the arrays of a frame.
 ///
 /// # Safety
 /// `frame` points to `bytes` bytes, which may be read and written and no one else uses during the call; `function` may be
@@ -30,7 +30,7 @@ unsafe extern "C" fn slow_lanes(frame: *mut u8, bytes: usize, function: unsafe f
     unsafe { function(arrays) }
 }
 
-/// Sets a fault byte if the mask is set in a lane of the row.
+/// Sets a fault byte if the mask is set in any lane that is an element of the row.
 ///
 /// # Safety
 /// `frame` points to `lanes` masks, of which the row has the first `left`, and `fault` to a byte that no one else uses
@@ -45,16 +45,16 @@ unsafe extern "C" fn note_within<T: Num>(frame: *const T, lanes: usize, left: us
     }
 }
 
-/// How the code names the functions that it calls.
+/// How the code refers to the functions that it calls.
 pub enum Helpers {
     /// By their addresses, which differ from process to process. The code can be run.
     Called,
-    /// By numbers that are not addresses, for printing. Holds the functions named so far.
+    /// By numbers that are not addresses, for printing. Holds the functions that have a number so far.
     Shown(Vec<usize>),
 }
 
 impl Helpers {
-    /// The first of these numbers. It has as many digits as an address.
+    /// The number that stands for the first function. It has as many digits as an address.
     const FIRST: i64 = 0x7000_0000_0000;
 
     fn address(&mut self, function: usize) -> i64 {
@@ -71,7 +71,7 @@ impl Helpers {
     }
 }
 
-/// The frame that all slow paths share, since no two run at once, and the names of the functions that they call.
+/// The stack frame that all slow paths share, since no two run at once, and the way in which they refer to functions.
 pub struct SlowPaths {
     helpers: Helpers,
     frame: Option<StackSlot>,
@@ -82,7 +82,7 @@ impl SlowPaths {
         SlowPaths { helpers, frame: None }
     }
 
-    /// The address of a frame with space for four values.
+    /// The address of a frame with space for the lanes of four values.
     fn frame(&mut self, v: &mut Vectors<'_>) -> Value {
         let slot = *self.frame.get_or_insert_with(|| {
             let bytes = 4 * MAX_VECTORS as u32 * v.layout.width.bytes();
@@ -96,7 +96,8 @@ impl SlowPaths {
         v.ins().iconst(types::I64, address)
     }
 
-    /// Computes the scalar function of `a` and `b` in lanes of the mask, and takes `fast` in the others.
+    /// Computes the scalar function of `a` and `b` in the lanes where the mask is set, and takes the lanes of `fast`
+    /// elsewhere.
     pub fn select(
         &mut self,
         v: &mut Vectors<'_>,
@@ -120,8 +121,8 @@ impl SlowPaths {
         for (i, lanes) in [mask, a, b, fast].iter().enumerate() {
             v.store_to_frame(frame, i as i32 * bytes as i32, lanes);
         }
-        // Whole vectors are stored, so that the arrays are where the function expects them. Lanes above the value's own hold
-        // anything, and so do their results.
+        // Whole vectors are stored, so that the arrays are where the function expects them. Lanes above the value's own
+        // hold anything, and so do the results for them.
         let size = v.ins().iconst(types::I64, 4 * i64::from(bytes));
         let scalar = self.address(v, function.fastest() as *const () as usize);
         let helper = self.address(v, slow_lanes as *const () as usize);
@@ -138,11 +139,13 @@ impl SlowPaths {
         Lanes::new(fast.width.into(), joined)
     }
 
-    /// Replaces every NaN of `x` by the constant `nan`, in a branch that is taken from the first block of the row on that has a
-    /// NaN. Also returns the new `seen`, which is not 0 from that block on.
+    /// Replaces every NaN of `x` by the constant `nan`, in a cold block. A block of the row takes the branch to it if
+    /// it or a block before it has a NaN: then the returned `seen` is not 0. `seen` is passed on from block to block of
+    /// a row.
     ///
-    /// PERF: because all later blocks of the row take the branch, it is mispredicted once per row. When each block decided for
-    /// itself, a loop of ten sums and products took 1.3 to 2.2 times as long on data of which a tenth is NaN.
+    /// PERF: because all later blocks of the row take the branch, it is mispredicted once per row. When each block
+    /// decided for itself, a loop of ten sums and products took 1.3 to 2.2 times as long on data of which a tenth is
+    /// NaN.
     pub fn replace_nan(
         &mut self,
         v: &mut Vectors<'_>,
@@ -151,7 +154,7 @@ impl SlowPaths {
         seen: Value,
     ) -> (Lanes, Value) {
         let ty = v.type_of(x.vectors()[0]);
-        // Two vectors are tested at a time for lanes in which either is NaN.
+        // Vectors are tested in pairs, by one comparison that finds the lanes in which either is NaN.
         let mut nans = None;
         for pair in x.vectors().chunks(2) {
             let more = v.ins().fcmp(FloatCC::Unordered, pair[0], pair[pair.len() - 1]);
@@ -186,7 +189,8 @@ impl SlowPaths {
         (Lanes::new(x.width.into(), joined), seen)
     }
 
-    /// Sets a fault byte if a lane of the mask is set. If the row has only `left` elements, only the lanes of these count.
+    /// Sets the byte of a fault site if any lane of the mask is set. If the row has only `left` elements left, later
+    /// lanes don't count.
     pub fn note(&mut self, v: &mut Vectors<'_>, mask: Lanes, left: Option<Value>, faults: Value, site: i32) {
         let any = v.any(mask);
         let (cold, join) = (v.builder.create_block(), v.builder.create_block());

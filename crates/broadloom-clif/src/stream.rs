@@ -1,8 +1,9 @@
 //! Writes rows with non-temporal stores.
 //!
-//! Code with such stores is given only whole blocks at columns where every output begins a cache line. It computes most columns
-//! of long rows, and rows of any length that all begin at a cache line. All other columns, and short rows that rarely begin at a
-//! line, are computed by the usual code. Before a call returns, a fence orders the stores before everything that follows.
+//! Code with such stores is given only whole blocks, which begin at a column where every output begins a cache line. It
+//! computes most columns of long rows, and rows of any length that all begin at a cache line. All other columns, and
+//! short rows that rarely begin at a line, are computed by the usual code. Before a call returns, a fence orders the
+//! stores before everything that follows.
 
 use broadloom_ir::tuning::code::{LONG_ROW, MIN_BLOCKS, TOGETHER};
 use broadloom_mem::{RawOperand, order_streamed};
@@ -78,14 +79,14 @@ impl Call<'_> {
         operands[self.inner.inputs.len()..].iter().all(begins)
     }
 
-    /// The operands from a row and a column on.
+    /// The operands of the part of a block that begins at a row and a column.
     fn from(&self, operands: &[RawOperand], row: usize, column: usize) -> SmallVec<[RawOperand; 12]> {
         let inputs = self.inner.inputs.iter().zip(&self.inner.access);
         let inputs = inputs.map(|(dtype, access)| access.step() * dtype.size() as isize);
         let steps = inputs.chain(self.inner.outputs.iter().map(|dtype| dtype.size() as isize));
         let start = |(operand, step): (&RawOperand, isize)| {
             let offset = operand.row_stride * row as isize + step * column as isize;
-            // At the end of an operand the pointer may be beyond its memory by a step, but is not used then.
+            // At the end of an operand the pointer may be beyond its memory, but is not used then.
             RawOperand { ptr: operand.ptr.wrapping_offset(offset), ..*operand }
         };
         operands.iter().zip(steps).map(start).collect()
@@ -108,11 +109,11 @@ impl Call<'_> {
         }
     }
 
-    /// The first column at which each of these outputs begins a cache line, if there is one.
+    /// The first column at which all of these outputs begin a cache line, if there is one.
     fn to_lines(&self, outputs: &[RawOperand]) -> Option<usize> {
         let sized = || outputs.iter().zip(&self.inner.outputs).map(|(o, dtype)| (o.ptr.addr(), dtype.size()));
-        // Cache lines have the most columns for the output with the smallest elements, so candidates are the columns where that
-        // output begins a line.
+        // A cache line holds the most columns of the output with the smallest elements. All outputs can begin a line
+        // only where that output does.
         let (address, size) = sized().min_by_key(|&(_, size)| size)?;
         let column = (address.next_multiple_of(LINE) - address) / size;
         let begins = |(address, size): (usize, usize)| (address + column * size).is_multiple_of(LINE);
@@ -192,8 +193,8 @@ mod tests {
     #[repr(align(64))]
     struct Lines<T>([T; 2048]);
 
-    /// The stand-in computes whole blocks from the first column on where both outputs begin a line, wherever they are in memory;
-    /// the usual code computes the rest.
+    /// The stand-in computes whole blocks from the first column on at which both outputs begin a cache line, whatever
+    /// their alignment; the usual code computes the rest.
     #[test]
     fn every_place_and_length() {
         let compiled = compiled();
@@ -215,7 +216,7 @@ mod tests {
                 compiled
                     .run_slices(n, [input].into_iter(), outputs.into_iter(), &[], &mut [])
                     .expect("the kernel's slices");
-                // The output of bytes decides at which column both outputs begin a line.
+                // The output of bytes determines the column at which both outputs begin a line.
                 let head = b.next_multiple_of(64) - b;
                 let both = (a + head).is_multiple_of(16) && n / lanes >= MIN_BLOCKS && head + lanes <= n;
                 let end = if both { head + (n - head) / lanes * lanes } else { head };

@@ -1,4 +1,4 @@
-//! Names of compiled kernels for profilers and debuggers: lines of perf's map, and object files for GDB.
+//! Names of compiled kernels for profilers and debuggers, announced as lines of perf's map and as object files for GDB.
 //!
 //! Both are written on request only. A name that can't be written or registered is left out, because an evaluation must not fail
 //! for it.
@@ -40,7 +40,7 @@ impl Announce {
     }
 }
 
-/// The number of ops in a kernel's symbol.
+/// The maximum number of ops that are named in a kernel's symbol.
 const OPS: usize = 3;
 
 /// The symbol of a kernel: the first digits of its content hash, and the names of its first ops.
@@ -48,7 +48,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
     let mut ops: Vec<&str> = Vec::new();
     for inst in &kernel.body {
         let op = match inst.code {
-            // The user has not written this op.
+            // This op is not the user's, but added when a kernel is built.
             Code::Apply(Op::CanonicalNan, _) => continue,
             Code::Apply(op, _) => op.name(),
             Code::Cast(..) => "astype",
@@ -66,7 +66,7 @@ pub(crate) fn name(kernel: &Kernel) -> String {
     }
 }
 
-/// The map that `perf report` reads for code that has no file.
+/// The file that `perf report` reads for the names of code that belongs to no executable file.
 #[cfg(unix)]
 pub(crate) mod perf {
     use std::fs::{File, OpenOptions};
@@ -74,7 +74,7 @@ pub(crate) mod perf {
     use std::os::unix::fs::OpenOptionsExt;
     use std::path::PathBuf;
 
-    /// The folder where perf looks for its maps: always `/tmp`, whatever the environment says.
+    /// The path of this process's map. perf looks for maps in `/tmp`, whatever the environment says.
     pub fn path() -> PathBuf {
         PathBuf::from("/tmp").join(format!("perf-{}.map", std::process::id()))
     }
@@ -82,8 +82,8 @@ pub(crate) mod perf {
     /// Opens the map. It is opened again for each line, because a forked child has a map of its own, and other writers may append
     /// to this one.
     fn open() -> Result<File> {
-        // The file's name can be guessed and everyone can write to the directory, so links are not followed and a pipe is not
-        // waited for.
+        // Anyone can guess the file's name and write to the directory, so links are not followed, and opening does not
+        // wait for a pipe.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path())?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::InvalidInput.into()) }
@@ -102,7 +102,7 @@ pub(crate) mod perf {
         std::env::var_os("PERF_BUILDID_DIR").is_some()
     }
 
-    /// The reason why Cranelift could not write to the map, for which it would panic.
+    /// The reason why Cranelift can't write to the map, if it would try: it would panic then.
     pub fn refused() -> Option<Error> {
         if is_recording() { open().err() } else { None }
     }
@@ -132,7 +132,7 @@ pub(crate) mod tests {
     use broadloom_ir::{DType, Op};
     use broadloom_mem::{Access, ExecutableKernel};
 
-    /// The kernel `(x + k) * (x + k)`, which has a different hash for each k.
+    /// The kernel `y * y`, where y is x doubled `adds` times. Its hash is different for each number of times.
     pub fn kernel(adds: usize) -> Kernel {
         let inst = |op, a, b| Inst {
             code: Code::Apply(op, DType::Float32),

@@ -1,7 +1,7 @@
 //! Values of machine code: a fixed number of lanes, held in vectors.
 //!
-//! Lanes fill vectors from the lowest. If they don't fill a vector of 128 bits, its upper lanes hold anything; if they don't fill
-//! a wider vector, its type has fewer lanes.
+//! Lanes fill vectors from the lowest lane on. If they don't fill a vector of 128 bits, its upper lanes hold anything;
+//! if they don't fill a wider vector, its type has fewer lanes.
 
 use broadloom_ir::{DType, Kind};
 use cranelift_codegen::ir::{Type, Value, types};
@@ -10,7 +10,8 @@ use crate::width::Width;
 
 /// The size in bytes of a 128-bit vector, and of an entry in the table of constants.
 pub const VECTOR: u32 = Width::W128.bytes();
-/// The most vectors that a value takes: a block has at most as many lanes as a vector has bytes, and a lane has 8 bytes.
+/// The maximum number of vectors that a value takes: a block has at most as many lanes as a vector has bytes, and a
+/// lane has at most 8 bytes.
 pub const MAX_VECTORS: usize = 8;
 
 /// How the lanes of a function's values are arranged in vectors.
@@ -19,41 +20,43 @@ pub struct Layout {
     pub width: Width,
     /// The number of elements of a block, a power of two.
     pub lanes: u32,
-    /// Whether the wider of two lane widths is held as one vector of even elements and one of odd elements
-    /// ([`crate::interleave`]), instead of in the order of the elements.
+    /// Whether lanes of the wider of two widths are held as one vector of the even-indexed elements and one of the
+    /// odd-indexed elements ([`crate::interleave`]), instead of in the order of the elements.
     pub interleaved: bool,
-    /// Whether 128-bit vectors have an instruction that converts to 64-bit integers: NEON has, SSE and AVX have not.
+    /// Whether 128-bit vectors have an instruction that converts floats to 64-bit integers: NEON has one, SSE and AVX
+    /// have none.
     pub converts_to_long: bool,
 }
 
 impl Layout {
-    /// Whether vectors have more than 128 bits. Such vectors hold exactly the lanes of a value, and have intrinsics.
+    /// Whether vectors have more than 128 bits. The type of such a vector has exactly the lanes of a value, and
+    /// intrinsics are available.
     pub fn is_wide(self) -> bool {
         self.width > Width::W128
     }
 
-    /// The size in bytes of a vector whose lanes have this many bytes.
+    /// The size in bytes of the vectors that hold a value whose lanes have this many bytes.
     pub fn vector_bytes(self, lane: u32) -> u32 {
         if self.is_wide() { self.width.bytes().min(self.lanes * lane) } else { VECTOR }
     }
 
-    /// The number of vectors that hold lanes of this many bytes.
+    /// The number of vectors that hold a value whose lanes have this many bytes.
     pub fn vectors_of(self, lane: u32) -> usize {
         (self.lanes * lane / self.width.bytes()).max(1) as usize
     }
 
-    /// The vector type of a scalar type.
+    /// The type of the vectors that hold a value with lanes of this scalar type.
     pub fn vector(self, lane: Type) -> Type {
         // A vector has 2 to 64 lanes, and CLIF has such types for every scalar type.
         lane.by(self.vector_bytes(lane.bytes()) / lane.bytes()).unwrap_or(lane)
     }
 
-    /// The vector type of a dtype; bools are bytes.
+    /// The type of the vectors that hold a value of this dtype, in which bools are bytes.
     pub fn vector_of(self, dtype: DType) -> Type {
         self.vector(scalar_of(dtype))
     }
 
-    /// The integer vector type whose lanes have this many bytes.
+    /// The type of the vectors that hold a value whose lanes are integers of this many bytes.
     pub fn integer_vector(self, lane: u32) -> Type {
         self.vector(integer(lane))
     }
@@ -90,22 +93,23 @@ impl Lanes {
         Lanes { width: width as u8, uniform: None, ..self }
     }
 
-    /// These lanes, with the scalar that they are known to hold, if any.
+    /// The same lanes, with the scalar that every lane is known to hold, if any.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
     }
 
-    /// Applies `f` to each vector; once for a sequence of equal vectors.
+    /// Applies `f` to each vector of the value. A run of equal vectors takes one application.
     pub fn map(&self, f: impl FnMut(Value) -> Value) -> Lanes {
         self.with_each([], f, |v, []| v)
     }
 
-    /// Applies `f` to pairs of vectors of two values; once for a sequence of equal pairs.
+    /// Applies `f` to each pair of corresponding vectors of two values. A run of equal pairs takes one application.
     pub fn zip(&self, other: &Lanes, mut f: impl FnMut(Value, Value) -> Value) -> Lanes {
         self.with_each([other], |(a, b)| f(a, b), |a, [b]| (a, b))
     }
 
-    /// Applies `f` to triples of vectors of three values; once for a sequence of equal triples.
+    /// Applies `f` to each triple of corresponding vectors of three values. A run of equal triples takes one
+    /// application.
     pub fn zip3(&self, b: &Lanes, c: &Lanes, mut f: impl FnMut(Value, Value, Value) -> Value) -> Lanes {
         self.with_each([b, c], |(a, b, c)| f(a, b, c), |a, [b, c]| (a, b, c))
     }
@@ -151,7 +155,7 @@ pub fn integer(bytes: u32) -> Type {
     }
 }
 
-/// Whether comparisons of the dtype compare signed integers.
+/// Whether the dtype is a signed integer.
 pub fn is_signed(dtype: DType) -> bool {
     dtype.kind() == Kind::Signed
 }

@@ -1,7 +1,8 @@
-//! The builder of instructions on the lanes of a value, and how lanes move between vectors.
+//! The builder of instructions on the lanes of a value, with operations that move lanes between vectors.
 //!
-//! [`Vectors`] owns the function that is being built with its constants and intrinsics. All functions here keep the order of
-//! lanes, and a value takes exactly the vectors that its lanes need. Unless a comment says otherwise, a vector has 128 bits.
+//! [`Vectors`] owns the function that is being built, with its constants and intrinsics. All functions here keep the
+//! order of lanes, and a value takes exactly as many vectors as its lanes need. Unless a comment says otherwise, a
+//! vector has 128 bits.
 
 use broadloom_wide::Intrinsic;
 use cranelift_codegen::ir::{
@@ -28,13 +29,13 @@ pub struct Vectors<'a> {
     call_conv: CallConv,
 }
 
-/// Flags for accesses of elements. They are aligned to their size, as in NumPy, not to vectors, and every address comes from the
-/// caller of the code.
+/// The flags of loads and stores of elements. Elements are aligned to their own size, as in NumPy, not to that of
+/// vectors, and every address comes from the caller of the code.
 pub fn element_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// A vector type with 4 to 64 lanes.
+/// The vector type with this scalar type and number of lanes, from 4 to 64.
 fn vector(lane: Type, lanes: u32) -> Type {
     lane.by(lanes).unwrap_or(lane)
 }
@@ -73,20 +74,20 @@ impl<'a> Vectors<'a> {
         self.constant(ty, 0)
     }
 
-    /// A constant as lanes of a scalar type, with these bits in each lane.
+    /// A constant value of a scalar type, with these bits in each lane.
     pub fn constant_lanes(&mut self, lane: Type, bits: u64) -> Lanes {
         let v = self.constant(self.layout.vector(lane), bits);
         Lanes::new(lane.bytes(), std::iter::repeat_n(v, self.layout.vectors_of(lane.bytes())))
     }
 
-    /// The result of an intrinsic.
+    /// Calls an intrinsic. Returns its result, which has the type `ty`.
     pub fn call(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Value {
         let result = self.intrinsics.call(&mut self.builder, intrinsic, args, Some(ty));
         // The signature has a result, so the call returns one.
         result.unwrap_or_else(|| self.zero(ty))
     }
 
-    /// Runs an intrinsic without a result.
+    /// Calls an intrinsic without a result.
     pub fn run(&mut self, intrinsic: Intrinsic, args: &[Value]) {
         self.intrinsics.call(&mut self.builder, intrinsic, args, None);
     }
@@ -99,18 +100,18 @@ impl<'a> Vectors<'a> {
         self.ins().call_indirect(signature, callee, args);
     }
 
-    /// A stack slot of this many bytes, aligned to vectors of 128 bits.
+    /// A stack slot of this many bytes, aligned to 16 bytes.
     pub fn frame(&mut self, bytes: u32) -> StackSlot {
         let align = VECTOR.trailing_zeros() as u8;
         self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, align))
     }
 
-    /// Flags for accesses of vectors in stack frames, which are aligned to 16 bytes.
+    /// The flags of loads and stores of vectors in stack frames, which are aligned to 16 bytes.
     pub fn frame_flags(&self) -> MemFlagsData {
         if self.layout.is_wide() { element_flags() } else { MemFlagsData::trusted() }
     }
 
-    /// Writes lanes contiguously to a frame.
+    /// Stores the vectors of a value to a frame, contiguously from the byte offset `at` on.
     pub fn store_to_frame(&mut self, frame: Value, at: i32, lanes: &Lanes) {
         let flags = self.frame_flags();
         for (j, &v) in lanes.vectors().iter().enumerate() {
@@ -119,7 +120,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// The bits of a value as another vector type.
+    /// The bits of a vector as another type of the same size.
     pub fn cast_bits(&mut self, ty: Type, v: Value) -> Value {
         if self.type_of(v) == ty {
             return v;
@@ -127,7 +128,7 @@ impl<'a> Vectors<'a> {
         self.ins().bitcast(ty, MemFlagsData::new().with_endianness(Endianness::Little), v)
     }
 
-    /// Broadcasts a scalar to every lane.
+    /// Broadcasts a scalar of the type `lane` to every lane.
     pub fn splat_scalar(&mut self, lane: Type, scalar: Value) -> Lanes {
         let ty = self.layout.vector(lane);
         let v = match self.layout.is_wide() {
@@ -138,7 +139,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(lane.bytes(), vectors).with_uniform(Some(scalar))
     }
 
-    /// Whether any of the value's own lanes of a mask is set.
+    /// Emits a test whether any lane of a mask is set. Vector lanes above the value's own don't count.
     pub fn any(&mut self, m: Lanes) -> Value {
         let own = self.layout.lanes * u32::from(m.width);
         let mut all = m.vectors()[0];
@@ -154,7 +155,8 @@ impl<'a> Vectors<'a> {
         self.ins().vany_true(all)
     }
 
-    /// Calls `f` with the scalars of each lane, and collects the results as lanes of `ty`.
+    /// Computes a value lane by lane: calls `f` with the scalars in the same lane of each argument, and collects the
+    /// results as vectors of the type `ty`.
     pub fn by_lane(
         &mut self,
         args: &[Lanes],
@@ -184,8 +186,9 @@ impl<'a> Vectors<'a> {
         self.ins().extractlane(v, (at % per_vector) as u8)
     }
 
-    /// Converts lanes to another type by `convert`, vector by vector. If the result takes more vectors, subvectors are converted;
-    /// if it takes fewer, the results are concatenated. For vectors of more than 128 bits.
+    /// Converts lanes to another type, vector by vector, by `convert`. If the result takes more vectors than `x`, each
+    /// vector is split into subvectors that are converted; if it takes fewer, the results are concatenated. For vectors
+    /// of more than 128 bits.
     pub fn converted(
         &mut self,
         x: Lanes,
@@ -198,7 +201,7 @@ impl<'a> Vectors<'a> {
         for (at, &v) in x.vectors().iter().enumerate() {
             let ty = self.type_of(v);
             let part = vector(ty.lane_type(), ty.lane_count() / count as u32);
-            // Equal vectors are converted once, and so are equal subvectors.
+            // Equal vectors are converted once, and so are equal subvectors of one vector.
             let again = at > 0 && x.vectors()[at - 1] == v;
             let same = count > 1 && (self.uniform || self.is_broadcast(v));
             for i in 0..count {
@@ -226,7 +229,8 @@ impl<'a> Vectors<'a> {
         Lanes::new(lane.bytes(), out)
     }
 
-    /// Whether all lanes of a vector are known to be equal: it is a scalar's broadcast, possibly with a few conversions.
+    /// Whether all lanes of a vector are known to be equal, because it is the broadcast of a scalar, possibly converted
+    /// a few times.
     fn is_broadcast(&self, mut v: Value) -> bool {
         let dfg = &self.builder.func.dfg;
         for _ in 0..6 {
@@ -246,7 +250,7 @@ impl<'a> Vectors<'a> {
         self.converted(x, lane, |e, v, ty| e.call(intrinsic, &[v], ty))
     }
 
-    /// Integers with this many bytes per lane: sign-extended, zero-extended, or truncated. For vectors of any width.
+    /// Integers resized to `to` bytes per lane: sign-extended, zero-extended, or truncated. For vectors of any width.
     pub fn resize_integers(&mut self, x: Lanes, to: u32, signed: bool) -> Lanes {
         let from = u32::from(x.width);
         if self.layout.is_wide() {
@@ -285,7 +289,7 @@ impl<'a> Vectors<'a> {
         x
     }
 
-    /// The low half of each lane's bits, computed from two vectors of 256 bits at a time.
+    /// Truncates lanes to half their width, two vectors of 256 bits at a time.
     fn narrow_pairs(&mut self, x: Lanes) -> Lanes {
         let width = u32::from(x.width) / 2;
         let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
@@ -324,7 +328,7 @@ impl<'a> Vectors<'a> {
         m
     }
 
-    /// Each lane extended to twice its size.
+    /// Extends each lane to twice its width, by its sign if `signed`, otherwise by zeros.
     pub fn widen(&mut self, x: Lanes, signed: bool) -> Lanes {
         let width = u32::from(x.width) * 2;
         let count = self.layout.vectors_of(width);
@@ -339,13 +343,14 @@ impl<'a> Vectors<'a> {
         Lanes::new(width, out)
     }
 
-    /// The low half of each lane's bits.
+    /// Truncates each lane to half its width.
     pub fn narrow(&mut self, x: Lanes) -> Lanes {
         let width = u32::from(x.width);
         self.pairs(x, |e, a, b| e.narrow_pair(a, b, width))
     }
 
-    /// Narrows the lanes of two vectors to their low halves, in one vector. `width` is the lane size in bytes before.
+    /// Truncates the lanes of two vectors, which have `width` bytes, to half that width, and packs them into one
+    /// vector.
     pub fn narrow_pair(&mut self, a: Value, b: Value, width: u32) -> Value {
         if width == 8 {
             return self.even_words(a, b);
@@ -357,7 +362,7 @@ impl<'a> Vectors<'a> {
         self.ins().unarrow(a, b)
     }
 
-    /// Saturates signed lanes into half the bytes, to the signed or the unsigned range.
+    /// Narrows signed lanes to half their width, saturating to the signed or the unsigned range.
     pub fn narrow_saturating(&mut self, x: Lanes, signed: bool) -> Lanes {
         self.pairs(x, |e, a, b| if signed { e.ins().snarrow(a, b) } else { e.ins().unarrow(a, b) })
     }
@@ -368,21 +373,23 @@ impl<'a> Vectors<'a> {
         Lanes::new(u32::from(x.width) / 2, out)
     }
 
-    /// The even 32-bit words of two vectors.
+    /// The even-indexed 32-bit words of two vectors, in one vector.
     fn even_words(&mut self, a: Value, b: Value) -> Value {
         let mask = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
         let v = self.shuffle(a, b, mask);
         self.cast_bits(types::I32X4, v)
     }
 
-    /// Selects bytes of two vectors; the mask has the index of each byte.
+    /// Selects bytes of two vectors. The mask has, for each byte of the result, an index into the 32 bytes of `a` and
+    /// `b`.
     pub fn shuffle(&mut self, a: Value, b: Value, mask: [u8; 16]) -> Value {
         let (a, b) = (self.cast_bits(types::I8X16, a), self.cast_bits(types::I8X16, b));
         let mask = self.constants.shuffle_mask(&mut self.builder, mask);
         self.ins().shuffle(a, b, mask)
     }
 
-    /// Splits each vector of four 32-bit lanes into two vectors, with two of the lanes in the low half of each.
+    /// Splits each vector of four 32-bit lanes into two vectors: the low half of each has two of the lanes, the high
+    /// half is unused.
     pub fn split_halves(&mut self, x: Lanes) -> Lanes {
         let count = self.layout.vectors_of(8);
         let mut out = SmallVec::<[Value; MAX_VECTORS]>::new();
@@ -398,7 +405,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(8, out)
     }
 
-    /// The inverse of [`Vectors::split_halves`].
+    /// Joins vectors with two 32-bit lanes in their low halves: the inverse of [`Vectors::split_halves`].
     pub fn join_halves(&mut self, x: Lanes) -> Lanes {
         let out: SmallVec<[Value; MAX_VECTORS]> = x
             .vectors()

@@ -1,6 +1,8 @@
-//! Compiles kernels on vectors of 256 and 512 bits: the emitter's CLIF is optimised and given to `broadloom-wide`.
+//! Compiles kernels for vectors of 256 and 512 bits: the emitter's CLIF is given to `broadloom-wide`, since Cranelift's
+//! own back end has vectors of 128 bits only.
 //!
-//! A kernel that this back end does not support is not an error: it is compiled for narrower vectors, and the reason is kept.
+//! A kernel that `broadloom-wide` does not support is not an error: it is compiled for narrower vectors, and the reason
+//! is kept.
 
 use broadloom_ir::{CodePlan, Kernel, Purpose};
 use broadloom_mem::Access;
@@ -12,28 +14,30 @@ use crate::constants::TableEntry;
 use crate::emit::{self, Helpers, MAX_FRAME, Variant};
 use crate::width::Width;
 
-/// The alignment of functions.
+/// The alignment in bytes of each function's machine code.
 pub const CODE_ALIGN: u64 = 64;
 
-/// Estimated bytes of memory that compiling takes: a minimum, and an addition for each CLIF instruction.
+/// An estimate of the memory in bytes that compiling a function takes: a fixed part, and a part for each CLIF
+/// instruction.
 const ROOM: usize = 64 << 10;
 const ROOM_PER_INSTRUCTION: usize = 1 << 10;
 
-/// A kernel's machine code on vectors of more than 128 bits.
+/// Machine code of a kernel that uses vectors of 256 or 512 bits.
 pub struct Wide {
     /// The position-independent machine code.
     pub code: Vec<u8>,
-    /// The constants that the code is called with.
+    /// The entries of the constant table that callers pass to the code.
     pub constants: Vec<TableEntry>,
-    /// The stack space of a call in bytes.
+    /// The stack space that a call of the code takes, in bytes.
     pub frame: u32,
-    /// The optimised CLIF and the disassembly. Both are empty unless the code is made for printing.
+    /// The optimised CLIF and the disassembly. Both are empty unless the kernel is compiled for printing.
     pub clif: String,
     pub assembly: String,
 }
 
-/// The usual function of a kernel on the widest supported vectors up to `width`, with its plan; `None` if these have 128 bits.
-/// Also the reason if the vectors are narrower than `width`.
+/// Compiles the usual function of a kernel, which takes rows of all lengths, for the widest supported vectors up to
+/// `width`. Returns it with its plan, or `None` if the widest supported vectors have 128 bits. Also returns the reason
+/// if the vectors are narrower than `width`.
 pub fn widest(
     isa: &dyn TargetIsa,
     kernel: &Kernel,
@@ -55,8 +59,8 @@ pub fn widest(
     (None, narrowed)
 }
 
-/// Compiles a function of a kernel on vectors of the plan's width, which the target has. The error is the reason why it is not
-/// supported.
+/// Compiles a function of a kernel for vectors of the plan's width, which the target must have. The error is the reason
+/// why the kernel is not supported.
 pub fn wide(
     isa: &dyn TargetIsa,
     kernel: &Kernel,

@@ -1,8 +1,8 @@
-//! Recognises sequences of float primitives for which wide vectors have fewer instructions: minima and maxima, which are defined
-//! by comparisons and by joining the bits of zeros, and tests for NaN.
+//! Recognises sequences of float primitives for which wide vectors have fewer instructions. These are tests for NaN,
+//! and minima and maxima, which are defined by comparisons and, for two zeros, by a bitwise operation on their bits.
 //!
-//! A sequence is recognised when its last primitive is added. The values of the other primitives are dropped if nothing else
-//! reads them.
+//! A sequence is recognised when its last primitive is added. The values of the other primitives are dropped if nothing
+//! else reads them.
 
 use broadloom_ir::DType;
 use broadloom_math::Cmp;
@@ -12,9 +12,9 @@ use crate::body::{Body, Code, Node};
 use crate::width::Width;
 
 impl Body {
-    /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered` discards its
-    /// lanes with a NaN. The replacement has one instruction or three; the sequence has two comparisons, two selects and the
-    /// joining of the bits of zeros.
+    /// Replaces a sequence that computes the minimum or maximum of two floats, if a select by the mask `unordered`
+    /// discards the lanes in which either float is NaN. The sequence has two comparisons, two selects and a bitwise
+    /// operation on the bits of two zeros; the replacement has one instruction or three.
     pub(super) fn float_extremum(&mut self, unordered: Var, value: Var) -> Option<Var> {
         let Node { code: Code::Unordered, dtype, args: [x, y, ..], .. } = *self.node(unordered) else {
             return None;
@@ -42,14 +42,14 @@ impl Body {
         is_extremum.then(|| self.define(code, dtype, args, dtype.size() as u8))
     }
 
-    /// The mask and the two operands of a select, if the value is one.
+    /// The mask and the two operands of a select, if the value is a select.
     fn select(&self, value: Var) -> Option<(Var, Var, Var)> {
         let node = self.node(value);
         let [m, a, b, _] = node.args;
         (node.code == Code::Primitive(Primitive::Select)).then_some((m, a, b))
     }
 
-    /// Whether the value `bits` has the bits of the value `float`.
+    /// Whether the value `bits` is the bit pattern of the value `float`.
     fn are_bits_of(&self, bits: Var, float: Var) -> bool {
         let (of, from) = (self.node(bits), self.node(float));
         match of.code {
@@ -59,8 +59,8 @@ impl Body {
         }
     }
 
-    /// The mask of the lanes in which either of two floats is NaN, if two masks that are joined are the tests of these floats for
-    /// NaN.
+    /// If a primitive combines two masks by OR and each of them tests a float for NaN: the mask of the lanes in which
+    /// either float is NaN.
     pub(super) fn either_nan(&mut self, join: Primitive, m: Var, other: Var) -> Option<Var> {
         let tested = |m: Var| {
             let Node { code, dtype, args: [x, same, ..], lane, .. } = *self.node(m);
@@ -72,8 +72,8 @@ impl Body {
         is_either.then(|| self.define(Code::Unordered, dtype, [x, y, Var(0), Var(0)], lane))
     }
 
-    /// The test of a float for NaN, if a comparison is one on bits: the float's bits without the sign against the bits of
-    /// infinity.
+    /// If a comparison of integers tests a float for NaN, by comparing its bits without the sign with the bits of
+    /// infinity: the same test as a comparison of floats.
     pub(super) fn test_for_nan(&mut self, how: Cmp, magnitude: Var, infinity: Var) -> Option<Var> {
         let Node { code: Code::Primitive(Primitive::And), args: [bits, mask, ..], .. } =
             *self.node(magnitude)

@@ -17,8 +17,8 @@ fn body(dtype: DType, ops: &[(Op, [u32; 2])], access: &[Access], width: Width) -
     Body::of(&kernel, access, width).expect("a kernel that verifies")
 }
 
-/// The body of an op that is applied to an input and a parameter; `short` says whether the parameter is known as a divisor with a
-/// short reciprocal.
+/// The body of an op that is applied to an input and a parameter. `short` is whether the kernel says that the parameter
+/// is a divisor with a short reciprocal.
 fn by_param(op: Op, dtype: DType, short: bool) -> Body {
     let args = [ValueId(0), ValueId(1), ValueId(0)];
     let kernel = Kernel {
@@ -48,7 +48,8 @@ fn what_a_row_has_one_of_is_computed_before_its_loop() {
     }
 }
 
-/// The reciprocal of a uniform divisor is computed before the loop, and the loop divides integers without any float operation.
+/// The reciprocal of a divisor that is uniform along a row is computed before the loop, and the loop divides integers
+/// without any float operation.
 #[test]
 fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
     use DType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
@@ -69,7 +70,7 @@ fn integers_are_divided_by_what_a_row_has_one_of_without_floats() {
     }
 }
 
-/// Fewer instructions divide by a parameter whose reciprocal is known to be short.
+/// A division by a parameter whose reciprocal is known to be short takes fewer instructions.
 #[test]
 fn short_reciprocals_take_fewer_instructions() {
     use DType::{Int16, Int32, UInt8, UInt16, UInt32};
@@ -79,8 +80,8 @@ fn short_reciprocals_take_fewer_instructions() {
     }
 }
 
-/// Only divisions that can fault ask for a short reciprocal, so that other expressions which differ in their literals share a
-/// plan.
+/// Only divisions that can fault depend on whether a reciprocal is short. Other expressions that differ only in their
+/// literals can thus share a plan.
 #[test]
 fn only_divisions_that_fault_ask_for_a_short_reciprocal() {
     let mut asking = Vec::new();
@@ -125,8 +126,8 @@ fn a_comparison_that_selects_its_operands_is_one_instruction_where_there_is_one(
     assert!(!lesser(DType::Float32, Width::W128));
 }
 
-/// A minimum or maximum of floats takes three instructions: the minimum of numbers, a test of both operands for NaN, and a
-/// select. So does a square root: the root, a test for NaN and a select.
+/// A minimum or maximum of floats takes three instructions: the minimum or maximum of numbers, a test of both operands
+/// for NaN, and a select. A square root takes three too: the root, a test for NaN, and a select.
 #[test]
 fn extremes_and_roots_of_floats_are_three_instructions() {
     for width in [Width::W256, Width::W512] {
@@ -134,7 +135,7 @@ fn extremes_and_roots_of_floats_are_three_instructions() {
             let body = body(DType::Float64, &[(op, [0, 1])], &[Access::Contiguous; 2], width);
             let codes: Vec<Code> = body.at(Depth::Element).iter().map(|&var| body.node(var).code).collect();
             assert!(codes.contains(&code) && codes.contains(&Code::Unordered), "{body}");
-            // The loop also has two inputs and the constant.
+            // The loop also has two inputs, and the constant is not in it.
             assert_eq!(codes.len(), 3 + 2, "{body}");
         }
         let body = body(DType::Float32, &[(Op::Sqrt, [0, 0])], &[Access::Contiguous], width);

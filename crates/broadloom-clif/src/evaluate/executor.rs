@@ -1,4 +1,4 @@
-//! Runs the emitter's code by the evaluator, as an executor in the suite that every executor has to pass.
+//! An executor that runs the emitter's CLIF in the evaluator, tested by the suite that every executor has to pass.
 
 use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -26,7 +26,7 @@ fn linked(constants: &[TableEntry], functions: &[HostFunction]) -> Vec<[u8; 16]>
 /// An executor that interprets the emitter's CLIF instead of compiling it.
 struct Evaluator;
 
-/// A kernel for the evaluator at a vector width.
+/// A kernel's CLIF function for one vector width, which the evaluator runs.
 struct Evaluated {
     function: Function,
     constants: Vec<[u8; 16]>,
@@ -95,7 +95,7 @@ impl Run<'_> {
             let last = if plan.tail == Tail::Masked { raw.cols } else { raw.cols - lanes };
             return self.call(operands, &sizes, faults, raw.rows, last);
         }
-        // Rows shorter than a block go through buffers that are filled up with the row's first element.
+        // Rows shorter than a block are computed in buffers that are filled up with the row's first element.
         for row in 0..raw.rows {
             let mut pads: Vec<Vec<u64>> = Vec::new();
             for (operand, &size) in operands.iter().zip(&sizes) {
@@ -156,7 +156,7 @@ impl Run<'_> {
     }
 }
 
-/// Defines one test of the suite for both widths.
+/// Defines tests of the suite, each of which runs at both vector widths.
 macro_rules! suite {
     ($($name:ident)*) => {$(
         #[test]
@@ -184,7 +184,7 @@ suite! {
 fn zero_divisors_of_the_row_only() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};
     use broadloom_ir::{DType, Op};
-    // The lanes of int32 take two vectors, and the row may have no element in the second one.
+    // The int32 lanes of a block take two vectors, and a short row may have no element in the second one.
     for (dtype, size) in [(DType::Int8, 1), (DType::Int32, 4), (DType::Int64, 8)] {
         let code = Code::Apply(Op::FloorDivide, dtype);
         let kernel = Kernel {
@@ -218,7 +218,8 @@ fn zero_divisors_of_the_row_only() {
     }
 }
 
-/// With non-temporal stores code is given whole blocks only, computes each element once, and every output begins at a cache line.
+/// Code with non-temporal stores is given whole blocks only and computes each element once, and every output begins at
+/// a cache line.
 #[test]
 fn whole_blocks_past_the_caches() {
     use broadloom_ir::kernel::{Code, Inst, ValueId};

@@ -1,8 +1,8 @@
-//! An evaluator of CLIF on vectors of any width, lane by lane: the definition that a back end is compared with.
+//! An evaluator of CLIF on vectors of any width, lane by lane: the reference with which a back end is compared.
 //!
-//! [`executor`] runs the emitter's functions by it in the suite of all executors, with no back end involved. Every access has to lie in
-//! memory that the function was given; an instruction that the back end for wide vectors isn't written for, or an
-//! intrinsic with other types than its description has, is a panic.
+//! [`executor`] runs the emitter's functions in it, in the suite of all executors, with no back end involved. It panics
+//! if an access lies outside of the memory that the function was given, at an instruction that `broadloom-wide` does
+//! not support, and at an intrinsic with other types than its description has.
 
 mod executor;
 
@@ -16,14 +16,14 @@ use cranelift_codegen::ir::{
 
 use crate::repertoire::intrinsic_of;
 
-/// The bits of each lane; of a scalar, of its one.
+/// The bits of each lane of a value. A scalar has one lane.
 type Bits = [u64; 64];
 
-/// Runs a function.
+/// The state of a CLIF function that is being evaluated.
 struct Machine<'f> {
     function: &'f Function,
     values: Vec<Bits>,
-    /// The memory that may be read and written.
+    /// The address ranges that may be read and written.
     memory: Vec<Range<u64>>,
     slots: Vec<Vec<u64>>,
 }
@@ -36,7 +36,7 @@ fn signed(bits: u64, lane_bits: u32) -> i64 {
     (bits << (64 - lane_bits)) as i64 >> (64 - lane_bits)
 }
 
-/// A function of floats on bits.
+/// Applies a function of floats, given for float32 and for float64, to the bits of its arguments.
 fn float(ty: Type, args: &[u64], single: impl Fn(&[f32]) -> f32, double: impl Fn(&[f64]) -> f64) -> u64 {
     if ty.lane_type() == types::F32 {
         let args: [f32; 3] =
@@ -102,7 +102,7 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// The lanes of a result, each from those of the operands.
+    /// The lanes of a result, each computed by `f` from the same lane of the operands.
     fn lanes(&self, ty: Type, args: &[Value], f: impl Fn(&[u64]) -> u64) -> Bits {
         let mut out = [0; 64];
         let args: Vec<&Bits> = args.iter().map(|&v| self.get(v)).collect();
@@ -215,14 +215,15 @@ impl<'f> Machine<'f> {
                 let given: Vec<u64> = given.iter().map(|&v| self.scalar(v)).collect();
                 let entry = std::ptr::with_exposed_provenance::<()>(entry);
                 match given[..] {
-                    // SAFETY: of three words are the calls of the helper of slow paths: the address is that of a function
-                    // with this signature, the first word points to a frame of this machine's slots as long as the second says,
-                    // and the third is a function over two words.
+                    // SAFETY: only the helper of slow paths is called with three words. The address is that of a
+                    // function with this signature, the first word points to a frame of this machine's slots as long as
+                    // the second says, and the third is the address of a function of the type that the helper expects.
                     [a, b, c] => unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64)>(entry)(a, b, c);
                     },
-                    // SAFETY: of four words are the calls of host functions and of the helper that notes faults: the address
-                    // is that of one of these, and its pointers lead into this machine's slots and the caller's fault bytes.
+                    // SAFETY: only host functions and the helper that notes faults are called with four words. The
+                    // address is that of one of these, and its pointers lead into this machine's slots and the caller's
+                    // fault bytes.
                     [a, b, c, d] => unsafe {
                         std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, u64, u64)>(entry)(
                             a, b, c, d,
@@ -315,7 +316,8 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// As their descriptions say.
+    /// The result of an intrinsic, as its description defines it. The lanes of a masked load without an element are an
+    /// exception: they are the first element instead of 0, since results must not depend on them.
     fn intrinsic(&self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Bits {
         let from = self.ty(args[0]);
         let (a, b, n) = (from.lane_bits(), ty.lane_bits(), ty.lane_count());
@@ -477,7 +479,8 @@ fn unpacked(bytes: &[u8], ty: Type) -> Bits {
     out
 }
 
-/// The minimum or maximum of two floats, which orders zeros by their signs; where either is NaN, bits that are no NaN.
+/// The minimum or maximum of two floats, with −0 smaller than 0. If either is NaN the result is unspecified; it is a
+/// fixed number here, so that a test notices code that expects a NaN.
 fn extremum(a: u64, b: u64, lane_bits: u32, is_least: bool) -> u64 {
     let value = |bits: u64| match lane_bits {
         32 => f64::from(f32::from_bits(bits as u32)),
