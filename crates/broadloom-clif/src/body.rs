@@ -346,7 +346,7 @@ impl Body {
         self.define(Code::Primitive(Primitive::Splat(bits)), dtype, [Var(0); 4], dtype.size() as u8)
     }
 
-    /// The same mask or bool, as a mask with lanes of this many bytes.
+    /// A mask or bool converted to a mask with lanes of this many bytes.
     fn resized(&mut self, mask: Var, lane: u8) -> Var {
         let from = self.node(mask).lane;
         if from == lane {

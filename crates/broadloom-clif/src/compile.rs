@@ -61,7 +61,7 @@ impl Compiler {
         })
     }
 
-    /// The same compiler, which also announces its code to profilers and debuggers: by a line in perf's map (the file
+    /// This compiler, which now also announces its code to profilers and debuggers: by a line in perf's map (the file
     /// `perf-PID.map` in the folder where perf looks; on Linux only), by GDB's interface for compiled code (with the
     /// feature `gdb` only), or by both.
     #[must_use]

@@ -13,7 +13,7 @@
 //!         512 bits, a long row may be computed in two pieces, the first of which ends at a cache line of an output
 //! block:  loads, computes and stores `lanes` elements; the last block of a row ends at the row's end and may overlap
 //!         the block before it (the bits of the overlap are computed twice); at 512 bits, unless an input is reversed
-//!         or every second element in memory, it is masked instead and has only the elements that are left
+//!         or every second element in memory, its accesses are masked instead, to the remaining elements
 //! ```
 
 use broadloom_ir::canonical::{self, LANES};
@@ -398,7 +398,7 @@ impl Emitter<'_> {
             }
             self.values[var.index()] = Some(self.emit(&node, &args, sources, block.as_deref_mut())?);
         }
-        // The next level emits its constants anew, because each loop has its own copy of the table's address.
+        // The next level emits constants of its own, because each loop has its own copy of the table's address.
         self.constants.drain(..).for_each(|var| self.values[var.index()] = None);
         Ok(())
     }

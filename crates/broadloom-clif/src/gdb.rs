@@ -121,8 +121,8 @@ impl Drop for Registration {
         }
         let _held = LIST.lock().unwrap_or_else(PoisonError::into_inner);
         let list = &raw mut __jit_debug_descriptor;
-        // SAFETY: `LIST` is held; the entry was put into the list by `register` and is taken out here only, once; its
-        // neighbours are alive.
+        // SAFETY: `LIST` is held; the entry was put into the list by `register` and is taken out here only, once; the
+        // entries before and after it are alive.
         unsafe {
             let (next, prev) = ((*self.entry).next, (*self.entry).prev);
             match prev.as_mut() {

@@ -230,8 +230,9 @@ fn clamped<T: Float, U: Int>(o: &mut Recorder<'_>, x: Var) -> Var {
     through::low_bits::<Recorder<'_>, T, U>(o, x)
 }
 
-/// Converts float32 to unsigned 32-bit integers by the signed conversion. From numbers of at least 2^31, 2^31 is
-/// subtracted before it and added back afterwards; differences that are still too large saturate to 2^31 − 1.
+/// Converts float32 to unsigned 32-bit integers by the signed conversion. Before it, 2^31 is subtracted from numbers
+/// that are at least as large, and afterwards it is added back. Differences that are still too large saturate to
+/// 2^31 − 1.
 fn unsigned_of_float32(o: &mut Recorder<'_>, x: Var) -> Var {
     let zero = o.splat(f32::ZERO);
     let above = o.cmp::<f32>(Cmp::Gt, x, zero);

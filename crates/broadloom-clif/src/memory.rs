@@ -32,7 +32,7 @@ pub struct RowBlock {
     /// For each operand, identified by the address of the row's first element, the address of the block's first
     /// element.
     addresses: SmallVec<[(Value, Value); 4]>,
-    /// For a number n, the number of the row's elements that are left after the first n elements of the block.
+    /// For a number n, the number of the row's elements after the first n elements of the block.
     rests: SmallVec<[(u32, Value); 4]>,
 }
 

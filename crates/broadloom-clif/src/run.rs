@@ -112,8 +112,8 @@ impl Compiled {
     /// has a row of 16 elements for each node of the level `level`, which is that of the [plan](CodePlan::leaf_level).
     ///
     /// # Errors
-    /// The errors of [`Compiled::run_slices`]; and an error if the elements are not a whole number of nodes, or the level differs
-    /// from the plan's.
+    /// The errors of [`Compiled::run_slices`]; and an error if the elements are not a whole number of nodes, or the
+    /// level differs from the plan's.
     pub fn run_nodes<'a>(
         &self,
         elements: usize,

@@ -54,7 +54,7 @@ pub enum Helpers {
 }
 
 impl Helpers {
-    /// The number that stands for the first function. It has as many digits as an address.
+    /// The number that is printed for the first function. It has as many digits as an address.
     const FIRST: i64 = 0x7000_0000_0000;
 
     fn address(&mut self, function: usize) -> i64 {

@@ -88,12 +88,12 @@ impl Lanes {
         &self.vectors[..self.len as usize]
     }
 
-    /// These vectors as vectors with lanes of another width.
+    /// This value's vectors, taken as lanes of another width in bytes.
     pub fn with_width(self, width: u32) -> Lanes {
         Lanes { width: width as u8, uniform: None, ..self }
     }
 
-    /// The same lanes, with the scalar that every lane is known to hold, if any.
+    /// These lanes, with the scalar that every lane is known to hold, if any.
     pub fn with_uniform(self, uniform: Option<Value>) -> Lanes {
         Lanes { uniform, ..self }
     }

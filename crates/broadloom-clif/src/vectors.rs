@@ -302,7 +302,7 @@ impl<'a> Vectors<'a> {
         Lanes::new(width, out)
     }
 
-    /// A mask converted to lanes of another width. For vectors of any width.
+    /// A mask converted to lanes of `width` bytes. For vectors of any width.
     pub fn resize_mask(&mut self, m: Lanes, width: u32) -> Lanes {
         if self.layout.is_wide() {
             let from = u32::from(m.width);

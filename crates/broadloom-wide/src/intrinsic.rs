@@ -118,8 +118,8 @@ impl Intrinsic {
         }
     }
 
-    /// The intrinsic that an external function stands for, given the name by which a CLIF function refers to it; `None`
-    /// if it is not an intrinsic.
+    /// The intrinsic of an external function, which is given by the name that a CLIF function has for it; `None` if it
+    /// is not an intrinsic.
     pub fn of_external(function: &cranelift_codegen::ir::Function, name: &ExternalName) -> Option<Intrinsic> {
         match name {
             ExternalName::User(user) => Intrinsic::of(&function.params.user_named_funcs()[*user]),

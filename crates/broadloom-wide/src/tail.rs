@@ -2,7 +2,7 @@
 //! masked.
 //!
 //! Nothing beyond the row's last element is read or written, and lanes without an element compute with 0. The tail mask
-//! is shifted such that its lowest bit stands for the first lane of the accessed vector. It is set again when another
+//! is shifted such that its lowest bit belongs to the first lane of the accessed vector. It is set again when another
 //! vector is accessed, after a call, and in out-of-line code, because mask registers are not preserved there.
 
 use crate::allocated::{PInst, POperand, TAIL_MASK, TAIL_VECTOR};
@@ -28,7 +28,7 @@ pub(crate) fn masked_move(element: u8, is_load: bool) -> Encoding {
 /// The instructions that replace one instruction in the tail of a row, in execution order.
 #[derive(Clone, Debug)]
 pub(crate) struct TailExpansion {
-    /// If the tail mask has to be set first: the lane of the block that its lowest bit will stand for.
+    /// If the tail mask has to be set first: the lane of the block to which its lowest bit will belong.
     pub(crate) set_mask: Option<u16>,
     /// A masked load of the operand in memory.
     pub(crate) load: Option<PInst>,
@@ -39,7 +39,7 @@ pub(crate) struct TailExpansion {
 /// Expands the instructions of a row's tail one by one, in execution order.
 #[derive(Debug)]
 pub(crate) struct TailMasker {
-    /// The lane of the block that the lowest bit of the tail mask stands for, if the mask is set.
+    /// The lane of the block to which the lowest bit of the tail mask belongs, if the mask is set.
     lane: Option<u16>,
 }
 

@@ -1,5 +1,5 @@
-//! What code is compiled for: the instruction set level, and the calling convention, whose registers are those of the
-//! platforms' ABI documents.
+//! The target of code: the instruction set level, and the calling convention with the registers that the platforms' ABI
+//! documents assign to it.
 
 /// The vector instruction set that is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

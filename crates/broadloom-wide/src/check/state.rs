@@ -15,7 +15,7 @@ const SLOTS: usize = 3 * 32;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct State {
     holds: Vec<Values>,
-    /// The lane of the block that the lowest bit of the tail mask stands for, if the mask is set.
+    /// The lane of the block to which the lowest bit of the tail mask belongs, if the mask is set.
     pub(super) tail_mask: Option<u16>,
 }
 
