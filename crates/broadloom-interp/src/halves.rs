@@ -344,7 +344,7 @@ impl Vector for Widened {
     }
 }
 
-/// The identity function.
+/// The identity function, which a conversion applies to the widened elements.
 struct Same;
 
 impl HalfUnary for Same {

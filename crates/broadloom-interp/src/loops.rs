@@ -28,7 +28,7 @@ pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 /// Whether the bits of a NaN that a loop computes may be read afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NanBits {
-    /// The bits may be read.
+    /// The bits may be read, so the loop has to make NaN canonical.
     Read,
     /// The bits are never read.
     Unread,

@@ -31,7 +31,7 @@ pub(crate) enum Destination {
     Output(usize),
 }
 
-/// The function that a step runs.
+/// The code that a step runs: a precompiled loop or a host function.
 #[derive(Clone)]
 pub(crate) enum Work {
     Loop(TileLoop),

@@ -105,7 +105,7 @@ struct Selection<'a> {
     uses: Vec<u32>,
     /// For each instruction, whether the bits of a NaN in its result are read.
     nan: Vec<NanBits>,
-    /// The loops selected so far.
+    /// The loops selected so far, one entry per instruction.
     selected: Vec<Option<Selected>>,
 }
 

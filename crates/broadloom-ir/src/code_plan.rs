@@ -13,7 +13,7 @@ use crate::tuning::code::{
 };
 use crate::{DType, VectorWidth, recording};
 
-/// What happens to the outputs of machine code, which determines whether it has a second function.
+/// The use of the outputs of machine code (stored, streamed or reduced), which determines whether the code has a second function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Outputs are stored by regular stores.

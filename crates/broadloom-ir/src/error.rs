@@ -59,7 +59,7 @@ struct Inner {
     place: Option<TextPlace>,
 }
 
-// An error is immutable.
+// An error is immutable, so unwinding can't leave it in an inconsistent state.
 impl UnwindSafe for Error {}
 impl RefUnwindSafe for Error {}
 

@@ -45,7 +45,7 @@ pub enum Code {
 /// The callee of a host function call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Callee {
-    /// The index in [`Kernel::functions`].
+    /// The index of the function in [`Kernel::functions`].
     pub function: u32,
     /// The function's signature.
     pub signature: HostSignature,
@@ -146,7 +146,7 @@ impl Inst {
     }
 }
 
-/// What happens to the elements of an output.
+/// The use of an output's elements: stored, reduced or scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sink {
     /// The elements are stored.
@@ -158,16 +158,16 @@ pub enum Sink {
     Scan(Scan),
 }
 
-/// An output of a kernel: a value, and what happens to its elements.
+/// An output of a kernel: a value, and whether its elements are stored, reduced or scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelOutput {
     /// The id of the value.
     pub value: ValueId,
-    /// What happens to the value's elements.
+    /// The use of the value's elements: stored, reduced or scanned.
     pub sink: Sink,
 }
 
-/// Makes an output that is stored.
+/// Makes an output whose elements are stored.
 impl From<ValueId> for KernelOutput {
     fn from(value: ValueId) -> KernelOutput {
         KernelOutput { value, sink: Sink::Store }
@@ -382,7 +382,7 @@ impl fmt::Display for KernelOutput {
     }
 }
 
-/// The loop level at which a value has to be computed.
+/// The loop level at which a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// Once per call: the value depends on parameters only.
@@ -512,7 +512,7 @@ mod tests {
         assert_eq!(hashes.len(), changes.len());
     }
 
-    /// Applications may store the hash, so it is stable within a version of the crate.
+    /// Applications may store the hash, so it must be stable within a version of the crate.
     #[test]
     fn the_hash_is_the_same_in_every_process() {
         assert_eq!(format!("{:032x}", triad().content_hash()), HASH_OF_TRIAD);

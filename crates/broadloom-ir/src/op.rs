@@ -136,7 +136,7 @@ pub enum Arity {
 /// A property of an op, as listed in its row of [`for_each_op!`](crate::for_each_op).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
-    /// `f(a, b)` is `f(b, a)`.
+    /// `f(a, b)` equals `f(b, a)`, bit for bit.
     Commutative,
     /// The op divides integers, and a division by zero can be an error.
     Faults,
@@ -150,7 +150,7 @@ pub enum Law {
     Divides,
     /// A float result may not be correctly rounded, but its error is less than one unit in the last place.
     Approximate,
-    /// Users can't name the op.
+    /// The op is inserted by the compiler, and users can't name it.
     Internal,
 }
 
@@ -284,7 +284,7 @@ pub trait Row {
 
 /// An executor's code for the ops, generic over the function. [`dispatch`] calls the method for the function's arity.
 pub trait Visitor {
-    /// The result of a visit.
+    /// The type of the result of a visit.
     type Out;
     /// Visits a function of one operand.
     fn unary<F: Unary<T> + Row, T: Elem>(self) -> Self::Out;
@@ -510,8 +510,7 @@ mod tests {
         }
     }
 
-    /// An approximate op always computes a NaN result anew: it does not propagate an operand's NaN bits, and its results do not
-    /// depend on a NaN's sign.
+    /// An approximate op never propagates an operand's NaN bits, and its results do not depend on a NaN's sign.
     #[test]
     fn approximate_functions_take_floats_and_no_nan_sign() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Approximate)) {

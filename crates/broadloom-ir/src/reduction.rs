@@ -122,9 +122,9 @@ impl fmt::Display for Reduction {
 /// A scan: each element is replaced by the accumulation of itself and all previous elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scan {
-    /// The running sum.
+    /// The cumulative sum: each result is the sum of the elements so far.
     Sum,
-    /// The running product.
+    /// The cumulative product: each result is the product of the elements so far.
     Prod,
 }
 

@@ -56,7 +56,7 @@ pub mod executors {
     /// float16.
     pub const CONVERTED_HALF: f64 = 0.03;
 
-    /// The part of [`Code::cost`](crate::kernel::Code::cost) of a float16 operation that stands for its conversions. It is
+    /// The part of [`Code::cost`](crate::kernel::Code::cost) of a float16 operation that accounts for its conversions. It is
     /// subtracted if the target has instructions that convert float16.
     pub const CONVERSIONS: f64 = 20.0;
 
@@ -185,7 +185,7 @@ pub mod tiles {
     pub const SHORTEST: usize = 256;
 }
 
-/// The sizes of reductions and scans.
+/// The sizes of the tiles, parts and groups in which reductions and scans work.
 pub mod reductions {
     /// The size in bytes of the tile of the widest output into which elements are computed before they are reduced, so that they
     /// stay in a first-level cache. Not measured.
@@ -250,7 +250,7 @@ pub mod blocks {
     pub const KERNEL: u64 = 20_000;
 }
 
-/// The shape of machine code.
+/// The thresholds that decide the shape of machine code.
 pub mod code {
     /// Bodies of at most this cost are unrolled to save loop overhead. This threshold and the next two were measured on the
     /// functions with AVX2 and AVX-512.
@@ -299,7 +299,7 @@ pub mod code {
     pub const TOGETHER: usize = 8;
 }
 
-/// Chunks of data larger than memory.
+/// The cost of chunks, in which results larger than memory are computed.
 pub mod chunks {
     /// The fixed cost of computing one chunk, as the number of bytes that could be read in that time. Not measured.
     pub const CHUNK: f64 = 65536.0;

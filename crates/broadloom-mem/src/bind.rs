@@ -46,7 +46,7 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
     let (planned, from) = (&plan.operands()[operand], memory.from);
     let start = planned.start().checked_add(from)?;
     if planned.is_generated() {
-        // A generated operand has no memory.
+        // A generated operand has no memory, so its region has to be empty.
         return (memory.len == 0)
             .then(|| BoundOperand::new(std::ptr::null_mut::<u8>().wrapping_offset(start), planned));
     }

@@ -34,8 +34,8 @@ pub struct RawOperand {
 /// bytes may be accessed, and none after the return of the call that received the block.
 ///
 /// Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located by its [stepped
-/// access](crate::Nest::stepped_accesses). If that is every second element, a skipped element is in the same page as one of its
-/// neighbours, so it can be loaded; its value must not be used, since another thread may be writing it.
+/// access](crate::Nest::stepped_accesses). If that is every second element, a skipped element is in the same page as the element
+/// before or after it, so it can be loaded; its value must not be used, since another thread may be writing it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
     /// The location of each operand: inputs, then outputs.
@@ -53,7 +53,7 @@ pub struct RawBlock<'b> {
     /// The level in the reduction tree of the nodes that the outputs receive, or 0 if they receive elements (see
     /// [`Block::level`]).
     pub level: u8,
-    /// Whether some input is used in place and is also an output: an element must then be read before it is written, and never
+    /// Whether some input that is also an output is used in place: an element must then be read before it is written, and never
     /// afterwards.
     pub any_alias: bool,
     /// Whether stepped inputs (reversed, or every second element) are read in place instead of being packed into tiles.
@@ -86,7 +86,7 @@ impl<T: Elem> Operand<'_, T> {
 /// A block: rows × columns of every operand.
 ///
 /// A body must write every element of each output: the contents of elements that it does not write are unspecified (they may be
-/// earlier elements).
+/// those of an earlier block).
 pub struct Block<'b> {
     /// The operands: inputs, then outputs.
     bound: &'b [BoundOperand],
@@ -193,8 +193,8 @@ impl<'b> Block<'b> {
     }
 
     /// The level of the reduction tree's [nodes](broadloom_ir::canonical) that the outputs receive. If it is not 0, each output
-    /// has a row of 16 elements for each node, which stands for 16 · 2^level columns; such a block has one row and a whole number
-    /// of nodes. If it is 0, outputs have an element for each column.
+    /// has a row of 16 elements for each node of 16 · 2^level columns; such a block has one row and a whole number of nodes. If
+    /// it is 0, outputs have an element for each column.
     #[inline]
     pub fn level(&self) -> u8 {
         self.raw.level
@@ -430,7 +430,7 @@ fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize
 }
 
 /// # Safety
-/// Nothing else may use the output's row for `'r`; the block must be valid for `'r`.
+/// The block must be valid for `'r`, and nothing else may use the output's row in that time.
 #[inline]
 unsafe fn write_row<'r, T: Elem>(
     operands: &[BoundOperand],

@@ -15,7 +15,7 @@ use crate::host::HostFunction;
 use crate::stream::Stores;
 use crate::walk::AliasPolicy;
 
-/// Prepares kernels for execution.
+/// An executor, which prepares kernels for execution.
 pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Prepares a kernel for the given accesses of its inputs and the given use of its outputs. `functions` contains the kernel's
     /// host functions. The code uses vectors of the given width or, if that is impossible, of a smaller one; the bits of the
@@ -100,7 +100,7 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
 
 /// The state that all calls of a kernel on one thread share in one run.
 pub struct KernelRun<'r> {
-    /// The bits of the run-time scalars.
+    /// The bits of the kernel's parameters, which are scalars given at each run.
     pub params: &'r [u64],
     /// One byte for each operation of the kernel that may divide by zero, in program order. It is set to 1 when that happens.
     pub faults: &'r mut [u8],

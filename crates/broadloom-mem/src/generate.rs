@@ -22,7 +22,7 @@ pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize)
         move || {
             for row in 0..rows {
                 let start = first.wrapping_add(down.wrapping_mul(row as i64));
-                // SAFETY: row `row` of the tile, which is valid for writes of `cols` elements (the contract).
+                // SAFETY: this is row `row` of the tile, which is valid for writes of `cols` elements (the contract).
                 unsafe { count(start, across, to.ptr.add(row * to.pitch).cast(), cols) }
             }
         },
@@ -50,7 +50,7 @@ unsafe fn count(start: i64, step: i64, to: *mut i64, cols: usize) {
         next = next.map(|n| n.wrapping_add(stride));
     }
     for (col, number) in (whole..cols).zip(next) {
-        // SAFETY: `col < cols`.
+        // SAFETY: `col < cols`, so the contract covers this element.
         unsafe { to.add(col).write(number) };
     }
 }

@@ -178,7 +178,7 @@ trait Move {
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
 
     /// # Safety
-    /// The contract of `block` for a block of one element.
+    /// The contract of [`Move::block`] for a block of one element.
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);
 }
 

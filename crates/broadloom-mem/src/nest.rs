@@ -198,7 +198,7 @@ impl<'n> Iterator for Parts<'n> {
     fn next(&mut self) -> Option<Part<'n>> {
         self.parts = self.parts.checked_sub(1)?;
         let start = self.next;
-        // A part begins where the previous one ended: parts do not overlap.
+        // A part begins where the previous one ended, so parts do not overlap.
         self.next += self.share + usize::from(self.more > 0);
         self.more = self.more.saturating_sub(1);
         Some(Part { shared: self.shared, policy: self.policy, units: start..self.next })

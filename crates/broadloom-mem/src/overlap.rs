@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-/// One number per dimension. Up to 6 dimensions need no heap memory.
+/// A list with one entry per dimension. Up to 6 entries need no heap memory.
 pub(crate) type Dims<T> = SmallVec<[T; 6]>;
 
 /// Copies a slice with one entry per dimension.
@@ -104,7 +104,7 @@ mod tests {
     /// 1 is no usable modulus.
     const ITEMS: [usize; 3] = [1, 2, 4];
 
-    /// Small layouts of elements of `item` bytes, all near the address 1000.
+    /// Random small layouts of elements of `item` bytes (address, shape, strides), all near the address 1000.
     fn layouts(item: usize) -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

@@ -93,7 +93,7 @@ impl Pool {
             evicted.extend(kept.remove(own, 0));
         }
         while kept.bytes > self.max_bytes - bytes {
-            // Big buffers are evicted first: they take the most memory.
+            // Big buffers are evicted first, since they take the most memory.
             let Some(oldest) = kept.remove(1, 0).or_else(|| kept.remove(0, 0)) else { break };
             evicted.push(oldest);
         }
@@ -116,7 +116,7 @@ impl Pool {
     }
 
     /// Locks the pool. `None` if another thread still holds the lock after some attempts. If the process was forked while another
-    /// thread held it, nobody will ever release it in the child.
+    /// thread held the lock, it stays locked in the child.
     fn lock(&self) -> Option<MutexGuard<'_, Kept>> {
         for _ in 0..TRIES {
             match self.kept.try_lock() {

@@ -47,7 +47,7 @@ unsafe impl Send for Region<'_> {}
 // SAFETY: as for `Send`: a region is `Copy`, so a reference permits nothing that a copy does not.
 unsafe impl Sync for Region<'_> {}
 
-// Of `elements` only shape and strides are used, which do not change.
+// Of `elements` only shape and strides are used, and these do not change.
 impl UnwindSafe for Region<'_> {}
 impl RefUnwindSafe for Region<'_> {}
 
@@ -243,7 +243,7 @@ impl<'a> RegionMut<'a> {
         RegionMut { start, len, elements, memory: PhantomData }
     }
 
-    /// The same region, borrowed for as long as `self` is borrowed.
+    /// Reborrows the region for as long as `self` is borrowed.
     #[inline]
     pub fn reborrow(&mut self) -> RegionMut<'_> {
         RegionMut { start: self.start, len: self.len, elements: self.elements, memory: PhantomData }
@@ -262,7 +262,7 @@ impl<'a> RegionMut<'a> {
         (part(0, first), part(first, len - first))
     }
 
-    /// The same bytes as a region that can be read, while `self` is borrowed. They must have been written before.
+    /// The region's bytes for reading, while `self` is borrowed. They must have been written before.
     #[inline]
     pub fn as_region(&self) -> Region<'_> {
         Region::of_memory(self.memory())
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_view_stays_in_its_region() {
         let x = [1u32, 2, 3, 4];
-        // SAFETY: the bytes of `x`, to which nothing writes.
+        // SAFETY: these are bytes of `x`, to which nothing writes.
         let region = unsafe { Region::from_raw(x.as_ptr().cast(), 12) };
         let back = region.view(4, 8, &[3], &[-4]).expect("inside");
         assert_eq!(back.get::<u32>(&[2]), Some(1));

@@ -155,7 +155,7 @@ impl OpenLine {
                     self.filled = 0;
                 }
             } else {
-                // SAFETY: this function's contract.
+                // SAFETY: the bytes of the open line were given to an earlier call, whose contract still holds.
                 unsafe { self.close() };
             }
         }
@@ -163,6 +163,7 @@ impl OpenLine {
             return;
         }
         // No line is open here: if a line was continued and is still not full, it has taken all of the bytes.
+        // SAFETY: this function's contract covers these bytes; the slice is not used after the call.
         let all = unsafe { std::slice::from_raw_parts_mut(to, from.len()) };
         let head = to.align_offset(LINE).min(all.len());
         let (to_head, all) = all.split_at_mut(head);
@@ -363,7 +364,7 @@ mod tests {
             let mut out = Box::new(Lines([7; _]));
             let shape = [100, COLS];
             let strides = [4 * COLS as isize, 4];
-            // An input that is uniform along the second dimension keeps the dimensions separate.
+            // A second operand that is uniform along the second dimension prevents the dimensions from being collapsed.
             let uniform = [5u32; COLS];
             let rows = View::new(bytes_of(&uniform), 4, 0, &shape, &[0, 4]).expect("inside");
             let to = ViewMut::new(bytes_of_mut(&mut out.0[begin..][..100 * COLS]), 4, 0, &shape, &strides);

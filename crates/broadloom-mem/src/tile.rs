@@ -7,7 +7,7 @@ pub(crate) const SLACK: usize = 64;
 
 /// An element as block copies see it: an integer of its size, and loops specialised for this size.
 pub(crate) trait Item: Copy + Transpose {
-    /// The element, repeated to fill eight bytes.
+    /// The element repeated until eight bytes are filled.
     fn splat(self) -> u64;
 }
 

@@ -100,7 +100,7 @@ impl Block {
     }
 
     /// Transposes the columns from `start` on with vectors that cover `V::SQUARES` squares side by side, and returns the first
-    /// column that is left.
+    /// column that was not transposed.
     ///
     /// # Safety
     /// The contract of [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
@@ -180,7 +180,7 @@ mod vectors {
         unsafe fn load(self, from: *const u8, apart: isize) -> Self::Vector;
 
         /// # Safety
-        /// All of the vector's bytes must be valid for writes.
+        /// `size_of::<Self::Vector>()` bytes at `to` must be valid for writes.
         unsafe fn store(self, vector: Self::Vector, to: *mut u8);
 
         /// Interleaves the elements of two vectors to `[a0, b0, a1, b1, …]`, separately for each square, and returns the result

@@ -15,10 +15,10 @@ use crate::overlap::{Dims, Place, dims, disjoint};
 /// The reason why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// The item size is not 1, 2, 4 or 8 bytes.
+    /// The element size is not 1, 2, 4 or 8 bytes.
     #[error("an element can't have {item} bytes; 1, 2, 4 and 8 are possible")]
     Item {
-        /// The requested item size.
+        /// The requested element size in bytes.
         item: usize,
     },
     /// The number of strides differs from the number of dimensions.
@@ -35,7 +35,7 @@ pub enum ViewError {
     /// The address of an element is not a multiple of its size.
     #[error("an element's address is not a multiple of its size, {item}")]
     Misaligned {
-        /// The item size.
+        /// The element size in bytes.
         item: usize,
     },
     /// Two indices of a layout that is to be written lead to the same byte, or can't be shown not to.
@@ -43,10 +43,10 @@ pub enum ViewError {
     SelfOverlap,
 }
 
-/// The common part of both kinds of views: an address, a shape and strides.
+/// The layout of a view, readable or writable: an address, a shape and strides.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// The address of the element with index 0 in every dimension; unspecified if there are no elements.
+    /// The address of the element whose indices are all 0; unspecified if there are no elements.
     pub(crate) ptr: *mut u8,
     pub(crate) item: usize,
     pub(crate) shape: Dims<usize>,
@@ -94,7 +94,7 @@ impl Layout {
     /// Whether the shape is equal to `extents`.
     #[inline]
     pub(crate) fn has_shape(&self, extents: &[usize]) -> bool {
-        // PERF: a comparison of slices is a function call.
+        // PERF: comparing the slices with `==` would be a function call.
         self.shape.len() == extents.len() && self.shape.iter().zip(extents).all(|(a, b)| a == b)
     }
 
@@ -181,7 +181,7 @@ pub struct View<'a> {
 
 // SAFETY: a view is a `&[u8]` with a layout, or generated, without memory.
 unsafe impl Send for View<'_> {}
-// SAFETY: through `&View` memory is only read, and nothing writes to it for `'a`.
+// SAFETY: through a `&View` memory is only read, and nothing writes to it for `'a`.
 unsafe impl Sync for View<'_> {}
 
 impl<'a> View<'a> {

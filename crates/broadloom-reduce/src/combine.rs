@@ -14,7 +14,7 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     fn pair(a: T::Store, b: T::Store) -> T::Store;
     /// A flag, which differs from its default if the result of the fast path may be wrong.
     type Flag: Copy + Default + PartialEq;
-    /// The union of two flags.
+    /// Merges two flags: the result is set if either is.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
     /// Applies the operation by the fast path. The result is right if neither element is NaN ([`Combine::unordered`]) and they
     /// are not both zeros. If the second element is NaN, or the elements are equal, the fast path returns the second one.
@@ -162,7 +162,7 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     const HIGHEST: Self;
     /// The type of [`Combine::Flag`].
     type Flag: Copy + Default + PartialEq;
-    /// The union of two flags, for [`Combine::or`].
+    /// Merges two flags, for [`Combine::or`].
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
     /// The function `maximum`.
     fn maximum(self, other: Self) -> Self;
@@ -178,7 +178,7 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     fn if_less(self, other: Self) -> Self {
         self.minimum(other)
     }
-    /// Implements [`Combine::quick_lines`] for the maximum or the minimum.
+    /// Implements [`Combine::quick_lines`] for the maximum (if `MAXIMUM`) or the minimum.
     #[inline(always)]
     fn quick_lines<F: Combine<Self>, S: Simd, const N: usize, const MAXIMUM: bool>(
         _: S,

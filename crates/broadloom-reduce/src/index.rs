@@ -205,7 +205,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     let (pairs, last) = lines.as_chunks::<2>();
     for [a, b] in pairs {
         for j in 0..N {
-            // A single comparison tests both elements for NaN.
+            // The compiler tests both elements for NaN with a single comparison.
             flags[j] = T::or(flags[j], T::or(a[j].unordered(), b[j].unordered()));
             extremes[j] = better(b[j], better(a[j], extremes[j]));
         }

@@ -16,7 +16,7 @@ use crate::tree::Tree;
 /// # Errors
 /// [`ErrorKind::Internal`] if the reduction does not take the dtype.
 pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn Method> {
-    /// Selects the method for `dtype`, which must not be bool; `$t` stands for the Rust type in the method's expression.
+    /// Selects the method for `dtype`, which must not be bool. In the method's expression, `$t` is the Rust type of the dtype.
     macro_rules! of_numbers {
         ($t:ident => $method:expr) => {
             of_numbers!($t => $method; Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,

@@ -18,7 +18,7 @@ pub(crate) struct State {
     pub lanes: usize,
     /// The number of the first element of the range.
     pub start: u64,
-    /// The number of the next element.
+    /// The number of the element that will be pushed next.
     pub next: u64,
     /// For each node, the binary logarithm of the number of rows that were reduced to it, or [`OPEN`](crate::tree::OPEN). Nodes
     /// are in the order of their elements.

@@ -24,7 +24,7 @@ pub use reach::{injective, reach};
 pub enum Access {
     /// The elements of a row are contiguous in memory.
     Contiguous,
-    /// Each row has a single element, which is used for all columns.
+    /// A row has a single element, which is used for all columns.
     Splat,
     /// The elements of a row are contiguous in memory in reverse order: each is directly before the previous one.
     Reversed,
@@ -121,10 +121,10 @@ impl<'l> OperandLayout<'l> {
     }
 }
 
-/// The reason why layouts have no plan.
+/// The reason why no plan can be made for the layouts of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoopPlanError {
-    /// An operand's number of strides differs from the number of dimensions.
+    /// An operand does not have one stride per dimension.
     #[error("operand {operand} has not one stride per dimension")]
     Rank {
         /// The index of the operand.
@@ -385,7 +385,7 @@ impl LoopPlan {
         Ok(())
     }
 
-    /// Drops, orders, flips and collapses dimensions.
+    /// Drops dimensions of extent 1, and orders, flips and collapses the others.
     fn normalise(&mut self, extents: &[usize]) {
         let given = extents.len();
         if self.elements == 1 {
@@ -439,7 +439,7 @@ impl LoopPlan {
             for &d in &order {
                 let mut stride = given[d];
                 if steps(d) < 0 {
-                    // The new start is within the reach, so neither the product nor the sum overflows.
+                    // The new start is the offset of an element, so neither the product nor the sum overflows.
                     operand.start += stride * (extents[d] - 1) as isize;
                     stride = -stride;
                 }
@@ -511,12 +511,12 @@ impl LoopPlan {
         }
     }
 
-    /// The dimensions of the loops, outermost first; at least one.
+    /// The loops, outermost first. There is at least one.
     pub fn dims(&self) -> &[LoopDim] {
         &self.dims
     }
 
-    /// The extents of the loops; their product is that of the given extents.
+    /// The extents of the loops, outermost first. Their product is that of the given extents.
     #[inline]
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.dims.iter().map(|dim| dim.extent)

@@ -74,7 +74,7 @@ mod tests {
         all.iter().flat_map(|&a| a..a + item).collect()
     }
 
-    /// Small layouts of elements of 1, 2 and 4 bytes.
+    /// Random small layouts of elements of 1, 2 and 4 bytes (element size, shape, strides).
     fn layouts() -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

@@ -123,7 +123,7 @@ fn units_cover_the_space() {
             assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
             assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
         }
-        // A unit has at least a tile, and packed operands of three dimensions may need a larger tile.
+        // A unit has at least one tile, and a tile of packed operands of three dimensions may have more than 1000 elements.
         let (high, wide) = plan.tile();
         let is_finer = plan.in_units_of(1000).units() > plan.units();
         assert!(is_finer || high * wide > 1000, "{extents:?}: {high} × {wide}");

@@ -106,7 +106,7 @@ impl LoopPlan {
         let (rows, cols) = self.rows_and_cols();
         let items = || self.operands.iter().filter(|operand| is_packed(operand)).map(LoopOperand::item);
         let (packed, widest) = (items().sum::<usize>(), items().max().unwrap_or(1));
-        // Measured on transposed sums of float32 and float64: 16 to 32 rows of 256 columns, within 10 % of each other.
+        // On transposed sums of float32 and float64, tiles of 16 to 32 rows of 256 columns took the same time within 10 %.
         let (elements, high) = match transposed {
             Some(item) => {
                 let is_far = self.elements.saturating_mul(item) >= FAR;

@@ -284,7 +284,7 @@ pub unsafe fn unless_failed(
     call: impl FnOnce() -> Result<(), Failure>,
 ) {
     if failure::has_failed() {
-        // SAFETY: the contract of this function.
+        // SAFETY: the output has `bytes` bytes, which nothing else uses (this function's contract).
         unsafe { output.write_bytes(0, bytes) };
     } else if let Err(failure) = call() {
         failure::note(name, failure);

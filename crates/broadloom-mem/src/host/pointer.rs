@@ -154,7 +154,7 @@ pub unsafe extern "C" fn fallible_entry<C>(
 /// `elements` bytes at `output` must be valid for reads and writes, and nothing else may use them.
 unsafe fn make_bools(elements: usize, output: *mut u8) {
     for at in 0..elements {
-        // SAFETY: the contract of this function.
+        // SAFETY: `at < elements`, so the byte is valid, and nothing else uses it (this function's contract).
         unsafe {
             let byte = output.add(at);
             byte.write(u8::from(byte.read() != 0));
