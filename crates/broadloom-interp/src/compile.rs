@@ -1,6 +1,7 @@
-//! Compiles a kernel to a [`Program`]: selects loops, allocates tiles, and orders the steps of each loop level.
+//! Compiles a kernel to a [`Program`]: selects a precompiled loop for each step, allocates tiles for values, and orders the steps
+//! of each loop level.
 //!
-//! A value that is uniform over a row or over the whole block is computed once per row or block. A result that is stored to one
+//! A value that is the same for a whole row or block is computed once per row or block. A result that is stored to exactly one
 //! output and not read by other steps is written directly to the output.
 
 use broadloom_ir::kernel::{Depth, Kernel, ValueId};
@@ -13,10 +14,10 @@ use crate::scratch::Scratch;
 use crate::select::{self, Selected};
 
 impl Program {
-    /// Compiles a kernel, whose host functions are among `functions`, for inputs with these access classes.
+    /// Compiles a kernel for inputs with these accesses. `functions` must contain the host functions that the kernel calls.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the kernel does not verify, or the number of access classes differs from the number of inputs.
+    /// [`ErrorKind::Internal`] if the kernel does not verify, or if there is not one access for each input.
     pub fn new(kernel: &Kernel, functions: &[HostFunction], access: &[Access]) -> Result<Program> {
         verify::kernel(kernel)?;
         if access.len() != kernel.inputs.len() {
@@ -29,8 +30,8 @@ impl Program {
         Ok(Builder { kernel, depths, lifetimes, scratch, levels: Default::default() }.build(access, selected))
     }
 
-    /// This program, run on vectors of at most this width if its loops exist for several widths (on x86-64 the narrowest are
-    /// those for AVX2). Conversions of float16 always use the target's widest vectors. The width does not change the bits of
+    /// Makes the program use vectors of at most this width, if its loops exist for several widths (on x86-64 the narrowest are
+    /// those for AVX2). Conversions of float16 always use the CPU's widest vectors. The width does not change the bits of
     /// results.
     #[must_use]
     pub fn up_to(self, width: VectorWidth) -> Program {
@@ -38,11 +39,11 @@ impl Program {
     }
 }
 
-/// The last instruction that reads each value.
+/// For each value, the index of the last instruction that reads it.
 struct Lifetimes {
-    /// The last instruction that reads each value. Outputs count as reads after the last instruction.
+    /// For each value, the index of the last instruction that reads it, or `usize::MAX` if it is an output.
     last_use: Vec<usize>,
-    /// The last instruction that reads each value, not counting outputs.
+    /// For each value, the index of the last instruction that reads it; outputs don't count.
     last_read: Vec<usize>,
 }
 
@@ -77,7 +78,7 @@ impl Builder<'_> {
         for (i, &access) in access.iter().enumerate() {
             match access {
                 Access::Splat => uniform_slots.push((i, self.scratch.slot(kernel.input(i)))),
-                // The interpreter reads contiguous rows only: stepped inputs are packed into tiles.
+                // The interpreter reads contiguous rows only: for it, stepped inputs are packed into tiles.
                 Access::Contiguous | Access::Reversed | Access::EverySecond => self.scratch.leave(i),
             }
         }
@@ -113,14 +114,15 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the step of an instruction, with the fault site that the step checks.
+    /// Adds the step that computes instruction `i`. `check` is the fault site of a division that is checked, with the size in
+    /// bytes of an element of the divisor.
     fn step(&mut self, i: usize, selected: Selected, check: Option<(usize, usize)>) {
         let kernel = self.kernel;
         let id = kernel.value(i);
         let depth = self.depths[id.index()];
         let mut args = [(Location::Uniform(0), 0); OPERANDS];
         for (to, &(arg, as_element)) in args.iter_mut().zip(selected.operands()) {
-            // At outer loop levels a step computes one element, so it reads single elements.
+            // At outer loop levels a step computes a single element, so it reads single elements.
             let as_element = as_element || depth != Depth::Element;
             *to = (self.operand(arg, as_element), kernel.dtype(arg).size());
         }
@@ -139,7 +141,8 @@ impl Builder<'_> {
         self.levels[depth as usize].steps.push(step);
     }
 
-    /// The destination of a result: an output if no step reads the result and it is not uniform, otherwise working memory.
+    /// The destination of the result of instruction `i`: an output, if the result is stored there alone, no later step reads it,
+    /// and it has an element per column; otherwise working memory.
     fn destination(&mut self, i: usize, id: ValueId, depth: Depth) -> Destination {
         if depth != Depth::Element {
             return Destination::Scratch(self.scratch.slot(id));
@@ -152,8 +155,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The location from which a loop reads a value: a single element if the value is uniform and `as_element` is set, otherwise
-    /// an element per column.
+    /// The location from which a loop reads a value. If the value is uniform, this is a single element if `as_element` is set,
+    /// else a tile that is filled with it.
     fn operand(&mut self, id: ValueId, as_element: bool) -> Location {
         if as_element {
             return self.scratch.location(id);
@@ -163,7 +166,7 @@ impl Builder<'_> {
         location
     }
 
-    /// The outputs that no step writes directly, with the locations of their values.
+    /// The outputs that no step writes directly, each with the location of its value.
     fn copies(&mut self) -> Vec<(usize, Location)> {
         let steps = &self.levels[Depth::Element as usize].steps;
         let direct: Vec<Destination> = steps.iter().map(|step| step.out).collect();

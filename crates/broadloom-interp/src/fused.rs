@@ -1,9 +1,9 @@
-//! Loops for two instructions at a time, and loops that read a uniform operand as a register.
+//! Fused loops: loops for two instructions at a time, and loops that keep a uniform operand in a register.
 //!
-//! Each saves a pass over tiles, which costs more than the arithmetic of a cheap function. Functions round as they do alone, so
-//! that the bits are the same. Only cheap functions of floats have such loops, since for others the pass is a small part of the
-//! time; those of float16 are in [`halves`]. A division of integers by a uniform divisor is a multiplication by its reciprocal,
-//! which is computed before the loop.
+//! Each of them saves a pass over a tile, which costs more than the arithmetic of a cheap function. Each function rounds as it
+//! does alone, so the bits are the same. Only cheap functions of floats have such loops, since for others the pass is a small
+//! part of the time; those of float16 are in [`halves`]. An integer division by a uniform divisor becomes a multiplication by its
+//! reciprocal, which is computed before the loop.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,8 @@ use crate::loops::{
     Closed, Each, LoopBody, NanBits, OPERANDS, Open, Swapped, TileLoop, Two, Uniform, tile2, tile3, tile4,
 };
 
-/// A loop with the order in which it takes its operands.
+/// A loop, and the order in which it takes its operands: operand `i` of the loop is number `order[i]` of the instructions'
+/// operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Ordered {
     pub(crate) run: TileLoop,
@@ -32,7 +33,7 @@ impl Ordered {
     }
 }
 
-/// Calls `$then!` with the Rust type of a dtype that has such loops, and evaluates to `None` for other dtypes.
+/// Calls `$then!` with the Rust type of a dtype that has fused loops; the result for other dtypes is `None`.
 macro_rules! by_float {
     ($dtype:expr, $then:ident $args:tt) => {
         match $dtype {
@@ -43,7 +44,8 @@ macro_rules! by_float {
     };
 }
 
-/// The comparison of b and a that is equivalent to `op` of a and b, including NaN; other ops are returned unchanged.
+/// The comparison that gives for (b, a) what `op` gives for (a, b), including for NaN. Ops other than comparisons are returned
+/// unchanged.
 fn mirrored(op: Op) -> Op {
     match op {
         Op::Less => Op::Greater,
@@ -54,8 +56,8 @@ fn mirrored(op: Op) -> Op {
     }
 }
 
-/// The loop of a body with three operands, of which the second and the third may be uniform. The loop makes NaN results canonical
-/// if their bits are read.
+/// The loop of a body with three operands, of which the second and the third may each be uniform. If the bits of NaN results are
+/// read, the loop makes them canonical.
 macro_rules! loop_of_three {
     ($body:ty, $t:ty, $b_uniform:expr, $c_uniform:expr) => {
         match ($b_uniform, $c_uniform) {
@@ -73,7 +75,7 @@ macro_rules! loop_of_three {
     };
 }
 
-/// The loop of a function of two operands, one of which is uniform.
+/// The loop of a function of two operands, exactly one of which is uniform; `None` if there is no such loop.
 pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBits) -> Option<Ordered> {
     let second = [0, 1, 2, 3];
     let (op, order) = match uniform {
@@ -122,8 +124,8 @@ pub(crate) fn with_uniform(op: Op, dtype: DType, uniform: [bool; 2], nan: NanBit
     by_float!(dtype, pick())
 }
 
-/// The loop of a division of integers by a uniform divisor. The compiler moves the computation of the divisor's reciprocal out of
-/// the loop.
+/// The loop of an integer division or remainder by a uniform divisor. The compiler moves the computation of the divisor's
+/// reciprocal out of the loop.
 fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     macro_rules! by_int {
         ($($dtype:ident $t:ty),*) => {
@@ -138,8 +140,8 @@ fn by_uniform(op: Op, dtype: DType) -> Option<TileLoop> {
     Some(by_int!(Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64))
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` says which
-/// of a, b and c are uniform.
+/// The loop of `outer(inner(a, b), c)` if `inner` is the first operand of `outer` (`side` is 0), or of `outer(c, inner(a, b))` if
+/// it is the second (`side` is 1). `uniform` tells which of a, b and c are uniform.
 pub(crate) fn pair(
     outer: Op,
     inner: Op,
@@ -196,7 +198,7 @@ pub(crate) fn pair(
     by_float!(dtype, pick())
 }
 
-/// The loop of `fma(a, b, c)`, possibly with the product or c negated.
+/// The loop of `fma(a, b, c)`, possibly with the product (if `product`) or c (if `addend`) negated.
 pub(crate) fn fused_sum(
     dtype: DType,
     uniform: [bool; 3],
@@ -230,7 +232,7 @@ pub(crate) fn fused_sum(
     by_float!(dtype, pick())
 }
 
-/// The loop of `where(compare(a, b), x, y)`; `uniform` says which of a and b are uniform, while x and y are tiles.
+/// The loop of `where(compare(a, b), x, y)`. `uniform` tells which of a and b are uniform; x and y are tiles.
 pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Ordered> {
     let (compare, b_uniform, order) = match uniform {
         [false, b_uniform] => (compare, b_uniform, [0, 1, 2, 3]),
@@ -264,7 +266,7 @@ pub(crate) fn choice(compare: Op, dtype: DType, uniform: [bool; 2]) -> Option<Or
     by_float!(dtype, pick())
 }
 
-/// The loop body of a division of integers by a uniform divisor.
+/// The loop body of an integer division or remainder by a uniform divisor.
 struct ByUniform<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for ByUniform<F> {
@@ -298,7 +300,7 @@ impl<Outer: Binary<T>, Inner: Binary<T, Out = T>, T: Elem> LoopBody<(T, T, T)> f
     }
 }
 
-/// The loop body of `fma(a, b, c)`, with the product negated if `PRODUCT` and c negated if `ADDEND`.
+/// The loop body of `fma(a, b, c)`, in which the product is negated if `PRODUCT`, and c if `ADDEND`.
 struct FusedSum<const PRODUCT: bool, const ADDEND: bool>;
 
 impl<const PRODUCT: bool, const ADDEND: bool> FusedSum<PRODUCT, ADDEND> {

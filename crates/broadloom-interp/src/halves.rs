@@ -1,9 +1,9 @@
-//! Loops over float16 that use the target's conversions of several elements at a time.
+//! Loops over float16 that use the CPU's instructions for converting several elements at a time.
 //!
-//! Between the conversions the functions are computed by their definitions ([`HalfUnary`]), and each result is rounded to
-//! float16, so that the bits are those of the definition. If the bits of a NaN are read, it is made the canonical NaN of float32,
-//! which conversions narrow to that of float16. Short functions are computed a vector at a time, widened and narrowed in
-//! registers; long functions over chunks of a tile, which are float32 in the L1 cache.
+//! Operands are converted to float32, functions are computed there by their definitions ([`HalfUnary`]), and each result is
+//! rounded to float16, so the bits are those of the definition. A NaN whose bits are read is made the canonical NaN of float32,
+//! which the conversion narrows to that of float16. Short functions work on one vector at a time, widened and narrowed in
+//! registers; long functions work on chunks of a tile, which are converted to float32 in the L1 cache.
 
 use std::marker::PhantomData;
 
@@ -22,10 +22,10 @@ use crate::loops::{
     TileLoop, Two, Uniform, Unread, closed, elements, elements_mut, flags, tile1, tile2,
 };
 
-/// The number of elements of a chunk. As float32, the chunk and the other operands stay in the L1 cache.
+/// The number of elements of a chunk. Converted to float32, the chunks of all operands stay in the L1 cache.
 const PART: usize = 256;
 
-/// The loop of an op that is among the listed functions.
+/// The loop of an op, if it is one of the listed functions.
 macro_rules! table {
     ($op:expr, $kind:ident[$nan:ident; $a:ty, $b:ty]: $($name:ident)*) => {
         match $op {
@@ -35,7 +35,7 @@ macro_rules! table {
     };
 }
 
-/// The loop of an instruction whose operands are all tiles.
+/// The loop of an instruction on float16 whose operands are all tiles; `None` if it has no loop here.
 pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     match code {
         _ if !converts_halves() => None,
@@ -59,8 +59,8 @@ pub fn tile_loop(code: Code, nan: NanBits) -> Option<TileLoop> {
     }
 }
 
-/// The loop of a function of two operands, the second of which is uniform. `in_order` is false if the operands are swapped, which
-/// matters for some functions.
+/// The loop of a function of two operands, the second of which is uniform. If `in_order` is false, the loop's first operand is
+/// the function's second one; this matters for functions that are not commutative.
 pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileLoop> {
     match op {
         _ if !converts_halves() => None,
@@ -68,8 +68,8 @@ pub(crate) fn with_uniform(op: Op, in_order: bool, nan: NanBits) -> Option<TileL
     }
 }
 
-/// The loop of `outer(inner(a, b), c)`, or of `outer(c, inner(a, b))` if `inner` is the `side`-th operand; `uniform` says which
-/// of b and c are uniform.
+/// The loop of `outer(inner(a, b), c)` if `inner` is the first operand of `outer` (`side` is 0), or of `outer(c, inner(a, b))` if
+/// it is the second (`side` is 1). `uniform` tells which of b and c are uniform.
 pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: NanBits) -> Option<TileLoop> {
     macro_rules! bits {
         ($body:ty) => {
@@ -100,14 +100,15 @@ pub(crate) fn pair(outer: Op, inner: Op, side: usize, uniform: [bool; 2], nan: N
     })
 }
 
-/// The tile loop of a function that declares this path ([`HalfPath`]); `None` if the function runs by its generic definition.
+/// The tile loop of a function that declares this way of computing it for float16 ([`HalfPath`]). It is `None` if the function is
+/// computed by its generic definition.
 ///
-/// PERF: functions of float16 that run as they are defined convert by integer arithmetic, lane by lane.
+/// PERF: the generic definition converts float16 by integer arithmetic, lane by lane, which is slower.
 trait PathLoop<Path> {
     const TILES: Option<TileLoop>;
 }
 
-/// Types that mark functions by their number of operands, so that the implementations of the traits below don't overlap.
+/// Wrappers that distinguish functions by their number of operands, so that the implementations of [`PathLoop`] don't overlap.
 struct OfOne<F>(PhantomData<F>);
 struct OfTwo<F>(PhantomData<F>);
 struct OfThree<F>(PhantomData<F>);
@@ -145,8 +146,8 @@ macro_rules! run_as_defined {
 }
 run_as_defined!(OfOne OfTwo OfThree);
 
-/// Defines, for a row of the op table that takes float16, the loop of the path that the function declares. A function without a
-/// declared path does not compile.
+/// Defines `by_path`, which gives for each op that takes float16 the loop of the path that its function declares. If a function
+/// declares no path, compilation fails.
 macro_rules! define_by_path {
     ($(($op:ident, $name:literal, $arity:ident, $class:ident, $($rest:tt)*))*) => {
         fn by_path(op: Op) -> Option<TileLoop> {
@@ -188,7 +189,7 @@ fn comparison<B: Operand>(op: Op) -> Option<TileLoop> {
 /// A vector of elements that were widened to float32.
 type Wide = [f32; HALVES];
 
-/// An operand of a loop over vectors of float16.
+/// The way in which a loop over vectors of float16 reads an operand.
 trait Operand {
     type Vectors<'a>: Copy;
     /// The bytes of the operand as float16.
@@ -196,10 +197,10 @@ trait Operand {
     fn halves(operand: &[u8]) -> &[f16] {
         elements::<f16>(operand)
     }
-    /// The first `n` vectors of the operand. Indices below `n` are not checked in the loop.
+    /// Prepares the first `n` vectors of the operand for the loop, in which indices below `n` need no bounds check.
     fn vectors<C: Convert>(convert: C, operand: &[f16], n: usize) -> Self::Vectors<'_>;
     fn at<C: Convert>(convert: C, vectors: Self::Vectors<'_>, i: usize) -> Wide;
-    /// The elements after these vectors, padded to a whole vector.
+    /// The elements after the first `vectors` vectors, padded to a whole vector and widened.
     fn rest<C: Convert>(convert: C, operand: &[f16], vectors: usize) -> Wide;
 }
 
@@ -240,7 +241,7 @@ impl Operand for Uniform {
     }
 }
 
-/// Stands for an operand that a function does not have.
+/// A placeholder for an operand that a function does not have.
 struct Nothing;
 
 impl Operand for Nothing {
@@ -262,7 +263,7 @@ impl Operand for Nothing {
     }
 }
 
-/// A function of a vector of each operand, without a slow path.
+/// A function of one vector of each operand, which has no slow path.
 trait Vector {
     type Out: Elem;
     fn call<C: Convert>(convert: C, x: [Wide; 3]) -> [<Self::Out as Elem>::Store; HALVES];
@@ -270,9 +271,9 @@ trait Vector {
 
 /// Applies a function of two operands lane by lane.
 ///
-/// PERF: the compiler unrolls this loop and turns its lane-by-lane operations into vector instructions again. That works for
-/// functions of a few primitives: 0.06 ns per element of a sum, against 0.25 over chunks and 0.4 by integer arithmetic, at sixteen
-/// lanes.
+/// PERF: the compiler unrolls this loop and turns its operations on single lanes into vector instructions. That works for
+/// functions of a few primitives: with sixteen lanes, a sum takes 0.06 ns per element, against 0.25 ns over chunks and 0.4 ns
+/// with conversions by integer arithmetic.
 #[inline(always)]
 fn map2<F: HalfBinary, N: Nan>(x1: Wide, x2: Wide) -> [<F::Wide as Elem>::Store; HALVES] {
     let mut out = [Default::default(); HALVES];
@@ -331,7 +332,7 @@ impl<F: HalfTernary, N: Nan> Vector for Rounded3<F, N> {
     }
 }
 
-/// Converts float16 to float32.
+/// The conversion from float16 to float32.
 struct Widened;
 
 impl Vector for Widened {
@@ -343,7 +344,7 @@ impl Vector for Widened {
     }
 }
 
-/// The identity function.
+/// The identity function, which a conversion applies to the widened elements.
 struct Same;
 
 impl HalfUnary for Same {
@@ -364,7 +365,7 @@ impl<F: HalfBinary<Wide = bool>, N: Nan> Vector for Compared<F, N> {
     }
 }
 
-/// The floor of the quotient, after the quotient is rounded to float16.
+/// Floor division: the quotient is rounded to float16, and then its floor is computed.
 struct FloorOfQuotient;
 
 impl Vector for FloorOfQuotient {
@@ -377,7 +378,7 @@ impl Vector for FloorOfQuotient {
     }
 }
 
-/// `minimum(maximum(x, lo), hi)`, whose steps are both exact.
+/// The function `minimum(maximum(x, lo), hi)`, both steps of which are exact.
 struct Clipped;
 
 impl Vector for Clipped {
@@ -389,7 +390,7 @@ impl Vector for Clipped {
     }
 }
 
-/// The composition `outer(inner(a, b), c)`, which rounds twice.
+/// The composition `outer(inner(a, b), c)`, which rounds the results of both functions to float16.
 struct Composed<Outer, Inner, N>(PhantomData<(Outer, Inner, N)>);
 
 impl<Outer: HalfBinary<Wide = f32>, Inner: HalfBinary<Wide = f32>, N: Nan> Vector
@@ -444,7 +445,7 @@ fn vectors<F: Vector, A: Operand, B: Operand, K: Operand>(_: Arch, args: &[&[u8]
     with_conversions(Loop::<F, A, B, K>(operands, elements_mut::<F::Out>(out), PhantomData));
 }
 
-/// The loops of conversions from float16 to other dtypes. They go through float32, which is exact.
+/// The loop of the conversion from float16 to another dtype, through float32, which is exact.
 fn from_half(to: DType) -> Option<TileLoop> {
     Some(match to {
         DType::Int8 => out_of_half::<i8>,
@@ -456,7 +457,7 @@ fn from_half(to: DType) -> Option<TileLoop> {
         DType::UInt32 => out_of_half::<u32>,
         DType::UInt64 => out_of_half::<u64>,
         DType::Float32 => vectors::<Widened, Each, Nothing, Nothing>,
-        // A loop over chunks would be no faster than the generic one.
+        // For these dtypes a loop over chunks would be no faster than the generic loop.
         DType::Float64 | DType::Bool | DType::Float16 => return None,
     })
 }
@@ -477,12 +478,12 @@ fn into_half(from: DType) -> Option<TileLoop> {
     })
 }
 
-/// Divides `n` elements into chunks. Yields the start and the length of each.
+/// Divides `n` elements into chunks, and yields the start and the length of each.
 fn parts(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).step_by(PART).map(move |start| (start, PART.min(n - start)))
 }
 
-/// Computes a function between the conversions. The slow path reads its operands as float16.
+/// The loop body of a function on operands that were widened to float32, before its result is rounded.
 struct Between<F>(PhantomData<F>);
 
 impl<F: HalfUnary> LoopBody<f32> for Between<F> {
@@ -558,7 +559,7 @@ fn part2<F: HalfBinary<Wide = f32> + Row + Binary<f16, Out = f16>>(
     }
 }
 
-/// Converts float16 to another dtype through float32, which has the same value.
+/// Converts float16 to another dtype through float32, which represents every float16 exactly.
 fn out_of_half<T: Elem>(arch: Arch, args: &[&[u8]; OPERANDS], out: &mut [u8])
 where
     f32: CastTo<T>,

@@ -1,9 +1,9 @@
-//! Runs a kernel op by op over tiles that stay in the L1 cache.
+//! The interpreter: runs a kernel op by op over tiles that stay in the L1 cache.
 //!
 //! [`Program::new`] selects a precompiled, auto-vectorised loop for each instruction or pair of instructions and allocates tiles
-//! for the values between them; a run goes through the loops over the blocks of a loop nest. The bits are those of every other
-//! executor, since the loops are instances of the same generic functions over the same exact primitives. An interpreter needs no
-//! compile time and no executable memory, which makes it the executor for small and rare work.
+//! for the values between them. Running the program calls these loops for each block of a loop nest. The bits are those of every
+//! other executor, since the loops are instances of the same generic functions over the same exact primitives. An interpreter
+//! needs no compile time and no executable memory, so it is the executor for small and rare work.
 #![forbid(unsafe_code)]
 
 mod compile;
@@ -23,12 +23,12 @@ use std::sync::Arc;
 use broadloom_ir::{Kernel, Purpose, Result, VectorWidth};
 use broadloom_mem::{Access, ExecutableKernel, HostFunction, KernelExecutor};
 
-/// Prepares kernels as [`Program`]s, which run on any target.
+/// The executor that prepares kernels as [`Program`]s, which run on any target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interpreter;
 
 impl KernelExecutor for Interpreter {
-    /// One program serves all purposes, because the kind of stores is an argument of each run.
+    /// Prepares one program for all purposes, because the kind of stores is an argument of each run.
     fn prepare(
         &self,
         kernel: &Kernel,
@@ -41,8 +41,8 @@ impl KernelExecutor for Interpreter {
     }
 }
 
-/// Two implementations of the loops of each function, exported for the test that compares them: a unit test would compile all
-/// loops a second time.
+/// Two implementations of the loops over float16, exported for the test that compares them. It is an integration test, since a
+/// unit test would compile all loops a second time.
 #[doc(hidden)]
 pub mod compared {
     pub use crate::halves::tile_loop as halves_loop;

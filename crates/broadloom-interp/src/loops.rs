@@ -1,10 +1,10 @@
-//! Tile loops: one precompiled loop per function and dtype, for each level of CPU features.
+//! Tile loops: a precompiled loop for each function and dtype, compiled for each level of CPU features.
 //!
 //! A loop reads tiles as bytes and writes a tile. All code from the loop down to the primitives is inlined into the one function
-//! that is compiled for the features. A function that is not inlined makes the loop 50 times slower without any other symptom;
-//! the interpreter's rows of the benchmarks `figures` and `functions` would show it. A lane that needs the slow path of its
-//! function is flagged, and computed again by [`Scalar`]. A loop replaces every NaN that it computes by the canonical one, which
-//! takes two instructions; cheap functions have a second loop without them, for results whose NaN bits are never read.
+//! that is compiled for the CPU features. A function that is not inlined makes the loop 50 times slower without any other
+//! symptom; the interpreter's rows of the benchmarks `figures` and `functions` would show it. If a lane needs the slow path of
+//! its function, it is flagged, and computed again by [`Scalar`]. A loop replaces every NaN that it computes by the canonical
+//! NaN, which takes two instructions; cheap functions have a second loop without them, for results whose NaN bits are never read.
 
 use std::marker::PhantomData;
 
@@ -16,27 +16,28 @@ use broadloom_math::{Binary, CastTo, Elem, Lanes, Ops, Scalar, Ternary, Unary};
 use broadloom_mem::{typed, typed_mut};
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-/// The maximum number of elements in a tile. Programs with many tiles use shorter ones.
+/// The maximum number of elements in a tile. Programs with many tiles use smaller ones.
 pub const TILE: usize = 1024;
 /// The maximum number of operands of a loop.
 pub const OPERANDS: usize = 4;
 
-/// A loop over tiles. Its arguments are the CPU features, the operands (as many as the function has), and the result. If the loop
-/// is compiled for a uniform operand, it reads one element of that operand.
+/// A loop over tiles. Its arguments are the CPU features to use, the operands (of which it reads as many as the function has),
+/// and the result. If it is compiled for a uniform operand, it reads only the first element of that operand.
 pub type TileLoop = fn(Arch, &[&[u8]; OPERANDS], &mut [u8]);
 
 /// Whether the bits of a NaN that a loop computes may be read afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NanBits {
-    /// The bits may be read.
+    /// The bits may be read, so the loop has to make NaN canonical.
     Read,
     /// The bits are never read.
     Unread,
 }
 
-/// The loop that an instruction's function has by its generic definition.
+/// The loop of an instruction that is compiled from the generic definition of its function.
 ///
-/// # Errors [`ErrorKind::Internal`]: the op does not take the dtype, or the instruction calls a host function.
+/// # Errors
+/// [`ErrorKind::Internal`] if the op does not take the dtype, or the instruction calls a host function.
 pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     if nan == NanBits::Unread
         && let Some(short) = short_loop(code)
@@ -51,7 +52,8 @@ pub fn defined_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop of a function that takes little more than one instruction, without the two instructions that make NaN canonical.
+/// The loop, without the two instructions that make NaN canonical, of a function that itself takes little more than one
+/// instruction.
 fn short_loop(code: Code) -> Option<TileLoop> {
     macro_rules! short {
         ($t:ty, $op:expr) => {
@@ -73,7 +75,8 @@ fn short_loop(code: Code) -> Option<TileLoop> {
     })
 }
 
-/// The CPU features for loops on vectors of at most this width. On x86-64, below 512 bits, they are those of AVX2.
+/// The CPU features for loops on vectors of at most this width. On x86-64, for widths below 512 bits they are those of AVX2, if
+/// the CPU has it.
 pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if width < VectorWidth::W512
@@ -81,13 +84,14 @@ pub(crate) fn arch_of(width: VectorWidth) -> Arch {
     {
         return Arch::V3(avx2);
     }
-    // Other architectures have a single level of features.
+    // Other architectures have only one level of features.
     let _ = width;
     Arch::new()
 }
 
-/// The number of float32 lanes in a vector of the interpreter's loops on this machine, for vectors of at most this width (but at
-/// least that of AVX2); 1 without fused multiply-add.
+/// The number of float32 lanes in the vectors that the interpreter's loops use on this machine, if vectors of at most this width
+/// are requested. On x86-64 there are no loops for vectors narrower than those of AVX2. The result is 1 if vectors have no fused
+/// multiply-add.
 pub fn lanes(width: VectorWidth) -> usize {
     struct Width;
     impl WithSimd for Width {
@@ -101,12 +105,12 @@ pub fn lanes(width: VectorWidth) -> usize {
     arch_of(width).dispatch(Width)
 }
 
-/// Whether any element of `size` bytes is zero, for the check of division by zero.
+/// Whether any of the elements, of `size` bytes each, is zero; this is the check for division by zero.
 pub(crate) fn any_zero(elements: &[u8], size: usize) -> bool {
     elements.chunks_exact(size).any(|x| x.iter().all(|&b| b == 0))
 }
 
-/// A tile as elements. This can't fail, because tiles are allocated for the dtypes of their values.
+/// The bytes of a tile as elements. This can't fail, because tiles are allocated for the dtypes of their values.
 pub(crate) fn elements<T: Elem>(tile: &[u8]) -> &[T::Store] {
     typed::<T>(tile).expect("a tile of this dtype")
 }
@@ -141,19 +145,20 @@ impl Visitor for Pick {
     }
 }
 
-/// Whether the bits of a NaN that a function computes are left unspecified, as a property of types.
+/// A property of functions at the type level: whether the definition leaves the bits of a computed NaN unspecified.
 pub(crate) trait Nan {
-    /// Whether the bits of a computed NaN are unspecified; see [`Code::leaves_nan_open`].
+    /// Whether the bits of a computed NaN are unspecified ([`Code::leaves_nan_open`]), so that a loop has to replace it.
     const IS_OPEN: bool;
 }
 
-/// For functions whose NaN bits are unspecified, so that a loop makes them canonical.
+/// The property of a function that can compute a NaN of unspecified bits, which the loop replaces by the canonical NaN.
 pub(crate) struct Open;
-/// For functions whose NaN bits are specified, or never read.
+/// The property of a function whose NaN bits the definition specifies, or whose NaN bits are never read, so that the loop need
+/// not replace a NaN.
 pub(crate) struct Unread;
-/// For a function of the op table, with the property that the table gives.
+/// The property that the op table gives for function `F`.
 pub(crate) struct OfOp<F>(PhantomData<F>);
-/// For a conversion between two dtypes.
+/// The property of the conversion from `T` to `U`.
 pub(crate) struct OfCast<T, U>(PhantomData<(T, U)>);
 
 impl Nan for Open {
@@ -172,7 +177,7 @@ impl<T: Elem, U: Elem> Nan for OfCast<T, U> {
     const IS_OPEN: bool = T::DTYPE.is_float() && U::DTYPE.is_float() && T::DTYPE as u8 != U::DTYPE as u8;
 }
 
-/// Replaces a NaN of unspecified bits by the canonical NaN; other elements are unchanged.
+/// Replaces a NaN by the canonical NaN if the property `N` says that its bits are unspecified; other elements are unchanged.
 #[inline(always)]
 pub(crate) fn closed<N: Nan, T: Elem>(x: T) -> T {
     if N::IS_OPEN { x.canonical() } else { x }
@@ -201,16 +206,16 @@ impl<T: CastTo<U>, U: Elem> Map<T, U> for Conversion {
     }
 }
 
-/// The computation of a loop's body, from one element of each operand.
+/// A loop body: what a loop computes from one element of each operand.
 pub(crate) trait LoopBody<Args> {
     type Out: Elem;
     /// Computes one lane of a vectorised loop.
     fn lane(lanes: &mut Lanes, args: Args) -> Self::Out;
-    /// Computes one element, by the slow path where needed.
+    /// Computes one element, by the slow path if it needs that.
     fn slow(args: Args) -> Self::Out;
 }
 
-/// The body `F`, with the canonical NaN in place of a NaN of unspecified bits.
+/// The loop body `F`, followed by replacing a NaN of unspecified bits by the canonical NaN.
 pub(crate) struct Closed<F, N>(PhantomData<(F, N)>);
 
 impl<F: LoopBody<A>, N: Nan, A> LoopBody<A> for Closed<F, N> {
@@ -226,7 +231,7 @@ impl<F: LoopBody<A>, N: Nan, A> LoopBody<A> for Closed<F, N> {
     }
 }
 
-/// The body of a function of one operand.
+/// The loop body of a function or conversion of one operand.
 pub(crate) struct One<F, U>(PhantomData<(F, U)>);
 
 impl<F: Map<T, U>, T: Elem, U: Elem> LoopBody<T> for One<F, U> {
@@ -242,7 +247,7 @@ impl<F: Map<T, U>, T: Elem, U: Elem> LoopBody<T> for One<F, U> {
     }
 }
 
-/// The body of a function of two operands.
+/// The loop body of a function of two operands.
 pub(crate) struct Two<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for Two<F> {
@@ -258,7 +263,7 @@ impl<F: Binary<T>, T: Elem> LoopBody<(T, T)> for Two<F> {
     }
 }
 
-/// A body with its two operands swapped.
+/// The function `F` with its two operands swapped.
 pub(crate) struct Swapped<F>(PhantomData<F>);
 
 impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
@@ -270,7 +275,7 @@ impl<F: Binary<T>, T: Elem> Binary<T> for Swapped<F> {
     }
 }
 
-/// The body of a function of three operands.
+/// The loop body of a function of three operands.
 struct Three<F>(PhantomData<F>);
 
 impl<F: Ternary<T>, T: Elem> LoopBody<(F::First, T, T)> for Three<F> {
@@ -292,9 +297,9 @@ pub(crate) trait Read {
     fn read<T: Elem>(operand: &[u8]) -> Self::Source<'_, T>;
 }
 
-/// Reads an element of a tile for each lane.
+/// Each lane reads its own element of a tile.
 pub(crate) struct Each;
-/// Reads one element for all lanes.
+/// All lanes read the same element.
 pub(crate) struct Uniform;
 
 impl Read for Each {
@@ -319,9 +324,9 @@ impl Read for Uniform {
 #[derive(Clone, Copy)]
 pub(crate) struct Register<T>(T);
 
-/// The operands of a loop body, read by index.
+/// The operands of a loop body, of which a loop reads one element each by index.
 pub(crate) trait Source<Args>: Copy {
-    /// The source limited to the first `n` elements. Indices below `n` are not checked in the loop.
+    /// Limits the source to its first `n` elements, so that indices below `n` are not checked in the loop.
     fn first(self, n: usize) -> Self;
     fn at(self, i: usize) -> Args;
 }
@@ -368,10 +373,11 @@ sources_of_several! {
     (A X 0, B Y 1, C Z 2, D W 3)
 }
 
-/// The loop over a tile, compiled for each level of features; returns whether a lane was flagged.
+/// The loop that computes a tile by the fast path, compiled for each level of CPU features. It returns whether a lane was
+/// flagged.
 ///
-/// It is a type and not a closure: a closure is called through a shim that large functions are not inlined out of, and outside of
-/// the dispatched function they are compiled without its features.
+/// It is a type and not a closure, because a closure is called through a shim: large functions are not inlined out of the shim,
+/// and what is not inlined into the dispatched function is compiled without its CPU features.
 struct Fast<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
@@ -382,8 +388,8 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
         let mut lanes = Lanes::default();
         let (n, out) = (self.1.len(), self.1);
         let sources = self.0.first(n);
-        // PERF: indices are below one common `n`. With an iterator over `out` the bounds checks of the operands would remain, and
-        // with them up to a vector of elements that are computed one by one.
+        // PERF: all indices are below the common `n`, so no bounds are checked. With an iterator over `out`, the bounds checks of
+        // the operands would remain, and with them a scalar loop for up to a vector of elements.
         #[allow(clippy::needless_range_loop)]
         for i in 0..n {
             out[i] = F::lane(&mut lanes, sources.at(i)).store();
@@ -392,7 +398,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Fast<'_, F, S, A> {
     }
 }
 
-/// The loop that finds the lanes which [`Fast`] flagged.
+/// The loop that finds which lanes [`Fast`] flagged, by computing the tile again.
 struct Flags<'a, F, S, A>(S, &'a mut [u8], PhantomData<(F, A)>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for Flags<'_, F, S, A> {
@@ -427,7 +433,7 @@ impl<F: LoopBody<A>, S: Source<A>, A> NullaryFnOnce for SlowLanes<'_, F, S, A> {
     }
 }
 
-/// The loop for machines whose vectors have no fused multiply-add: each element takes the fast or the slow path by itself.
+/// The loop for machines whose vectors have no fused multiply-add. It computes one element at a time.
 struct EachLane<'a, F: LoopBody<A>, S, A>(S, &'a mut [<F::Out as Elem>::Store], PhantomData<A>);
 
 impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
@@ -441,8 +447,8 @@ impl<F: LoopBody<A>, S: Source<A>, A> EachLane<'_, F, S, A> {
     }
 }
 
-/// The features that slow paths are compiled for: those of AVX2, even if wider vectors are used. A slow path computes one element
-/// at a time, so that one instance serves both widths and is compiled once.
+/// The CPU features for which slow paths are compiled: those of AVX2, even if wider vectors are used. A slow path computes one
+/// element at a time, so one instance serves both levels and is compiled only once.
 fn slow_path_arch(arch: Arch) -> Arch {
     #[cfg(target_arch = "x86_64")]
     if let Arch::V4(avx512) = arch {
@@ -451,7 +457,7 @@ fn slow_path_arch(arch: Arch) -> Arch {
     arch
 }
 
-/// Computes elements by the fast path, and returns whether one of them needs the slow path.
+/// Computes elements by the fast path, and returns whether any of them needs the slow path.
 #[inline(always)]
 pub(crate) fn flags<F: LoopBody<A>, A>(
     arch: Arch,
@@ -461,7 +467,7 @@ pub(crate) fn flags<F: LoopBody<A>, A>(
     arch.dispatch(Fast::<F, _, A>(sources, out, PhantomData))
 }
 
-/// Computes a tile of at most [`TILE`] elements.
+/// Computes a tile of at most [`TILE`] elements: all of them by the fast path, and then flagged ones by the slow path.
 #[inline(always)]
 pub(crate) fn run<F: LoopBody<A>, A>(
     arch: Arch,
@@ -485,7 +491,7 @@ pub(crate) fn tile1<F: LoopBody<T>, T: Elem>(arch: Arch, args: &[&[u8]; OPERANDS
     run::<F, T>(arch, elements::<T>(args[0]), elements_mut::<F::Out>(out));
 }
 
-/// The loop of a function of two operands, each of which is read as `A` and `B` specify.
+/// The loop of a function of two operands, which are read as `A` and `B` specify.
 pub(crate) fn tile2<F: LoopBody<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],
@@ -495,7 +501,7 @@ pub(crate) fn tile2<F: LoopBody<(T, U)>, A: Read, B: Read, T: Elem, U: Elem>(
     run::<F, (T, U)>(arch, sources, elements_mut::<F::Out>(out));
 }
 
-/// The loop of a function of three operands, of which the last two have one type.
+/// The loop of a function of three operands, of which the last two have the same type. They are read as `A`, `B` and `C` specify.
 pub(crate) fn tile3<F: LoopBody<(T, U, U)>, A: Read, B: Read, C: Read, T: Elem, U: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],
@@ -505,7 +511,7 @@ pub(crate) fn tile3<F: LoopBody<(T, U, U)>, A: Read, B: Read, C: Read, T: Elem, 
     run::<F, (T, U, U)>(arch, sources, elements_mut::<F::Out>(out));
 }
 
-/// The loop of a function of four operands of one type.
+/// The loop of a function of four operands of the same type, which are read as `A` to `D` specify.
 pub(crate) fn tile4<F: LoopBody<(T, T, T, T)>, A: Read, B: Read, C: Read, D: Read, T: Elem>(
     arch: Arch,
     args: &[&[u8]; OPERANDS],

@@ -1,8 +1,9 @@
-//! A kernel as the interpreter runs it: a list of loops for each loop level, with the locations of their operands.
+//! A kernel in the form that the interpreter runs: a list of loops for each loop level, with the locations of their operands and
+//! results.
 //!
-//! A value that is uniform over a row or over the whole block is computed once per row or block, as a single element. Every other
-//! value has an element per column, in a tile of working memory or in an input's own memory. [`compile`](crate::compile) makes
-//! programs, [`run`](crate::run) executes them.
+//! A value that is the same for a whole row or block is computed once per row or block, as a single element. Every other value
+//! has an element per column, in a tile of working memory or in the memory of an input. The module [`compile`](crate::compile)
+//! makes programs, and [`run`](crate::run) executes them.
 
 use broadloom_ir::{DType, VectorWidth};
 use broadloom_mem::{Access, HostFunction};
@@ -13,79 +14,81 @@ use crate::loops::{OPERANDS, TileLoop};
 /// The location of a value's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// In the memory of the input with this number.
+    /// In the memory of the input with this index.
     Input(usize),
-    /// In the working memory, one element for each column, beginning at this byte.
+    /// In the working memory, as one element per column, beginning at this byte offset.
     Tile(usize),
-    /// In the working memory, a single element at this byte, used for all columns.
+    /// In the working memory, as a single element at this byte offset, which is used for all columns.
     Uniform(usize),
 }
 
 /// The destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
-    /// The working memory, beginning at this byte.
+    /// The working memory, beginning at this byte offset.
     Scratch(usize),
-    /// The memory of the output with this number.
+    /// The memory of the output with this index.
     Output(usize),
 }
 
-/// The function that a step runs.
+/// The code that a step runs: a precompiled loop or a host function.
 #[derive(Clone)]
 pub(crate) enum Work {
     Loop(TileLoop),
-    /// A host function, called over as many elements as the result has.
+    /// A host function, which is called for as many elements as the result has.
     Host(HostFunction),
 }
 
-/// A step of a program: one loop over a tile, or over a single element at the outer loop levels.
+/// A step of a program: one loop over a tile or, at the outer loop levels, over a single element.
 pub(crate) struct TileStep {
     pub work: Work,
-    /// The operands, each with the size of an element in bytes. Entries after the first `operands` are not read.
+    /// The locations of the operands, each with the size of an element in bytes. Entries after the first `operands` are not read.
     pub args: [(Location, usize); OPERANDS],
     pub operands: usize,
     pub out: Destination,
     /// The size in bytes of an element of the result.
     pub size: usize,
-    /// The fault site that the step checks, and the size in bytes of an element of the divisor.
+    /// If the step is a division that is checked for zero divisors: the index of its fault site, and the size in bytes of an
+    /// element of the divisor.
     pub check: Option<(usize, usize)>,
 }
 
-/// Fills a tile with a uniform value, for loops that read an element per column.
+/// The filling of a tile with a uniform value, for loops that read an element per column.
 pub(crate) struct Fill {
-    /// The byte of the working memory where the value is.
+    /// The byte offset of the value in the working memory.
     pub from: usize,
-    /// The byte of the working memory where the tile begins.
+    /// The byte offset of the tile in the working memory.
     pub to: usize,
     /// The size of an element in bytes.
     pub size: usize,
 }
 
-/// The work of a loop level: once per block, per row or per tile.
+/// The steps and fills of one loop level, which run once per block, per row, or per tile.
 #[derive(Default)]
 pub(crate) struct Level {
     pub steps: Vec<TileStep>,
     pub fills: Vec<Fill>,
 }
 
-/// A kernel compiled to a list of precompiled loops.
+/// A kernel as a list of precompiled loops, ready to be run by the interpreter.
 pub struct Program {
     pub(crate) width: VectorWidth,
-    /// The CPU features that the loops are run with: those of the requested width, as far as the target has them.
+    /// The CPU features that the loops use: those of the requested width, as far as the CPU has them.
     pub(crate) arch: Arch,
     pub(crate) inputs: Vec<(DType, Access)>,
     pub(crate) outputs: Vec<DType>,
     /// The steps of each loop level, indexed by [`Depth`](broadloom_ir::kernel::Depth).
     pub(crate) levels: [Level; 3],
-    /// The bytes of the working memory at which the parameters are stored.
+    /// For each parameter, its byte offset in the working memory.
     pub(crate) param_slots: Vec<usize>,
-    /// The inputs that are uniform over a row, and the bytes at which their elements are stored.
+    /// For each input that has one element per row, its index and the byte offset in the working memory to which the element is
+    /// copied.
     pub(crate) uniform_slots: Vec<(usize, usize)>,
-    /// The outputs that no step writes directly, and the locations that they are copied from.
+    /// The outputs that no step writes directly, each as its index and the location that it is copied from.
     pub(crate) copies: Vec<(usize, Location)>,
-    /// The tile that results pass through before a non-temporal store.
+    /// The byte offset of the tile into which results are computed before a non-temporal store.
     pub(crate) stage: usize,
-    /// The number of elements of a tile.
+    /// The maximum number of elements of a tile.
     pub(crate) tile: usize,
     /// The size of the working memory in bytes.
     pub(crate) bytes: usize,

@@ -1,7 +1,7 @@
 //! Runs a program on a block: row by row, and in each row tile by tile.
 //!
-//! Nothing is allocated once the working memory exists. A fault site that meets a division by zero sets its byte, and the run
-//! continues.
+//! Nothing is allocated while it runs, once the working memory exists. If a divisor is zero at a division that is checked, the
+//! byte of its fault site is set, and the run continues.
 
 use broadloom_ir::kernel::Depth;
 use broadloom_ir::{DType, Error, ErrorKind, Result, VectorWidth};
@@ -15,15 +15,15 @@ use pulp::Arch;
 use crate::loops::{OPERANDS, any_zero};
 use crate::program::{Destination, Fill, Level, Location, Program, TileStep, Work};
 
-/// The number of elements of a tile with non-temporal stores. 512 and 1024 took up to a third longer at 1e7 float64, on a
-/// processor with 48 KiB of L1.
+/// The maximum number of elements of a tile if outputs are written by non-temporal stores. Tiles of 512 and 1024 elements took up
+/// to a third longer at 1e7 float64, on a processor with 48 KiB of L1.
 const STREAMED: usize = 256;
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
-/// The prefetch distance for inputs, in elements, with non-temporal stores. 256 to 1024 were equally good.
+/// The prefetch distance for inputs, in elements, if outputs are written by non-temporal stores. 256 to 1024 were equally good.
 const AHEAD: usize = 512;
 
-/// The run of a program on a block.
+/// The state of a program's run on a block.
 struct BlockRun<'p> {
     program: &'p Program,
     faults: &'p mut [u8],
@@ -56,7 +56,7 @@ impl ExecutableKernel for Program {
         Ok(())
     }
 
-    /// The policy of the interpreter, whose inputs and outputs are slices that must not alias.
+    /// The interpreter accesses inputs and outputs as slices, which must not alias, so inputs that are outputs are copied.
     fn policy(&self) -> AliasPolicy {
         AliasPolicy::Copy
     }
@@ -66,13 +66,14 @@ impl ExecutableKernel for Program {
     }
 }
 
-/// Where the results of a row go.
+/// The memory to which the results of a row are written.
 enum RowTarget<'o, 's, 'b> {
-    /// Results stay in working memory.
+    /// Results are written to working memory only.
     Scratch,
-    /// Results go to the outputs' memory by regular stores.
+    /// Results of outputs are written to their memory by regular stores.
     Rows(Outputs<'o>),
-    /// Results go to the outputs' memory by non-temporal stores, given the writer and the number of the row.
+    /// Results of outputs are written to their memory by non-temporal stores, through this writer; the number is the index of the
+    /// row.
     Stream(&'o Stream<'s, 'b>, usize),
 }
 
@@ -86,7 +87,7 @@ impl BlockRun<'_> {
         }
     }
 
-    /// Computes a block with non-temporal stores; returns false, having done nothing, if the block does not allow them.
+    /// Computes a block with non-temporal stores. Returns false, without having done anything, if the block does not allow them.
     fn streamed(&mut self, block: &mut Block<'_>) -> bool {
         let (rows, cols) = (block.rows(), block.cols());
         let done = block.stream(|stream| {
@@ -98,7 +99,8 @@ impl BlockRun<'_> {
         done.is_some()
     }
 
-    /// Computes the uniform values of a row or block of `cols` columns, and fills tiles with them.
+    /// Computes the values that are the same for a whole row or block, according to `depth`, and fills tiles with them. The row
+    /// or block has `cols` columns.
     fn uniform(&mut self, depth: Depth, cols: usize) {
         let Level { steps, fills } = &self.program.levels[depth as usize];
         let element = ColumnRange { inputs: None, start: 0, n: 1 };
@@ -145,8 +147,8 @@ impl BlockRun<'_> {
         }
     }
 
-    /// The number of elements in a row's first tile. This tile ends at a cache line of the first output, so that the other tiles
-    /// begin at one.
+    /// The number of elements in the first tile of a row, which is chosen so that the tile ends at a cache-line boundary of the
+    /// first output and all other tiles begin at one.
     fn first(&self, stream: &Stream<'_, '_>, row: usize) -> usize {
         let Some(size) = self.program.outputs.first().map(|d| d.size()) else { return STREAMED };
         match stream.to_line(0, row) {
@@ -155,7 +157,7 @@ impl BlockRun<'_> {
         }
     }
 
-    /// Prefetches up to `n` elements of each input.
+    /// Prefetches up to `n` elements of each input, from column `start` of the row on.
     fn fetch(&self, stream: &Stream<'_, '_>, inputs: Inputs<'_>, start: usize, n: usize) {
         let inputs_read = self.program.inputs.iter().enumerate().filter(|(_, i)| i.1 == Access::Contiguous);
         for (input, (dtype, _)) in inputs_read {
@@ -210,7 +212,7 @@ impl TileStep {
     }
 }
 
-/// A range of the columns of a row. At outer loop levels, which read no inputs, it is one element.
+/// The range of `n` columns of a row from column `start` on. At outer loop levels, which read no inputs, it is a single element.
 #[derive(Clone, Copy)]
 struct ColumnRange<'r> {
     inputs: Option<Inputs<'r>>,
@@ -219,8 +221,8 @@ struct ColumnRange<'r> {
 }
 
 impl<'r> ColumnRange<'r> {
-    /// The bytes of an operand. The working memory is given in two parts, `before` and `after`; `after` begins at the byte
-    /// `skipped`.
+    /// The bytes of an operand in these columns. The working memory is given in two parts, without the result's tile between
+    /// them: `before`, and `after`, which begins at the byte offset `skipped`.
     #[inline(always)]
     fn operand<'t>(
         &self,
@@ -235,7 +237,7 @@ impl<'r> ColumnRange<'r> {
         let (at, bytes) = match location {
             Location::Tile(at) => (at, self.n * size),
             Location::Uniform(at) => (at, size),
-            // Steps at outer loop levels read slots of the working memory, never inputs.
+            // A step at an outer loop level reads slots of the working memory, never inputs.
             Location::Input(input) => {
                 let row = self.inputs.map_or(&[][..], |inputs| inputs.bytes(input));
                 return &row[self.start * size..(self.start + self.n) * size];
@@ -273,7 +275,7 @@ impl Fill {
     }
 }
 
-/// Copies the elements of an output; bools are normalised to 0 or 1, as an input may hold any byte.
+/// Copies the elements of a value to an output. Bools are normalised to 0 or 1, since an input may contain any byte.
 fn copy(from: &[u8], to: &mut [u8], dtype: DType) {
     to.copy_from_slice(from);
     if dtype == DType::Bool {

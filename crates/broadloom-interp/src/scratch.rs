@@ -1,8 +1,9 @@
-//! The working memory of a program: tiles and slots for single elements, allocated while it is compiled.
+//! The working memory of a program, which consists of tiles and of slots for single elements. Both are allocated while the
+//! program is compiled.
 //!
-//! A tile holds one live value at a time and is reused for values of the same size. Tiles and slots are numbered until
-//! all of them are known, since the length of a tile depends on their number; [`ScratchLayout`] then turns the numbers
-//! into byte offsets.
+//! A tile holds one live value at a time and is reused for values of the same element size. Until all tiles and slots are known,
+//! they are identified by numbers, since the length of a tile depends on how many there are; [`ScratchLayout`] then turns the
+//! numbers into byte offsets.
 
 use broadloom_ir::kernel::{Definition, Depth, Kernel, ValueId};
 use broadloom_ir::tuning::tiles::{SHORTEST, WORKING_SET};
@@ -13,17 +14,17 @@ use crate::program::{Destination, Fill, Location, TileStep};
 
 /// The size of a slot in bytes.
 const SLOT: usize = 8;
-/// The distance between tiles: five cache lines. Tiles that a loop reads and writes should not begin at the same offset in a
-/// page, because stores to one would delay loads from the other.
+/// The number of bytes between two tiles: five cache lines. Tiles that a loop reads and writes should not begin at the same
+/// offset in a page, because stores to one would delay loads from the other.
 const STAGGER: usize = 5 * ALIGN;
 
-/// Allocates the location of each value of a kernel, and keeps track of free tiles.
+/// The allocator of locations for a kernel's values, which keeps track of free tiles.
 pub(crate) struct Scratch<'k> {
     kernel: &'k Kernel,
     locations: Vec<Option<Location>>,
-    /// For a uniform value, the tile that it fills.
+    /// For each uniform value, the number of the tile that is filled with it, if any.
     filled: Vec<Option<usize>>,
-    /// The size in bytes of an element of each tile.
+    /// For each tile, the size in bytes of its elements.
     tiles: Vec<usize>,
     slots: usize,
     free: Vec<usize>,
@@ -41,19 +42,19 @@ impl<'k> Scratch<'k> {
         }
     }
 
-    /// Leaves an input where it is: it is read in place.
+    /// Records that an input is read in place.
     pub(crate) fn leave(&mut self, input: usize) {
         self.locations[input] = Some(Location::Input(input));
     }
 
-    /// Allocates a slot for a uniform value.
+    /// Allocates a slot for a uniform value, and returns its number.
     pub(crate) fn slot(&mut self, id: ValueId) -> usize {
         self.slots += 1;
         self.locations[id.index()] = Some(Location::Uniform(self.slots - 1));
         self.slots - 1
     }
 
-    /// Allocates a tile for a value with an element per column.
+    /// Allocates a tile for a value with an element per column, and returns its number.
     pub(crate) fn tile(&mut self, id: ValueId) -> usize {
         let size = self.kernel.dtype(id).size();
         let tile = match self.free.iter().rposition(|&t| self.tiles[t] == size) {
@@ -69,7 +70,7 @@ impl<'k> Scratch<'k> {
         self.tiles.len() - 1
     }
 
-    /// Frees the tile of a value, if it has one.
+    /// Frees the tile of an instruction's result, if it has one.
     pub(crate) fn release(&mut self, id: ValueId) {
         if let (Definition::Inst(_), Some(Location::Tile(tile))) =
             (self.kernel.definition(id), self.locations[id.index()])
@@ -83,8 +84,8 @@ impl<'k> Scratch<'k> {
         self.locations[id.index()].unwrap_or(Location::Uniform(0))
     }
 
-    /// The location of a value as one element per column. For a uniform value this is a tile, returned together with the fill
-    /// that it needs the first time. This tile is never freed, because it holds the value for all tiles of the row.
+    /// The location of a value as one element per column. For a uniform value this is a tile; the first time it is requested, the
+    /// fill that it needs is returned as well. The tile is never freed, because it holds the value for all tiles of the row.
     pub(crate) fn elements(&mut self, id: ValueId) -> (Location, Option<Fill>) {
         let Location::Uniform(slot) = self.location(id) else { return (self.location(id), None) };
         if let Some(tile) = self.filled[id.index()] {
@@ -96,7 +97,7 @@ impl<'k> Scratch<'k> {
         (Location::Tile(tile), Some(Fill { from: slot, to: tile, size }))
     }
 
-    /// Assigns byte offsets, once all tiles and slots are known.
+    /// Assigns byte offsets to all tiles and slots. No others may be allocated afterwards.
     pub(crate) fn layout(&self) -> ScratchLayout {
         let rows = self.kernel.inputs.iter().copied().chain(self.kernel.output_dtypes());
         let tile = tile_length(rows.map(|dtype| dtype.size()).chain(self.tiles.iter().copied()).sum());
@@ -112,7 +113,7 @@ impl<'k> Scratch<'k> {
     }
 }
 
-/// The number of elements of a tile, if one element of every tile and operand together has `bytes` bytes.
+/// The number of elements of a tile, where `bytes` is the total size of one element of every tile, input and output.
 fn tile_length(bytes: usize) -> usize {
     (WORKING_SET / bytes.max(1)).clamp(SHORTEST, TILE) / ALIGN * ALIGN
 }
@@ -120,7 +121,7 @@ fn tile_length(bytes: usize) -> usize {
 /// The byte offsets of slots and tiles in the working memory.
 pub(crate) struct ScratchLayout {
     tiles: Vec<usize>,
-    /// The tile that results pass through before a non-temporal store.
+    /// The byte offset of the tile into which results are computed before a non-temporal store.
     pub(crate) stage: usize,
     /// The number of elements of a tile.
     pub(crate) tile: usize,
@@ -133,7 +134,7 @@ impl ScratchLayout {
         slot * SLOT
     }
 
-    /// Replaces the number of a tile or slot by its byte offset.
+    /// Replaces the number of a tile or slot in a location by its byte offset.
     pub(crate) fn resolve(&self, location: &mut Location) {
         match location {
             Location::Input(_) => {}
@@ -142,7 +143,7 @@ impl ScratchLayout {
         }
     }
 
-    /// Replaces the numbers of tiles and slots in a step of a loop level by byte offsets.
+    /// Replaces the numbers of tiles and slots in a step of the loop level `depth` by byte offsets.
     pub(crate) fn resolve_step(&self, step: &mut TileStep, depth: Depth) {
         step.args[..step.operands].iter_mut().for_each(|(location, _)| self.resolve(location));
         if let Destination::Scratch(to) = &mut step.out {

@@ -1,8 +1,8 @@
-//! Loop selection: which precompiled loop computes which instructions of a kernel.
+//! Loop selection: decides which precompiled loop computes which instructions of a kernel.
 //!
-//! An instruction is computed by the loop of its function, by a loop that reads a uniform operand as a register, or, together
-//! with the only instruction that reads it, by a fused loop. If this reader only makes the NaN canonical, the instruction's own
-//! loop does so instead. Selection does not depend on memory.
+//! An instruction is computed by the loop of its function; by a loop that keeps a uniform operand in a register; or, together
+//! with the only instruction that reads its result, by a fused loop. If that reader only makes NaN canonical, the instruction's
+//! own loop does this as well. Selection does not depend on memory.
 
 use broadloom_ir::kernel::{Code, Definition, Depth, Inst, Kernel, ValueId};
 use broadloom_ir::{Error, ErrorKind, Op, Result};
@@ -15,7 +15,8 @@ use crate::program::Work;
 
 /// The loop of an instruction whose operands all have an element per column.
 ///
-/// # Errors [`ErrorKind::Internal`] if the op does not take the dtype, which can't happen for a verified kernel.
+/// # Errors
+/// [`ErrorKind::Internal`] if the op does not take the dtype, which can't happen for a verified kernel.
 fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     match halves::tile_loop(code, nan) {
         Some(converting) => Ok(converting),
@@ -23,31 +24,31 @@ fn tile_loop(code: Code, nan: NanBits) -> Result<TileLoop> {
     }
 }
 
-/// The loop of one instruction, or of two, if the second is the only reader of the first.
+/// The loop that was selected for one instruction, or for two of which the second is the only reader of the first.
 pub(crate) struct Selected {
     pub(crate) work: Work,
-    /// The operands in the loop's order, each with whether a uniform value is read as a single element.
+    /// The operands in the loop's order. The bool tells whether the loop reads a single element if the operand is uniform.
     args: [(ValueId, bool); OPERANDS],
     operands: usize,
-    /// The first instruction of a pair that is computed by a fused loop.
+    /// The index of the first instruction, if the loop computes two.
     inner: Option<usize>,
 }
 
 impl Selected {
-    /// The operands in the loop's order, each with whether a uniform value is read as a single element.
+    /// The operands in the loop's order. The bool tells whether the loop reads a single element if the operand is uniform.
     pub(crate) fn operands(&self) -> &[(ValueId, bool)] {
         &self.args[..self.operands]
     }
 
-    /// Puts the operands into the loop's order.
+    /// Reorders the operands as the loop takes them.
     fn ordered(self, with: &Ordered) -> Selected {
         let args = with.order.map(|from| self.args[usize::from(from)]);
         Selected { args, ..self }
     }
 }
 
-/// Selects the loops of a kernel, one entry per instruction, which is `None` if the instruction is computed together with its
-/// reader. `depths` is the loop level of each value.
+/// Selects the loops of a kernel. The result has one entry per instruction, which is `None` if the instruction is computed
+/// together with its reader. `depths` has the loop level of each value.
 ///
 /// # Errors
 /// [`ErrorKind::Internal`] if a host function of the kernel is not among `functions`, or the kernel is not verified.
@@ -86,8 +87,8 @@ pub(crate) fn loops(
     Ok(selection.selected)
 }
 
-/// If an instruction only makes the NaN of another one canonical: that other instruction, provided that it has no other reader
-/// and its own loop can do it.
+/// If an instruction only makes the NaN of another instruction's result canonical, returns the index of that other instruction,
+/// provided that it has no other reader and its own loop can do so.
 fn closed(kernel: &Kernel, uses: &[u32], inst: &Inst) -> Option<usize> {
     let Code::Apply(Op::CanonicalNan, _) = inst.code else { return None };
     let Definition::Inst(inner) = kernel.definition(inst.args[0]) else { return None };
@@ -100,11 +101,11 @@ struct Selection<'a> {
     kernel: &'a Kernel,
     functions: &'a [HostFunction],
     depths: &'a [Depth],
-    /// The number of reads of each value, by instructions and outputs.
+    /// For each value, the number of instructions and outputs that read it.
     uses: Vec<u32>,
-    /// For each instruction, whether the bits of its NaN are read.
+    /// For each instruction, whether the bits of a NaN in its result are read.
     nan: Vec<NanBits>,
-    /// The loops selected so far.
+    /// The loops selected so far, one entry per instruction.
     selected: Vec<Option<Selected>>,
 }
 
@@ -113,7 +114,7 @@ impl Selection<'_> {
         self.depths[id.index()] != Depth::Element
     }
 
-    /// The loop of one instruction.
+    /// Selects the loop of a single instruction.
     fn single(&self, i: usize, inst: &Inst) -> Result<Selected> {
         let selected = |work, as_element: bool| {
             let args = inst.args.map(|a| (a, as_element));
@@ -144,7 +145,7 @@ impl Selection<'_> {
         Ok(selected(Work::Loop(tile_loop(inst.code, self.nan[i])?), false))
     }
 
-    /// The fused loop of an instruction and an operand of it that has no other reader, if there is one.
+    /// Selects the fused loop of an instruction together with an operand of it that has no other reader, if there is such a loop.
     fn pair(&self, i: usize) -> Option<Selected> {
         let outer = &self.kernel.body[i];
         let Code::Apply(op, dtype) = outer.code else { return None };
@@ -181,7 +182,7 @@ impl Selection<'_> {
                 let with = fused::choice(inner_op, dtype, [a, b].map(|v| self.is_uniform(v)))?;
                 (with, [(a, true), (b, true), (outer.args[1], false), (outer.args[2], false)], 4)
             } else {
-                // `square` is defined as this product.
+                // `square` is defined as the product of its operand with itself.
                 let (inner_op, b) = if inner_op == Op::Square { (Op::Multiply, a) } else { (inner_op, b) };
                 let c = outer.args[1 - side];
                 let uniform = [a, b, c].map(|v| self.is_uniform(v));

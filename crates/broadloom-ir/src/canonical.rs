@@ -1,19 +1,20 @@
 //! The canonical order of reductions: how the elements of a sum or a product are numbered, and in which pairs they are added or
 //! multiplied.
 //!
-//! Elements are numbered in C order of the reduced axes. A row is [`LANES`] elements that begin at a multiple of [`LANES`]. Rows
-//! are reduced lane by lane, as a binary tree of adjacent pairs: an aligned subtree of 2^k rows becomes a *node*, which is one row.
-//! At the end the lanes of the last node are reduced in the same way. The bits of the result therefore depend only on the elements
-//! and their number, and code that reduces whole nodes (machine code in registers, reductions from memory, partial results of
-//! threads) may begin at any multiple of a node's rows.
+//! The elements of a reduction are numbered in C order of the reduced axes. A *row* is [`LANES`] consecutive elements, the first
+//! of which has a number that is a multiple of [`LANES`]. Rows are reduced lane by lane, as a binary tree of adjacent pairs: an
+//! aligned subtree of 2^k rows gives a *node* of level k, which has the form of one row. At the end the lanes of the last node
+//! are reduced in the same way. The bits of the result therefore depend only on the elements and their number, and code that
+//! reduces whole nodes (machine code in registers, reductions from memory, partial results of threads) may begin at any multiple
+//! of a node's rows.
 
 use std::ops::Range;
 
-/// Number of elements in a row.
+/// The number of elements in a row, and of lanes in a node.
 pub const LANES: usize = 16;
 
-/// The number of merges of two nodes after each of 2^`level` consecutive rows, which is how often a binary counter carries. Each
-/// merge takes the last two nodes; at the end one node is left.
+/// For each of 2^`level` consecutive rows, the number of merges that follow it in the tree, which is the number of carries when a
+/// binary counter is incremented. Each merge replaces the last two nodes by one; at the end one node is left.
 ///
 /// ```
 /// use broadloom_ir::canonical;
@@ -25,8 +26,8 @@ pub fn carries(level: u8) -> impl Iterator<Item = u32> {
     (1_u64..=1 << level).map(u64::trailing_zeros)
 }
 
-/// Splits a range of numbered elements into whole nodes of 2^`level` rows and the shorter parts before and after them: the first
-/// part ends at the first multiple of a node's elements, the last begins at the last such multiple.
+/// Splits a range of element numbers into three: a part before the first whole node of 2^`level` rows, the whole nodes, and a
+/// part after the last one.
 ///
 /// ```
 /// use broadloom_ir::canonical;

@@ -13,43 +13,44 @@ use crate::tuning::code::{
 };
 use crate::{DType, VectorWidth, recording};
 
-/// The use of the code's outputs.
+/// The use of the outputs of machine code (stored, streamed or reduced), which determines whether the code has a second function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Outputs are stored as usual.
+    /// Outputs are stored by regular stores.
     #[default]
     Store,
-    /// Outputs are larger than the caches: rows that begin at a cache line are written by non-temporal stores.
+    /// Outputs are stored and are larger than the caches: rows that begin at a cache line are written by non-temporal stores.
     Stream,
     /// Outputs are reduced, and the elements of each result are contiguous.
     Reduce,
 }
 
-/// The shape of a kernel's machine code: block size, end of a row, second function, constants and register allocator.
+/// The shape of a kernel's machine code: elements per loop iteration (a *block* of the code), end of a row, second function,
+/// constants and register allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodePlan {
     /// The vector width.
     pub width: VectorWidth,
-    /// The number of elements of a block.
+    /// The number of elements that an iteration of the main loop computes.
     pub lanes: u32,
     /// The code for the end of a row.
     pub tail: Tail,
-    /// The work of the second function.
+    /// The work of the second function, if there is one.
     pub bulk: Bulk,
     /// Whether a long row is computed in two parts, the second of which begins at a cache line of the first output.
     pub aligns_rows: bool,
-    /// Whether NaN results may be searched for once per block, instead of being replaced in every vector.
+    /// Whether the code may test once per iteration if any result is a NaN, instead of replacing NaNs in every vector.
     pub may_test_for_nan: bool,
-    /// Whether constants are read from a table (at 128 bits).
+    /// Whether constants are read from a table in memory (only for vectors of 128 bits).
     pub has_table: bool,
-    /// The register allocator (at 128 bits).
+    /// Cranelift's register allocator (only for vectors of 128 bits).
     pub allocator: Allocator,
 }
 
-/// The code for the end of a row whose length is not a multiple of the block.
+/// The code for the end of a row whose length is not a multiple of a block, the elements of one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tail {
-    /// The last block ends where the row does and overlaps the block before it. Rows must have at least one block.
+    /// The last block ends where the row ends and recomputes elements of the block before it. Rows must have at least one block.
     Overlap,
     /// The loads and stores of the last block are masked. Rows may have any length.
     Masked,
@@ -60,15 +61,15 @@ pub enum Tail {
 pub enum Bulk {
     /// There is no second function.
     None,
-    /// The function writes by non-temporal stores, `lanes` elements per block.
+    /// The function writes its outputs by non-temporal stores.
     Stream {
-        /// The number of elements of a block.
+        /// The number of elements that an iteration of its loop computes.
         lanes: u32,
     },
-    /// The function reduces 2^`level` rows to a node of the [canonical](crate::canonical) order before it stores it, and computes
-    /// `group` lanes of each row at a time.
+    /// The function reduces 2^`level` rows of 16 elements to a node of the [canonical](crate::canonical) order in registers, and
+    /// stores only the node. It computes `group` lanes of each row at a time.
     Leaf {
-        /// The level of the nodes.
+        /// The level of the nodes in the reduction tree.
         level: u8,
         /// The number of lanes that are computed at a time: a whole row or half of one.
         group: u32,
@@ -78,14 +79,14 @@ pub enum Bulk {
 /// The choice of register allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Allocator {
-    /// The backtracking allocator: its code is up to a fifth faster.
+    /// The backtracking allocator, whose code is up to a fifth faster.
     Backtracking,
-    /// The linear-time allocator: its time grows linearly with the length of the body.
+    /// The single-pass allocator, whose time grows only linearly with the length of the body.
     SinglePass,
 }
 
-/// The size in bytes of a cache line, and of the lanes of a row that a leaf computes at a time (two vectors of 256 bits or one of
-/// 512). A leaf keeps one more such group of lanes live than it has levels.
+/// The size in bytes of a cache line, and of the group of lanes that the code of a leaf computes at a time (two vectors of 256
+/// bits or one of 512). A leaf of level k keeps k + 1 such groups in registers.
 const LINE: u32 = 64;
 
 impl CodePlan {
@@ -93,7 +94,7 @@ impl CodePlan {
     pub fn new(kernel: &Kernel, access: &[Access], width: VectorWidth, purpose: Purpose) -> CodePlan {
         let sizes = Sizes::of(kernel);
         let (cost, lanes) = (kernel.cost(), sizes.lanes(width, vectors(kernel, width)));
-        // Permutations of lanes can't be masked, so rows of stepped inputs have at least one block.
+        // Reading stepped inputs permutes lanes, which can't be masked, so rows must have at least one block.
         let reads_steps = width > VectorWidth::W128 && access.iter().any(|access| access.is_stepped());
         let tail = if width == VectorWidth::W512 && !reads_steps { Tail::Masked } else { Tail::Overlap };
         let bulk = match purpose {
@@ -115,7 +116,7 @@ impl CodePlan {
         }
     }
 
-    /// The level of the nodes that the second function writes; `None` if it does not reduce rows.
+    /// The level of the nodes that the second function writes, or `None` if it does not reduce rows.
     pub fn leaf_level(&self) -> Option<u8> {
         match self.bulk {
             Bulk::Leaf { level, .. } => Some(level),
@@ -123,8 +124,8 @@ impl CodePlan {
         }
     }
 
-    /// The compile time of wide code relative to code with one vector per block. Measured on functions and chains of functions,
-    /// whose blocks have two or four vectors.
+    /// The compile time of code for wide vectors, relative to that of the same code with one vector per iteration. It was
+    /// measured on functions and chains of functions that compute two or four vectors per iteration.
     pub fn copies(kernel: &Kernel, width: VectorWidth) -> f64 {
         match (kernel.cost(), vectors(kernel, width)) {
             (..=SHORT_BODY, _) | (_, 1) => 1.0,
@@ -134,11 +135,11 @@ impl CodePlan {
     }
 }
 
-/// The sizes of a kernel's values, in bytes.
+/// The sizes in bytes of the widest and the narrowest value of a kernel.
 struct Sizes {
-    /// The size of the widest value, except bools, which are masks.
+    /// The size of the widest value. Computed bools don't count, since they are masks.
     widest: u32,
-    /// The size of the narrowest value, in memory or not.
+    /// The size of the narrowest value, including elements of inputs and outputs in memory.
     narrowest: u32,
 }
 
@@ -151,16 +152,16 @@ impl Sizes {
         Sizes { widest: computed.max().unwrap_or(1), narrowest: all.min().unwrap_or(1) }
     }
 
-    /// The number of elements of a block: whole vectors of the widest dtype, at least four bytes of the narrowest dtype in
-    /// memory, and several vectors where that is faster.
+    /// The number of elements that an iteration computes: whole vectors of the widest dtype, at least four bytes of the narrowest
+    /// dtype in memory, and several vectors where that is faster.
     fn lanes(&self, width: VectorWidth, vectors: u32) -> u32 {
         let base = (width.bytes() / self.widest).max(4 / self.narrowest).max(2);
         (base * vectors).min(width.bytes())
     }
 
-    /// The number of elements of a block of code with non-temporal stores. For a short body it is a cache line of the narrowest
-    /// output, if that is no more than the usual block, so that rows of whole lines are whole blocks. Such a loop waits for
-    /// memory, unrolled or not.
+    /// The number of elements that an iteration of code with non-temporal stores computes; `usual` is that of the main loop. For
+    /// a short body it is a cache line of the narrowest output, if that is not more than usual, so that rows of whole lines are a
+    /// whole number of iterations. Unrolling such a loop further gains nothing, since it waits for memory.
     fn streaming_lanes(&self, kernel: &Kernel, width: VectorWidth, usual: u32) -> u32 {
         if kernel.cost() > SHORT_BODY {
             return usual;
@@ -170,13 +171,14 @@ impl Sizes {
     }
 }
 
-/// The number of vectors of the widest dtype in a block.
+/// The number of vectors of the widest dtype that an iteration computes.
 ///
-/// A short body is unrolled to save loop overhead. In a long body each instruction waits for others, and a CPU that looks some
-/// two hundred instructions ahead sees few elements at once. If the chains of several vectors are interleaved, each instruction
-/// followed by that for the next vector, the CPU computes more elements at a time. The thresholds were measured on the functions
-/// with AVX2 and AVX-512: four vectors are faster than two where the chain is longer than [`LONG_CHAIN`]; shorter chains lose
-/// registers. Cranelift's own back end takes too long to compile several vectors.
+/// A short body is unrolled to save loop overhead. In a long body most instructions wait for the result of an earlier one, and a
+/// CPU that looks some two hundred instructions ahead sees only a few independent ones. If the same computation for several
+/// vectors is interleaved, instruction by instruction, more of them are independent. The thresholds were measured on the
+/// functions with AVX2 and AVX-512: four vectors are faster than two if the chain of dependent instructions is longer than
+/// [`LONG_CHAIN`]; for shorter chains, four vectors need too many registers. For 128 bits there is one vector, since Cranelift's
+/// own back end would take too long to compile more.
 fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     match kernel.cost() {
         0..=4 => 4,
@@ -192,8 +194,8 @@ fn vectors(kernel: &Kernel, width: VectorWidth) -> u32 {
     }
 }
 
-/// The work of a second function that reduces rows in registers, if all outputs are reductions. A cheap body reduces more rows
-/// per leaf, since each saves a pass over memory.
+/// The work of a second function that reduces rows in registers, if all outputs are reductions that permit it. The cheaper the
+/// body, the more rows a leaf reduces: each row that it reduces saves writing the row to memory and reading it again.
 fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
     let combines = |(output, dtype): (&KernelOutput, DType)| match output.sink {
         Sink::Reduce(reduction) => reduction.op().is_some() && dtype != DType::Bool && dtype.size() >= 4,
@@ -207,7 +209,7 @@ fn leaf(kernel: &Kernel, sizes: &Sizes, width: VectorWidth) -> Bulk {
         25..=64 => 1,
         _ => 0,
     };
-    // At 128 bits the nodes of a leaf would occupy all registers.
+    // With vectors of 128 bits the nodes of a leaf would occupy all registers.
     match takes && level > 0 && width > VectorWidth::W128 {
         true => Bulk::Leaf { level, group: (LINE / sizes.widest).min(LANES as u32) },
         false => Bulk::None,
@@ -222,7 +224,7 @@ fn allocator(kernel: &Kernel, sizes: &Sizes) -> Allocator {
     if is_long { Allocator::SinglePass } else { Allocator::Backtracking }
 }
 
-/// The number of primitives in a kernel's body before GVN.
+/// The number of primitives in a kernel's body before equal ones are merged (GVN).
 fn primitives(kernel: &Kernel) -> usize {
     let of = |code: Code| match code {
         Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, |body| body.insts().len()),
@@ -249,8 +251,8 @@ mod tests {
         }
     }
 
-    /// A function with a long dependency chain gets more vectors per block than one of the same cost with a short chain. A body
-    /// that fills the first-level instruction cache gets one vector.
+    /// A function with a long dependency chain gets more vectors per iteration than one of the same cost with a short chain. A
+    /// body that fills the first-level instruction cache gets one vector.
     #[test]
     fn a_block_has_as_many_vectors_as_its_chain_asks_for() {
         let plan = |op, length, width| {

@@ -1,6 +1,6 @@
-//! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A
-//! message names what the user wrote (the op, the types, the axis), so that it can be shown as it is. An error of a text
-//! knows its place, and [`Error::render`] shows the line.
+//! The error type of the workspace: an opaque [`Error`] with an [`ErrorKind`] to branch on and a message to show. A message names
+//! what the user wrote (the op, the types, the axis), so that it can be shown as it is. An error in a program text knows its
+//! position in the text, and [`Error::render`] shows the line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum ErrorKind {
     Syntax,
     /// A division by zero under the integer option `error`.
     ZeroDivision,
-    /// A limit was exceeded, or an allocation refused.
+    /// A limit was exceeded, or an allocation failed.
     Limit,
     /// Memory that is too short, misaligned, or overlapping.
     Memory,
@@ -44,9 +44,9 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// An error, with a kind and a message that names the op, the types, the axis or the place.
+/// An error, with a kind and a message that names the op, the types, the axis or the position in the text.
 ///
-/// Two errors are equal if their kinds and texts are; their sources don't count.
+/// Two errors are equal if their kinds, messages, suggestions and positions are equal; their sources are not compared.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -59,7 +59,7 @@ struct Inner {
     place: Option<TextPlace>,
 }
 
-// An error is immutable.
+// An error is immutable, so unwinding can't leave it in an inconsistent state.
 impl UnwindSafe for Error {}
 impl RefUnwindSafe for Error {}
 
@@ -72,11 +72,11 @@ impl PartialEq for Error {
 
 impl Eq for Error {}
 
-/// A result with the project's error.
+/// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of a kind with a message. Control characters, which a terminal would obey, are escaped in the message.
+    /// Makes an error of a kind with a message. Control characters, which a terminal would obey, are escaped in the message.
     ///
     /// ```
     /// use broadloom_ir::{Error, ErrorKind};
@@ -95,13 +95,13 @@ impl Error {
         self
     }
 
-    /// Adds the error's cause.
+    /// Adds the cause of the error, which [`source`](std::error::Error::source) returns.
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.0.source = Some(source.into().into());
         self
     }
 
-    /// Adds the error's place in a text.
+    /// Adds the error's position in a text.
     pub fn with_place(mut self, place: TextPlace) -> Error {
         self.0.place = Some(place);
         self
@@ -122,28 +122,28 @@ impl Error {
         self.0.help.as_deref()
     }
 
-    /// The error's place in a text; `None` if the error is not about a text.
+    /// The error's position in a text; `None` if the error is not about a text.
     pub fn place(&self) -> Option<&TextPlace> {
         self.0.place.as_ref()
     }
 
-    /// The byte range in the text that is at fault; `None` if the error is not about a text.
+    /// The byte range of the text that the error is about; `None` if the error is not about a text.
     pub fn span(&self) -> Option<std::ops::Range<u32>> {
         self.place().map(TextPlace::span)
     }
 
-    /// The line of the text, from 1; `None` if the error is not about a text.
+    /// The number of the line that the error is about, from 1; `None` if the error is not about a text.
     pub fn line(&self) -> Option<usize> {
         self.place().map(TextPlace::line)
     }
 
-    /// The character of that line, from 1; `None` if the error is not about a text.
+    /// The number of the character in the [line](Error::line), from 1; `None` if the error is not about a text.
     pub fn column(&self) -> Option<usize> {
         self.place().map(TextPlace::column)
     }
 
-    /// The error as a compiler shows it, over several lines: for an error of a text with the line and a mark below the place, and
-    /// with the suggestion, if there is one.
+    /// The error as compilers show errors, over several lines: the message, the line of the text with a mark below the position
+    /// (for an error about a text), and the suggestion, if there is one.
     ///
     /// ```
     /// use broadloom_ir::{Error, ErrorKind, TextPlace};
@@ -175,7 +175,8 @@ impl Error {
         out
     }
 
-    /// Whether the expression itself is wrong, not its data or the machine.
+    /// Whether the expression is wrong in itself, whatever its data and the machine: an error of kind `DType`, `Shape` or
+    /// `Literal`.
     pub fn is_type_error(&self) -> bool {
         matches!(self.kind(), ErrorKind::DType | ErrorKind::Shape | ErrorKind::Literal)
     }

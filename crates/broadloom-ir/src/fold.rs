@@ -1,13 +1,13 @@
-//! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`, which is the definition that
-//! the executors instantiate. The tests compare every executor with it. A NaN that an op computes (and does not propagate) is the
-//! positive quiet NaN without payload, because its bits may be read later and CPUs differ in them.
+//! Constant folding: applies an op to typed scalars through the scalar instance of `broadloom-math`. The executors are instances
+//! of the same definitions, and tests compare each of them with this one. A NaN that an op computes (rather than propagates) gets
+//! the bits of the positive quiet NaN without payload, because its bits may be read later and CPUs differ in them.
 
 use broadloom_math::{Binary, CastTo, DType, Elem, Scalar as Host, Ternary, Unary};
 
 use crate::op::{self, Op, Visitor};
 use crate::scalar::Scalar;
 
-/// Applies an op to constant operands; `None` if it does not take their dtypes.
+/// Applies an op to constant operands. `None` if the op does not take their number or dtypes.
 pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
     let dtype = operands.last()?.dtype;
     if operands.len() != op.operands() {
@@ -17,12 +17,13 @@ pub fn apply(op: Op, operands: &[Scalar]) -> Option<Scalar> {
     Some(if op.leaves_nan_open() { canonical(value) } else { value })
 }
 
-/// The value converted to another dtype.
+/// Converts a value to another dtype.
 pub fn cast(x: Scalar, to: DType) -> Scalar {
     if x.dtype == to {
         return x;
     }
-    // A conversion is defined for every pair of dtypes and its visitor gets the value's own dtype, so there is always a result.
+    // A conversion is defined for every pair of dtypes, and the visitor is called with the value's own dtype, so there is always
+    // a result.
     canonical(op::dispatch_cast(x.dtype, to, Fold(&[x])).unwrap_or(x))
 }
 

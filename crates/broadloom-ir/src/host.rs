@@ -1,4 +1,4 @@
-//! Declarations of host functions: what expressions and kernels know of a function that the application provides.
+//! Declarations of host functions: what expressions and kernels know about a function that the application provides.
 //!
 //! A [`HostDeclaration`] has an identity, a name and a [`HostSignature`]. The function pointer is kept in
 //! `broadloom_mem::HostFunction` instead, so that graphs and kernels hold no code; executors are given the functions when a
@@ -20,10 +20,10 @@ pub const MAX_HOST_OPERANDS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// A name that is not an identifier of the text language.
+    /// The name is not an identifier of the text language.
     #[error("a host function's name is at most 255 ASCII letters, digits and `_`, no digit first: not `{0}`")]
     Name(String),
-    /// No operands, or more than [`MAX_HOST_OPERANDS`].
+    /// The function has no operands, or more than [`MAX_HOST_OPERANDS`].
     #[error("{name}: a host function takes 1 to {MAX_HOST_OPERANDS} operands, not {operands}")]
     Operands {
         /// The function's name.
@@ -63,7 +63,7 @@ impl HostSignature {
         self.result
     }
 
-    /// The cost per element, in the cost model's unit: the time of an addition in a vector loop.
+    /// The cost per element. The unit of the cost model is the time per element of an addition in a vector loop.
     pub fn cost(&self) -> u32 {
         self.cost
     }

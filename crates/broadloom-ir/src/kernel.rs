@@ -1,6 +1,7 @@
-//! The kernel IR: the only program that an executor sees. Fusion builds it as a body in SSA over typed element values, in which
-//! each operand is defined before its use and has the type that the instruction takes ([`crate::verify::kernel`]). A kernel
-//! contains no extents, strides or parameter values: they are given when it runs, so that one kernel serves every layout.
+//! The kernel IR: the only form of program that an executor sees. Fusion builds a kernel as a body in SSA over typed element
+//! values, in which each operand is defined before its use and has the type that the instruction takes (checked by
+//! [`crate::verify::kernel`]). A kernel contains no extents, strides or parameter values: they are given when it runs, so that
+//! one kernel serves every layout.
 
 use std::fmt;
 
@@ -12,12 +13,13 @@ use crate::op::Op;
 use crate::recording::{self, Recording};
 use crate::reduction::{Reduction, Scan};
 
-/// The number of a kernel's value: inputs come first, then parameters, then one value per instruction.
+/// The id of a value in a kernel. Values are numbered from 0: first the inputs, then the parameters, then the results of the
+/// instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
 impl ValueId {
-    /// The value's position in the order of inputs, parameters and instructions.
+    /// The id as an index into a list of the kernel's values.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -32,9 +34,9 @@ impl fmt::Debug for ValueId {
 /// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// An op, applied to operands of a dtype.
+    /// An op, applied to operands of the given dtype.
     Apply(Op, DType),
-    /// A conversion.
+    /// A conversion from the first dtype to the second.
     Cast(DType, DType),
     /// A call of one of the host functions in [`Kernel::functions`].
     Host(Callee),
@@ -43,7 +45,7 @@ pub enum Code {
 /// The callee of a host function call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Callee {
-    /// The index in [`Kernel::functions`].
+    /// The index of the function in [`Kernel::functions`].
     pub function: u32,
     /// The function's signature.
     pub signature: HostSignature,
@@ -80,13 +82,13 @@ impl Code {
         }
     }
 
-    /// Whether the operation can fail by a division by zero.
+    /// Whether the operation can fail by a division by zero: an integer division or remainder.
     pub fn faults(self) -> bool {
         matches!(self, Code::Apply(op, dtype) if op.faults(dtype))
     }
 
-    /// Whether the operation can compute a NaN of unspecified bits, which [`Op::CanonicalNan`] has to replace before they are
-    /// read.
+    /// Whether the operation can compute a NaN whose bits are unspecified, so that [`Op::CanonicalNan`] has to replace it before
+    /// the bits are read.
     pub fn leaves_nan_open(self) -> bool {
         match self {
             Code::Apply(op, dtype) => op.leaves_nan_open() && op.result(dtype).is_some_and(DType::is_float),
@@ -95,7 +97,8 @@ impl Code {
         }
     }
 
-    /// The approximate cost per element, in the time of one vector instruction: counted from the [recording].
+    /// The approximate cost per element, counted from the [recording] of the op's primitives. The unit is the time of one vector
+    /// instruction.
     pub fn cost(self) -> u32 {
         match self {
             Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::cost),
@@ -104,8 +107,8 @@ impl Code {
         }
     }
 
-    /// The approximate latency in machine code, in cycles, counted from the [recording]; 0 for host functions, whose latency is
-    /// unknown.
+    /// The approximate latency in machine code, in cycles, counted from the [recording] of the op's primitives; 0 for host
+    /// functions, whose latency is unknown.
     pub fn latency(self) -> u32 {
         match self {
             Code::Apply(op, dtype) => recording::of(op, dtype).map_or(0, Recording::latency),
@@ -117,22 +120,22 @@ impl Code {
     /// The approximate number of vector instructions per element in machine code.
     pub fn instructions(self) -> u32 {
         match self {
-            // The operands of a block of elements are stored for the function, and the function is called.
+            // The code stores the operands of a block of elements and calls the function for all of them.
             Code::Host(_) => CALL,
             code => code.cost(),
         }
     }
 }
 
-/// The number of vector instructions per element of a host call.
+/// The approximate number of vector instructions per element with which machine code calls a host function.
 const CALL: u32 = 8;
 
-/// One instruction. Its value is numbered after the inputs, the parameters and the previous instructions.
+/// One instruction. The id of its result follows those of the inputs, the parameters and the previous instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
     /// The operation.
     pub code: Code,
-    /// The operands; entries beyond [`Code::operands`] are value 0 and are not read.
+    /// The ids of the operands. Entries beyond the number of [`Code::operands`] are 0 and are not read.
     pub args: [ValueId; 3],
 }
 
@@ -143,7 +146,7 @@ impl Inst {
     }
 }
 
-/// The destination of an output's elements.
+/// The use of an output's elements: stored, reduced or scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sink {
     /// The elements are stored.
@@ -151,20 +154,20 @@ pub enum Sink {
     Store,
     /// The elements are reduced; the loops around the kernel define the axes.
     Reduce(Reduction),
-    /// The elements are scanned: each is accumulated with the previous ones.
+    /// The elements are scanned: each is replaced by the accumulation of itself and all previous ones, as in a cumulative sum.
     Scan(Scan),
 }
 
-/// An output of a kernel: a value, and what is done with its elements.
+/// An output of a kernel: a value, and whether its elements are stored, reduced or scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelOutput {
-    /// The value.
+    /// The id of the value.
     pub value: ValueId,
-    /// The destination of the value's elements.
+    /// The use of the value's elements: stored, reduced or scanned.
     pub sink: Sink,
 }
 
-/// Makes an output that is stored.
+/// Makes an output whose elements are stored.
 impl From<ValueId> for KernelOutput {
     fn from(value: ValueId) -> KernelOutput {
         KernelOutput { value, sink: Sink::Store }
@@ -176,23 +179,23 @@ impl From<ValueId> for KernelOutput {
 pub struct Kernel {
     /// The dtypes of the input arrays.
     pub inputs: Vec<DType>,
-    /// The dtypes of the run-time scalars.
+    /// The dtypes of the parameters, which are scalars given at each run.
     pub params: Vec<DType>,
-    /// For each parameter, whether it is a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal). Parameters
-    /// beyond the end of the list are not.
+    /// For each parameter, whether it is a divisor with a [short reciprocal](crate::Scalar::has_short_reciprocal). The list may
+    /// end early; the parameters after its end are none.
     pub short_reciprocals: Vec<bool>,
     /// The host functions called by the body.
     pub functions: Vec<HostDeclaration>,
     /// The instructions.
     pub body: Vec<Inst>,
-    /// The outputs, one per output array.
+    /// The outputs, one for each array that the kernel computes.
     pub outputs: Vec<KernelOutput>,
-    /// Whether an integer division by zero fails the run; otherwise it returns 0.
+    /// Whether an integer division by zero makes the run fail; otherwise its result is 0.
     pub checks_division: bool,
 }
 
 impl Kernel {
-    /// A kernel that copies its input.
+    /// A kernel that copies its only input, an array of this dtype.
     pub fn copy(dtype: DType) -> Kernel {
         Kernel { inputs: vec![dtype], outputs: vec![ValueId(0).into()], ..Kernel::default() }
     }
@@ -202,22 +205,22 @@ impl Kernel {
         self.short_reciprocals.get(param).is_some_and(|&short| short)
     }
 
-    /// The id of an input.
+    /// The id of the `i`-th input, counted from 0.
     pub fn input(&self, i: usize) -> ValueId {
         ValueId(i as u32)
     }
 
-    /// The id of a parameter.
+    /// The id of the `i`-th parameter, counted from 0.
     pub fn param(&self, i: usize) -> ValueId {
         ValueId((self.inputs.len() + i) as u32)
     }
 
-    /// The id of an instruction's value.
+    /// The id of the result of instruction number `inst`, counted from 0.
     pub fn value(&self, inst: usize) -> ValueId {
         ValueId((self.inputs.len() + self.params.len() + inst) as u32)
     }
 
-    /// The number of values.
+    /// The number of values: inputs, parameters and results of instructions.
     pub fn values(&self) -> usize {
         self.inputs.len() + self.params.len() + self.body.len()
     }
@@ -244,7 +247,8 @@ impl Kernel {
         }
     }
 
-    /// The outermost loop level at which each value can be computed; `per_row` tells which inputs have one element for a whole row.
+    /// For each value, the outermost loop level at which it can be computed. `per_row` tells whether the input with a given index
+    /// has one element for a whole row.
     pub fn depths(&self, per_row: impl Fn(usize) -> bool) -> Vec<Depth> {
         let mut depths: Vec<Depth> = Vec::with_capacity(self.values());
         for v in 0..self.values() as u32 {
@@ -261,7 +265,7 @@ impl Kernel {
         depths
     }
 
-    /// The dtypes of the results in memory. For an output that is reduced, this is the dtype of the reduction's result.
+    /// The dtypes of the result arrays. For an output that is reduced, this is the dtype of the reduction's result.
     pub fn result_dtypes(&self) -> impl ExactSizeIterator<Item = DType> {
         self.outputs.iter().map(|output| match output.sink {
             Sink::Reduce(reduction) => reduction.result(self.dtype(output.value)),
@@ -269,12 +273,13 @@ impl Kernel {
         })
     }
 
-    /// The dtypes of the arrays written.
+    /// The dtypes of the values that the body computes for the outputs, before any reduction.
     pub fn output_dtypes(&self) -> impl Iterator<Item = DType> {
         self.outputs.iter().map(|output| self.dtype(output.value))
     }
 
-    /// The instructions that can fail the run by a division by zero, in order; empty unless [`Kernel::checks_division`].
+    /// The instructions that can make the run fail by a division by zero, each as its index in the body and its op, in order;
+    /// none unless [`Kernel::checks_division`].
     pub fn fault_sites(&self) -> impl Iterator<Item = (usize, Op)> {
         self.body.iter().enumerate().filter(|_| self.checks_division).filter_map(|(i, inst)| {
             match inst.code {
@@ -284,13 +289,13 @@ impl Kernel {
         })
     }
 
-    /// The approximate number of vector instructions per element in machine code.
+    /// The approximate number of vector instructions per element that the body takes in machine code.
     pub fn cost(&self) -> u64 {
         self.body.iter().map(|inst| u64::from(inst.code.instructions())).sum()
     }
 
-    /// The approximate latency in machine code, in cycles from the inputs to the last output: the longest chain of dependent
-    /// instructions.
+    /// The approximate number of cycles in machine code from reading the inputs to knowing the last output: the length of the
+    /// longest chain of dependent instructions.
     pub fn latency(&self) -> u64 {
         let mut known_after = vec![0; self.values()];
         let first = known_after.len() - self.body.len();
@@ -301,7 +306,8 @@ impl Kernel {
         known_after.into_iter().max().unwrap_or(0)
     }
 
-    /// The instruction code for a call of a host function, which is added to [`Kernel::functions`] if it is not there yet.
+    /// The code of an instruction that calls a host function. The function is added to [`Kernel::functions`] if it is not there
+    /// yet.
     pub fn callee(&mut self, function: &HostDeclaration) -> Code {
         let place = self.functions.iter().position(|f| f == function).unwrap_or_else(|| {
             self.functions.push(function.clone());
@@ -310,10 +316,11 @@ impl Kernel {
         Code::Host(Callee { function: place as u32, signature: function.signature() })
     }
 
-    /// A hash of the content (the first half of its SHA-256), the same in every process and on every target for one version of this crate.
+    /// A hash of the kernel (the first half of a SHA-256), which is the same in every process and on every target for one version
+    /// of this crate.
     ///
-    /// The hash covers the body and the dtypes, but neither parameter values nor anything about the target. Host functions are
-    /// hashed by name and dtypes.
+    /// It covers the body and all dtypes, but neither parameter values nor anything about the target. Host functions are hashed
+    /// by name and dtypes.
     pub fn content_hash(&self) -> u128 {
         let mut bytes = Vec::with_capacity(32 * self.body.len() + 64);
         let mut word = |x: usize| bytes.extend_from_slice(&(x as u32).to_le_bytes());
@@ -322,7 +329,7 @@ impl Kernel {
             dtypes.iter().for_each(|&d| word(d as usize));
         }
         for param in (0..self.params.len()).filter(|&i| self.has_short_reciprocal(i)) {
-            // The first word separates parameters from the rest, since no body has this length.
+            // The first word tells these entries from the length of the body that follows, since no body is so long.
             [u32::MAX as usize, param].into_iter().for_each(&mut word);
         }
         word(self.body.len());
@@ -336,7 +343,7 @@ impl Kernel {
                 }
                 Code::Cast(from, to) => [0, from as usize, to as usize].into_iter().for_each(&mut word),
                 Code::Host(callee) => {
-                    // The word tells host calls from ops, since no op's name has this length.
+                    // The word tells a host call from an op, since no op has a name of this length.
                     word(u32::MAX as usize);
                     let name = self.functions.get(callee.function as usize).map_or("", HostDeclaration::name);
                     word(name.len());
@@ -364,7 +371,7 @@ impl Kernel {
     }
 }
 
-/// Prints the value with its reduction, if any: `v3`, `sum(v3)`.
+/// Prints the value with its reduction or scan, if any: `v3`, `sum(v3)`.
 impl fmt::Display for KernelOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sink {
@@ -375,7 +382,7 @@ impl fmt::Display for KernelOutput {
     }
 }
 
-/// The loop level at which a value has to be computed.
+/// The loop level at which a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// Once per call: the value depends on parameters only.
@@ -386,18 +393,18 @@ pub enum Depth {
     Element,
 }
 
-/// How a value of a kernel is defined.
+/// The definition of a value of a kernel, with its index among the inputs, parameters or instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// An element of an input array.
     Input(usize),
-    /// A run-time scalar.
+    /// A parameter, which is a scalar given at each run.
     Param(usize),
     /// The result of an instruction.
     Inst(usize),
 }
 
-/// Prints the body, one line for each computed value.
+/// Prints the kernel: a line with its hash, inputs and parameters, a line for each instruction, and a line with the outputs.
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {:032x} (", self.content_hash())?;
@@ -444,7 +451,8 @@ mod tests {
         k.callee(&HostDeclaration::new(name, &operands, result, 1).expect("a name"))
     }
 
-    /// The last product of (a·b + p)·(a + b) waits for a product and a sum on one side, and for a single sum on the other.
+    /// The last product of (a·b + p)·(a + b) waits for a product and a sum on its left side, and for a sum alone on its right
+    /// side.
     #[test]
     fn the_latency_is_that_of_the_longest_chain() {
         let mut k = triad();
@@ -460,8 +468,8 @@ mod tests {
         assert_eq!(k.latency(), u64::from(2 * k.body[0].code.latency() + sum));
     }
 
-    /// The hash must not depend on the id of a host function, which differs between processes. Caches compare the kernels
-    /// themselves in addition.
+    /// The hash must not depend on the id of a host function, which differs between processes. Caches therefore compare the
+    /// kernels themselves as well.
     #[test]
     fn two_functions_of_one_name_are_one_in_the_hash_and_two_in_a_comparison() {
         let mut kernels = [triad(), triad()];
@@ -504,7 +512,7 @@ mod tests {
         assert_eq!(hashes.len(), changes.len());
     }
 
-    /// Applications may store the hash, so it is stable within a version of the crate.
+    /// Applications may store the hash, so it must be stable within a version of the crate.
     #[test]
     fn the_hash_is_the_same_in_every_process() {
         assert_eq!(format!("{:032x}", triad().content_hash()), HASH_OF_TRIAD);

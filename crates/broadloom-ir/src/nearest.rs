@@ -1,4 +1,5 @@
-//! The ops whose float32 results are correctly rounded, and the approximate ops that they can replace.
+//! The ops that compute correctly rounded float32 results (`nearest_sin` and so on), and the approximate ops that each can
+//! replace.
 
 use broadloom_math::DType;
 
@@ -8,8 +9,8 @@ use crate::scalar::Class;
 macro_rules! nearest {
     ($($op:ident $nearest:ident;)*) => {
         impl Op {
-            /// The op that gives the correctly rounded float32 result of this op; `None` if this op is exact or there is no such
-            /// op.
+            /// The op that computes the correctly rounded float32 result of this op. `None` if this op is exact itself, or if
+            /// there is no such op.
             pub const fn nearest(self) -> Option<Op> {
                 match self {
                     $(Op::$op => Some(Op::$nearest),)*
@@ -47,11 +48,11 @@ nearest! {
 }
 
 impl Op {
-    /// Whether results for operands of `dtype` are always correctly rounded; `last` is the class of the last operand, if that is a
-    /// constant.
+    /// Whether results for operands of `dtype` are always correctly rounded. `last` is the class of the last operand's value, if
+    /// that operand is a constant.
     ///
-    /// Float16 is computed in float64 and rounded once, which is known to be correct for ops of one argument and hypot, but not for
-    /// atan2, logaddexp and pow. A power with the exponent 0, 1, 2 or −1 is 1, x, x·x or 1/x by definition.
+    /// Float16 results are computed in float64 and rounded once. This is known to be correct rounding for ops of one argument and
+    /// hypot, but not for atan2, logaddexp and pow. A power with the exponent 0, 1, 2 or −1 is 1, x, x·x or 1/x by definition.
     pub fn is_nearest(self, dtype: DType, last: Option<Class>) -> bool {
         let of_half = || matches!(self.arity(), Arity::Unary) || self == Op::Hypot;
         let is_exact_power = || match last {
@@ -70,7 +71,8 @@ mod tests {
     use super::*;
     use crate::op::Law;
 
-    /// All approximate ops, except those of two arguments for which correct rounding is not proven.
+    /// Every approximate op has a correctly rounded counterpart, except the ops of two arguments for which correct rounding is
+    /// not proven.
     #[test]
     fn each_approximate_function_has_a_nearest_one() {
         for &op in Op::ALL {

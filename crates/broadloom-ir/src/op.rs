@@ -1,7 +1,7 @@
-//! The op table, with one row per function. The rows of [`for_each_op!`](crate::for_each_op) generate everything that lists
-//! functions: the enum [`Op`], its properties, and [`dispatch`], which maps an op and a dtype to the generic function of
-//! `broadloom-math` for an executor's visitor. An op without a function, or a function that some executor cannot instantiate, is a
-//! compile error.
+//! The op table, with one row per function. From the rows of [`for_each_op!`](crate::for_each_op) everything that lists functions
+//! is generated: the enum [`Op`], its properties, and [`dispatch`], which calls an executor's visitor with the generic function
+//! of `broadloom-math` for an op and a dtype. If an op has no function, or if some executor can't instantiate a function,
+//! compilation fails.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,11 +11,12 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary, f16, functions
 /// Calls `$callback!` with one row per op:
 /// `(Variant, "name", arity, dtypes, [laws], "doc")`.
 ///
-/// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool and two of one dtype)
+/// - arity: `unary`, `binary`, `ternary`, or `choice` (a bool, and two operands of one dtype)
 /// - dtypes: `any`, `numeric`, `integer`, `bitlike` (integer and bool), `floating`, `boolean`, `single` (float32)
-/// - laws: `commutative`; `faults` (integer division by zero); `moves` (propagates NaN bits); `canonical` (every NaN result is the
-///   canonical one); `reads_sign` (of its last operand); `divides` (integers go to float64); `approximate` (a float result may not
-///   be the nearest); `internal` (users can't name it)
+/// - laws: `commutative`; `faults` (an integer division by zero can be an error); `moves` (propagates NaN bits); `canonical`
+///   (every NaN result has the canonical bits); `reads_sign` (reads the sign bit of its last operand, even of a NaN); `divides`
+///   (integer operands are converted to float64); `approximate` (a float result may not be the nearest); `internal` (users can't
+///   name it)
 #[macro_export]
 macro_rules! for_each_op {
     ($callback:ident) => {
@@ -132,24 +133,24 @@ pub enum Arity {
     Choice,
 }
 
-/// A property of an op; see [`for_each_op!`](crate::for_each_op).
+/// A property of an op, as listed in its row of [`for_each_op!`](crate::for_each_op).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
-    /// `f(a, b)` is `f(b, a)`.
+    /// `f(a, b)` equals `f(b, a)`, bit for bit.
     Commutative,
-    /// An integer division by zero can be an error.
+    /// The op divides integers, and a division by zero can be an error.
     Faults,
-    /// A NaN result is a NaN operand's own bits (the sign apart, for abs, negative and copysign).
+    /// A NaN result has the bits of a NaN operand (except that abs, negative and copysign change the sign).
     Moves,
-    /// Every NaN result is the canonical one: positive, quiet, without payload.
+    /// Every NaN result has the canonical bits: positive, quiet, without payload.
     Canonical,
-    /// Reads the sign bit of its last operand.
+    /// The result depends on the sign bit of the last operand, even if that is a NaN.
     ReadsSign,
-    /// Integer operands are converted to float64.
+    /// Integer operands are converted to float64 before the op is applied.
     Divides,
-    /// A float result may not be correctly rounded, but is off by less than a unit in the last place.
+    /// A float result may not be correctly rounded, but its error is less than one unit in the last place.
     Approximate,
-    /// Users can't name the op.
+    /// The op is inserted by the compiler, and users can't name it.
     Internal,
 }
 
@@ -195,7 +196,7 @@ macro_rules! law {
     };
 }
 
-/// Calls `$then!` with the dtypes of a class.
+/// Calls `$then!` with the dtypes of a class, each with its Rust type.
 macro_rules! class {
     (any, $then:ident $args:tt) => { $then!($args Bool:bool Int8:i8 Int16:i16 Int32:i32 Int64:i64 UInt8:u8 UInt16:u16 UInt32:u32 UInt64:u64 Float16:f16 Float32:f32 Float64:f64) };
     (numeric, $then:ident $args:tt) => { $then!($args Int8:i8 Int16:i16 Int32:i32 Int64:i64 UInt8:u8 UInt16:u16 UInt32:u32 UInt64:u64 Float16:f16 Float32:f32 Float64:f64) };
@@ -230,7 +231,7 @@ macro_rules! define_ops {
         }
 
         impl Op {
-            /// Every op, in the table's order.
+            /// All ops, in the order of the table.
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
 
             /// The name in the Array API standard.
@@ -238,12 +239,12 @@ macro_rules! define_ops {
                 match self { $(Op::$op => $name,)* }
             }
 
-            /// The number and types of its operands.
+            /// The number and types of the op's operands.
             pub const fn arity(self) -> Arity {
                 match self { $(Op::$op => arity!($arity),)* }
             }
 
-            /// The dtypes that it takes (the last operands', for `where`).
+            /// The dtypes that the op takes. For `where`, these are the dtypes of the last two operands.
             pub const fn dtypes(self) -> &'static [DType] {
                 match self { $(Op::$op => class!($class, dtype_list ()),)* }
             }
@@ -265,7 +266,7 @@ macro_rules! define_ops {
 
         /// Calls the visitor with the generic function of an op and the Rust type of a dtype.
         ///
-        /// `None` if the op doesn't take the dtype.
+        /// Returns `None` if the op doesn't take the dtype.
         pub fn dispatch<V: Visitor>(op: Op, dtype: DType, visitor: V) -> Option<V::Out> {
             match op {
                 $(Op::$op => class!($class, by_dtype ($op $arity dtype visitor)),)*
@@ -275,25 +276,25 @@ macro_rules! define_ops {
 }
 for_each_op!(define_ops);
 
-/// The type of a function of the table.
+/// A type of `broadloom-math` that implements a function of the table.
 pub trait Row {
     /// The op that the function implements.
     const OP: Op;
 }
 
-/// An executor's implementation of the ops, generic by arity; see [`dispatch`].
+/// An executor's code for the ops, generic over the function. [`dispatch`] calls the method for the function's arity.
 pub trait Visitor {
-    /// The result of a visit.
+    /// The type of the result of a visit.
     type Out;
-    /// A function of one operand.
+    /// Visits a function of one operand.
     fn unary<F: Unary<T> + Row, T: Elem>(self) -> Self::Out;
-    /// A function of two operands.
+    /// Visits a function of two operands.
     fn binary<F: Binary<T> + Row, T: Elem>(self) -> Self::Out;
-    /// A function of three operands.
+    /// Visits a function of three operands.
     fn ternary<F: Ternary<T, First = T> + Row, T: Elem>(self) -> Self::Out;
-    /// A function of a bool and two operands.
+    /// Visits a function of a bool and two operands.
     fn choice<F: Ternary<T, First = bool> + Row, T: Elem>(self) -> Self::Out;
-    /// A conversion.
+    /// Visits the conversion from `T` to `U`.
     fn cast<T: CastTo<U>, U: Elem>(self) -> Self::Out;
 }
 
@@ -329,7 +330,7 @@ impl Op {
         self.has(Law::Approximate)
     }
 
-    /// Whether the op has a property.
+    /// Whether the op has the given property.
     pub const fn has(self, law: Law) -> bool {
         let (laws, mut i) = (self.laws(), 0);
         while i < laws.len() {
@@ -341,7 +342,7 @@ impl Op {
         false
     }
 
-    /// The operands whose NaN bits the result can have, for an op that propagates them.
+    /// The indices of the operands whose NaN bits the result can have, for an op that propagates NaN bits.
     pub fn moved(self) -> Range<usize> {
         match self.arity() {
             Arity::Choice => 1..3,
@@ -349,13 +350,13 @@ impl Op {
         }
     }
 
-    /// Whether the bits of a computed NaN are left unspecified by the definition. Executors replace such a NaN by the canonical one
-    /// wherever its bits can be read.
+    /// Whether the definition leaves the bits of a computed NaN unspecified. Such a NaN is replaced by the canonical one wherever
+    /// its bits can be read.
     pub const fn leaves_nan_open(self) -> bool {
         !self.has(Law::Moves) && !self.has(Law::Canonical)
     }
 
-    /// The op of this name, if it is public.
+    /// The op with this name, if users can name it.
     pub fn from_name(name: &str) -> Option<Op> {
         Op::public().find(|op| op.name() == name)
     }
@@ -365,18 +366,18 @@ impl Op {
         Op::ALL.iter().copied().filter(|op| !op.has(Law::Internal))
     }
 
-    /// The result dtype for operands of `dtype`; `None` if the op doesn't take them.
+    /// The dtype of the result for operands of `dtype`; `None` if the op doesn't take this dtype.
     pub fn result(self, dtype: DType) -> Option<DType> {
         dispatch(self, dtype, ResultOf)
     }
 
-    /// Whether a division by zero of operands of `dtype` can be an error.
+    /// Whether the op, on operands of `dtype`, can fail by a division by zero.
     pub fn faults(self, dtype: DType) -> bool {
         dtype.is_integer() && self.has(Law::Faults)
     }
 }
 
-/// A visitor that returns the dtype of the result of a function's own definition.
+/// A visitor that returns the dtype of the result, which the definition of each function states.
 struct ResultOf;
 
 impl Visitor for ResultOf {
@@ -445,7 +446,7 @@ mod tests {
         both.map(|bits| Scalar { dtype, bits }).collect()
     }
 
-    /// The ops of two operands that commute on all edge cases are those with the law `commutative`.
+    /// The binary ops that commute for all pairs of edge-case values are those with the law `commutative`.
     #[test]
     fn what_commutes_is_commutative() {
         for op in Op::ALL.iter().copied().filter(|op| op.arity() == Arity::Binary) {
@@ -467,8 +468,8 @@ mod tests {
         }
     }
 
-    /// For quiet and signalling NaNs of both signs, ops with the law `canonical` give one NaN by definition, and ops that
-    /// propagate NaN give the operand's bits, apart from the sign.
+    /// For quiet and signalling NaNs of both signs, every result of an op with the law `canonical` has the same NaN bits, and the
+    /// result of an op that propagates NaN has the operand's bits, apart from the sign.
     #[test]
     fn what_is_canonical_names_its_nan_and_what_moves_keeps_an_operands() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Canonical) || op.has(Law::Moves)) {
@@ -509,7 +510,7 @@ mod tests {
         }
     }
 
-    /// Approximate ops compute their NaN: they don't propagate one or read its sign.
+    /// An approximate op never propagates an operand's NaN bits, and its results do not depend on a NaN's sign.
     #[test]
     fn approximate_functions_take_floats_and_no_nan_sign() {
         for op in Op::ALL.iter().copied().filter(|op| op.has(Law::Approximate)) {

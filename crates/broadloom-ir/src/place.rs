@@ -1,7 +1,7 @@
-//! The place of an error in a text: line, column, and a copy of the line, so that an error can be rendered without the text.
+//! The position of an error in a text: line, column, and a copy of the line, so that an error can be rendered without the text.
 //!
-//! A place keeps a part of one line, of limited length, without characters that move a terminal's cursor or change the direction of
-//! text.
+//! Only one line, or a part of limited length, is copied, without characters that move a terminal's cursor or change the
+//! direction of text.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::printable::is_printable;
 
 /// The maximum number of characters of a line that are shown.
 const WIDTH: usize = 100;
-/// The number of characters shown before the place in a longer line.
+/// The number of characters that are shown before the position in a line that is too long to be shown whole.
 const BEFORE: usize = 40;
 
-/// The place of an error in a text.
+/// The position of an error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPlace {
     span: Range<u32>,
     line: usize,
     column: usize,
-    /// The line, or the part of it around the place.
+    /// The line, or the part of it around the position.
     excerpt: Box<str>,
-    /// The characters of the excerpt that are marked.
+    /// The range of characters in the excerpt that is marked.
     mark: Range<usize>,
 }
 
 impl TextPlace {
-    /// The place of a byte range of a text.
+    /// The position of a byte range of `text`.
     ///
     /// ```
     /// use broadloom_ir::TextPlace;
@@ -68,22 +68,22 @@ impl TextPlace {
         }
     }
 
-    /// The byte range in the text; empty at the end of the text.
+    /// The byte range in the text. It is empty at the end of the text.
     pub fn span(&self) -> Range<u32> {
         self.span.clone()
     }
 
-    /// The line where the place begins, from 1.
+    /// The number of the line in which the range begins, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The character of the line where the place begins, from 1.
+    /// The number of the character at which the range begins in its line, from 1.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// Writes the line with a mark below the place, as a compiler shows it.
+    /// Writes the line with a mark below the range, as compilers do.
     pub(crate) fn render(&self, out: &mut String) {
         let number = self.line.to_string();
         let margin = " ".repeat(number.len());
@@ -100,7 +100,7 @@ impl TextPlace {
     }
 }
 
-/// Replaces a character that a terminal would obey.
+/// Replaces a character that a terminal would obey by U+FFFD.
 fn shown(c: char) -> char {
     match c {
         '\t' => c,
@@ -128,11 +128,11 @@ mod tests {
                 10..17,
                 "\n --> line 2, column 5\n  |\n2 | b = sqrt(a)\n  |     ^^^^^^^",
             ),
-            // Places at the end of the text, at the end of a line, and in an empty text.
+            // Positions at the end of the text, at the end of a line, and in an empty text.
             ("x +", 3..3, "\n --> line 1, column 4\n  |\n1 | x +\n  |    ^"),
             ("x +\ny", 3..4, "\n --> line 1, column 4\n  |\n1 | x +\n  |    ^"),
             ("", 0..0, "\n --> line 1, column 1\n  |\n1 | \n  | ^"),
-            // Of a range of several lines only the first is shown.
+            // If a range has several lines, only the first is shown.
             ("f(a,\r\n  b)", 0..10, "\n --> line 1, column 1\n  |\n1 | f(a,\n  | ^^^^"),
             ("é\t+ ÿz", 5..8, "\n --> line 1, column 5\n  |\n1 | é\t+ ÿz\n  |  \t  ^^"),
             (

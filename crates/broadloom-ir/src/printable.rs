@@ -1,7 +1,7 @@
-//! Escapes text from users, files and models for terminals.
+//! Escapes text that comes from users, files and models, so that it can be printed on a terminal.
 //!
-//! A name may hold any character, including those that move the cursor, change colours, or change the direction of the text around
-//! it. All code that shows such text escapes it with these functions; error messages are escaped when they are made.
+//! A name may contain any character, including those that move the cursor, change colours, or change the direction of the text
+//! around it. All code that shows such text escapes it with these functions; error messages are escaped when they are made.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub fn is_printable(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}'))
 }
 
-/// The text with every character escaped that is not printable, including line breaks.
+/// Escapes every character of a text that is not printable, including line breaks.
 ///
 /// ```
 /// use broadloom_ir::printable;
@@ -25,7 +25,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_printable)
 }
 
-/// Applies [`printable`] to each line of a text, but keeps line breaks and tabs.
+/// Escapes every character of a text that is not printable, except line breaks and tabs.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_printable(c) || matches!(c, '\n' | '\t'))
 }

@@ -1,8 +1,8 @@
-//! Recordings: the bodies of the op table's functions and of the conversions, as SSA over the primitives.
+//! Recordings: the bodies of the op table's functions and of the conversions between dtypes, as SSA over the primitives.
 //!
-//! A body is recorded once per process, op and dtype, on first use, by running the generic definition in `broadloom-math` on its
-//! recording instance. Compilers lower the primitives, and an op's cost is counted from them, so that neither compilers nor the
-//! cost model have code for individual functions.
+//! A body is recorded once per process, op and dtype, on first use: the generic definition in `broadloom-math` is run on an
+//! instance that records the primitives instead of computing. Compilers lower the primitives, and an op's cost is the sum of
+//! theirs, so neither compilers nor the cost model have code for individual functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +13,8 @@ use broadloom_math::{Binary, CastTo, DType, Elem, Ternary, Unary};
 
 use crate::op::{self, Op, Visitor};
 
-/// The body of a function for operands of a dtype: the first values are its operands, and each instruction defines the next one.
+/// The body of a function for operands of one dtype. Values are numbered: first the operands, then the result of each
+/// instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     operands: u32,
@@ -29,22 +30,22 @@ impl Recording {
         self.operands as usize
     }
 
-    /// The instructions in order of definition. Each value is used by a later one, or is the result.
+    /// The instructions in order of definition. The result of each is used by a later one, or is the function's result.
     pub fn insts(&self) -> &[Inst] {
         &self.insts
     }
 
-    /// The value that the function returns, which may be an operand.
+    /// The value that the function returns. It may be one of the operands.
     pub fn result(&self) -> Var {
         self.result
     }
 
-    /// The approximate cost per element, in the time of one vector instruction: the sum of the primitives' costs.
+    /// The approximate cost per element: the sum of the primitives' costs. The unit is the time of one vector instruction.
     pub fn cost(&self) -> u32 {
         self.cost
     }
 
-    /// The approximate latency in cycles: the longest chain of dependent primitives.
+    /// The approximate latency in cycles, which is that of the longest chain of dependent primitives.
     pub fn latency(&self) -> u32 {
         self.latency
     }
@@ -64,7 +65,7 @@ impl fmt::Display for Recording {
     }
 }
 
-/// The body of an op for operands of a dtype; `None` where the op doesn't take the dtype.
+/// The body of an op for operands of a dtype; `None` if the op doesn't take the dtype.
 pub fn of(op: Op, dtype: DType) -> Option<&'static Recording> {
     const DTYPES: usize = DType::ALL.len();
     static TABLE: [OnceLock<Option<Recording>>; Op::ALL.len() * DTYPES] =
@@ -77,7 +78,7 @@ pub fn of(op: Op, dtype: DType) -> Option<&'static Recording> {
     TABLE[op as usize * DTYPES + dtype as usize].get_or_init(record).as_ref()
 }
 
-/// The body of a conversion.
+/// The body of the conversion from one dtype to another.
 pub fn of_cast(from: DType, to: DType) -> &'static Recording {
     const DTYPES: usize = DType::ALL.len();
     static TABLE: [OnceLock<Recording>; DTYPES * DTYPES] = [const { OnceLock::new() }; DTYPES * DTYPES];
@@ -100,7 +101,7 @@ impl List {
         List { operands: operands as u32, insts: Vec::new(), known: HashMap::new() }
     }
 
-    /// The finished recording, after DCE.
+    /// Completes the recording, without the instructions whose results are not needed (DCE).
     fn finish(self, result: Var) -> Recording {
         let operands = self.operands as usize;
         let mut needed = vec![false; operands + self.insts.len()];
@@ -144,7 +145,7 @@ impl Sink for List {
     }
 }
 
-/// A visitor that runs one definition on the recording instance; its operands are the first values of the list.
+/// A visitor that records the definition of one function. The operands are the first values of the list.
 struct Record<'l>(&'l mut List);
 
 impl Visitor for Record<'_> {
@@ -184,7 +185,7 @@ mod tests {
         assert!(of(Op::Sin, DType::Int32).is_none());
     }
 
-    /// Each value is defined before it is used, and each is used.
+    /// Each value is defined before its first use, and each is used.
     #[test]
     fn recordings_are_in_order_and_have_no_dead_values() {
         let ops = Op::ALL.iter().flat_map(|&op| op.dtypes().iter().filter_map(move |&d| of(op, d)));

@@ -1,8 +1,8 @@
 //! Reductions and scans: how the elements along axes are reduced or accumulated.
 //!
-//! Elements are numbered in C order of the reduced axes, and sums and products are computed in an order that depends on the number
-//! of elements alone (defined in `broadloom-reduce`), so that the bits do not depend on executor, layout or number of threads.
-//! Executors implement these few; means and norms are expressed by them and ordinary functions.
+//! Elements are numbered in C order of the reduced axes. Sums and products are computed in an order that depends on the number of
+//! elements alone (the [canonical order](crate::canonical)), so the bits do not depend on executor, layout or number of threads.
+//! Executors implement only the reductions and scans listed here; means and norms are expressed by these and ordinary functions.
 
 use std::fmt;
 
@@ -15,21 +15,21 @@ use crate::scalar::Scalar;
 /// A reduction of elements to one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reduction {
-    /// The canonical sum.
+    /// The sum, computed in the [canonical order](crate::canonical).
     Sum,
-    /// The canonical product.
+    /// The product, computed in the [canonical order](crate::canonical).
     Prod,
     /// The maximum, as defined by the function `maximum`: NaN propagates, and −0 is less than +0.
     Max,
     /// The minimum, as defined by the function `minimum`: NaN propagates, and −0 is less than +0.
     Min,
-    /// Whether any is true.
+    /// Whether any element is true.
     Any,
-    /// Whether all are true.
+    /// Whether all elements are true.
     All,
-    /// The index of the first maximum, int64: NaN is greater than everything, and zeros are equal.
+    /// The index of the first maximum, as int64. A NaN counts as the maximum, and −0 equals +0.
     ArgMax,
-    /// The index of the first minimum, int64: NaN is less than everything, and zeros are equal.
+    /// The index of the first minimum, as int64. A NaN counts as the minimum, and −0 equals +0.
     ArgMin,
 }
 
@@ -60,7 +60,7 @@ impl Reduction {
         }
     }
 
-    /// The binary op that the reduction repeats; `None` for argmax and argmin, which also need indices.
+    /// The binary op with which the reduction merges elements; `None` for argmax and argmin, which also need indices.
     pub fn op(self) -> Option<Op> {
         Some(match self {
             Reduction::Sum => Op::Add,
@@ -73,7 +73,8 @@ impl Reduction {
         })
     }
 
-    /// Whether elements of this dtype are reduced without a conversion: sums and products take the accumulator's dtype.
+    /// Whether elements of this dtype can be reduced as they are. Sums and products take only dtypes in which they are computed;
+    /// elements of other dtypes are converted first.
     pub fn takes(self, dtype: DType) -> bool {
         match self {
             Reduction::Sum | Reduction::Prod => is_accumulator(dtype),
@@ -90,7 +91,7 @@ impl Reduction {
         }
     }
 
-    /// Whether elements of this dtype may be reduced in any order with the same bits.
+    /// Whether reducing elements of this dtype gives the same bits in any order.
     pub fn is_free(self, dtype: DType) -> bool {
         match self {
             Reduction::Sum | Reduction::Prod => !dtype.is_float(),
@@ -99,7 +100,8 @@ impl Reduction {
         }
     }
 
-    /// The result for no elements: +0 for a sum, 1 for a product; `None` for a minimum or maximum.
+    /// The result of reducing no elements: +0 for a sum, 1 for a product, false for `any`, true for `all`; `None` for a minimum
+    /// or maximum, which does not exist.
     pub fn of_nothing(self, dtype: DType) -> Option<Scalar> {
         match self {
             Reduction::Sum => Some(fold::cast(Scalar::of(0_u8), dtype)),
@@ -117,12 +119,12 @@ impl fmt::Display for Reduction {
     }
 }
 
-/// A scan: each element is accumulated with the previous ones.
+/// A scan: each element is replaced by the accumulation of itself and all previous elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scan {
-    /// The running sum.
+    /// The cumulative sum: each result is the sum of the elements so far.
     Sum,
-    /// The running product.
+    /// The cumulative product: each result is the product of the elements so far.
     Prod,
 }
 
@@ -135,12 +137,12 @@ impl Scan {
         }
     }
 
-    /// Whether elements of this dtype are scanned without a conversion.
+    /// Whether elements of this dtype can be scanned as they are; elements of other dtypes are converted first.
     pub fn takes(self, dtype: DType) -> bool {
         is_accumulator(dtype)
     }
 
-    /// The initial value, before the first element: +0 or 1.
+    /// The accumulated value before the first element: +0 for a sum, 1 for a product.
     pub fn initial(self, dtype: DType) -> Scalar {
         let initial = match self {
             Scan::Sum => 0_u8,
@@ -156,12 +158,12 @@ impl fmt::Display for Scan {
     }
 }
 
-/// Whether sums and products are computed in this dtype.
+/// Whether this is a dtype in which sums and products are computed.
 fn is_accumulator(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64 | DType::Int64 | DType::UInt64)
 }
 
-/// A set of axes, each below 64.
+/// A set of axes, each of which is less than 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Axes(u64);
 
@@ -174,7 +176,7 @@ impl Axes {
         Axes(if rank >= 64 { u64::MAX } else { (1 << rank) - 1 })
     }
 
-    /// One bit for each axis, the first axis lowest.
+    /// The set as a bit mask, in which axis 0 is the lowest bit.
     pub fn mask(self) -> u64 {
         self.0
     }
@@ -184,7 +186,7 @@ impl Axes {
         axis < 64 && self.0 >> axis & 1 == 1
     }
 
-    /// The axes, ascending.
+    /// The axes in ascending order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = usize> + Clone {
         (0..64).filter(move |&axis| self.contains(axis))
     }
@@ -204,7 +206,8 @@ impl Axes {
         self.0 & !Axes::all(rank).0 == 0
     }
 
-    /// The extents without the set's axes, or with 1 in their place if `keep_dims`.
+    /// The extents of the result of a reduction: `extents` without those of the set's axes, or with `one` in their place if
+    /// `keep_dims`.
     pub fn reduced<T: Clone>(self, extents: &[T], keep_dims: bool, one: T) -> impl Iterator<Item = T> {
         extents.iter().enumerate().filter_map(move |(axis, extent)| match (self.contains(axis), keep_dims) {
             (false, _) => Some(extent.clone()),

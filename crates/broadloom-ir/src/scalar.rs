@@ -1,5 +1,5 @@
-//! Single values. A [`Scalar`] is the bits of a value with its dtype; a [`Literal`] is a weak bool, integer or float that takes its
-//! dtype from the other operands. A literal becomes a scalar only if that dtype can hold it.
+//! Single values. A [`Scalar`] is a value's dtype and bits. A [`Literal`] is a bool, integer or float without a dtype of its own,
+//! which it takes from the other operands. A literal becomes a scalar only if that dtype can represent it.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use broadloom_math::{CastTo, DType, DTypeVisitor, Elem, Kind, f16};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// One element: its dtype and its bits, zero-extended.
+/// A single value: its dtype, and its bits zero-extended to 64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scalar {
     /// The dtype.
     pub dtype: DType,
-    /// The element's bits.
+    /// The bits of the value; the bits above its width are 0.
     pub bits: u64,
 }
 
 impl Scalar {
-    /// The scalar for a Rust value.
+    /// Makes the scalar for a Rust value.
     pub fn of<T: Elem>(x: T) -> Scalar {
         Scalar { dtype: T::DTYPE, bits: x.to_bits64() }
     }
 
-    /// The Rust value, if `T` is the scalar's type.
+    /// The Rust value, if `T` is the Rust type of the scalar's dtype.
     pub fn get<T: Elem>(self) -> Option<T> {
         (T::DTYPE == self.dtype).then(|| T::from_bits64(self.bits))
     }
@@ -38,7 +38,8 @@ impl Scalar {
         }
     }
 
-    /// Whether the scalar is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short), as its class records.
+    /// Whether the scalar is an integer whose [reciprocal is short](broadloom_math::reciprocal::is_short): integers of its dtype
+    /// can be divided by it with a multiplication and a shift.
     pub fn has_short_reciprocal(self) -> bool {
         match self.dtype {
             DType::Int8 => is_short(self.bits as i8),
@@ -53,7 +54,7 @@ impl Scalar {
         }
     }
 
-    /// The class of the value, which is all that rewrite rules see of it.
+    /// The class of the value. Rewrite rules know nothing else about the value of a constant.
     pub fn class(self) -> Class {
         let is = |x: f64| match Literal::Float(x).to_dtype(self.dtype) {
             Ok(s) => s.bits == self.bits,
@@ -80,17 +81,18 @@ impl Scalar {
     }
 }
 
-/// The properties of a constant that rewrite rules may depend on; there are few, so that kernels are shared between values.
+/// The properties of a constant that rewrite rules may depend on. There are few, because kernels are shared by expressions whose
+/// constants differ but have the same classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Class {
-    /// 0, or +0 of a float; false
+    /// 0, the float +0, or false
     Zero,
-    /// −0 of a float
+    /// The float −0
     NegativeZero,
-    /// 1; true
+    /// 1, or true
     One,
-    /// −1, or all ones
+    /// −1, or an unsigned integer of which all bits are ones
     MinusOne,
     /// 2
     Two,
@@ -125,7 +127,7 @@ impl fmt::Debug for Scalar {
     }
 }
 
-/// A number without a dtype of its own: it takes that of the arrays it is combined with.
+/// A number or bool without a dtype of its own. It takes the dtype of the arrays with which it is combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
     /// A bool.
@@ -137,7 +139,7 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// The dtype of an expression that has only literals.
+    /// The dtype that the literal gets in an expression of literals alone.
     pub fn default_dtype(self) -> DType {
         match self {
             Literal::Bool(_) => DType::Bool,
@@ -146,10 +148,11 @@ impl Literal {
         }
     }
 
-    /// The literal as an element of `dtype`.
+    /// Converts the literal to a value of `dtype`.
     ///
-    /// An integer must fit an integer dtype exactly and is rounded to nearest for a float one; a float is
-    /// rounded and must not become infinite; a bool converts to bool only.
+    /// An integer must be in the range of an integer dtype, is rounded to nearest for a float dtype, and does not convert to
+    /// bool. A float is rounded, must not become infinite by that, and converts to float dtypes only. A bool becomes 0 or 1 in a
+    /// dtype other than bool.
     ///
     /// # Errors
     /// [`ErrorKind::Literal`], naming the literal and the dtype.
@@ -194,7 +197,7 @@ impl DTypeVisitor for ToDType {
                 let s = match T::DTYPE {
                     DType::Float64 => Scalar::of(x as f64),
                     DType::Float32 => Scalar::of(x as f32),
-                    // The conversion of `x` to float64 is exact below 2^53; above, the result is infinite in float16 anyway.
+                    // Below 2^53 the conversion of `x` to float64 is exact; above, the result in float16 is infinite anyway.
                     _ => Scalar::of(to_float16(x as f64)),
                 };
                 if is_infinite(s) { cannot() } else { Ok(s) }
@@ -225,7 +228,8 @@ fn fraction_bits(dtype: DType) -> u32 {
     }
 }
 
-/// The NaN of a float64 literal in a shorter dtype: its sign and the upper bits of its payload, quiet if those bits are 0.
+/// Converts a float64 NaN to a smaller dtype. It keeps its sign and the upper bits of its payload, and becomes quiet if those
+/// bits are 0.
 fn narrowed_nan(x: f64, dtype: DType) -> Scalar {
     let (kept, width) = (fraction_bits(dtype), 8 * dtype.size() as u32);
     let sign = x.to_bits() >> 63 << (width - 1);
@@ -235,14 +239,14 @@ fn narrowed_nan(x: f64, dtype: DType) -> Scalar {
     Scalar { dtype, bits: sign | exponent | fraction }
 }
 
-/// A float64 literal that [`narrowed_nan`] maps to this NaN.
+/// Converts a NaN to a float64 NaN that [`narrowed_nan`] converts back to it.
 fn widened_nan(x: Scalar) -> f64 {
     let (kept, width) = (fraction_bits(x.dtype), 8 * x.dtype.size() as u32);
     let fraction = (x.bits & ((1 << kept) - 1)) << (FRACTION64 - kept);
     f64::from_bits(x.bits >> (width - 1) << 63 | 0x7ff << FRACTION64 | fraction)
 }
 
-/// Converts with a single rounding, as astype does.
+/// Converts float64 to float16 with a single rounding, as `astype` does.
 fn to_float16(x: f64) -> f16 {
     <f64 as CastTo<f16>>::cast(&mut broadloom_math::Scalar, x)
 }

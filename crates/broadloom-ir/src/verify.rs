@@ -1,9 +1,9 @@
 //! The verifier of kernels, which runs in debug builds and in tests. It checks that
 //!
-//! - an operand is an input, a parameter or an earlier instruction
-//! - an instruction's operands have the dtypes that its code takes, and the op takes that dtype
-//! - a call is of one of the kernel's functions, by its signature
-//! - an output is a value of the kernel, and its reduction or scan takes that value's dtype
+//! - each operand is an input, a parameter or the result of an earlier instruction
+//! - the operands of an instruction have the dtypes that its code takes, and the op takes that dtype
+//! - a call refers to one of the kernel's functions and has its signature
+//! - each output is a value of the kernel, and its reduction or scan takes the value's dtype
 
 use broadloom_math::DType;
 
@@ -12,7 +12,8 @@ use crate::kernel::{Code, Kernel, Sink};
 
 /// Verifies a kernel.
 ///
-/// # Errors [`ErrorKind::Internal`] with the first violation.
+/// # Errors
+/// [`ErrorKind::Internal`], whose message describes the first violation.
 pub fn kernel(kernel: &Kernel) -> Result<()> {
     let mut dtypes: Vec<DType> = kernel.inputs.iter().chain(&kernel.params).copied().collect();
     for (i, inst) in kernel.body.iter().enumerate() {

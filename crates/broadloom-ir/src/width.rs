@@ -1,8 +1,8 @@
 //! The vector width of machine code.
 //!
-//! The whole workspace uses this one type: options name the widest vectors that may be used, the engine clamps the width once to
-//! that of the [target](VectorWidth::target), and everything after that (costs, cache keys, the emitter) uses the clamped one. A
-//! width changes speed, never bits.
+//! The whole workspace uses one type for it. Options name the widest vectors that may be used; the engine limits that once to the
+//! width of the [target](VectorWidth::target), and everything after that (costs, cache keys, the emitter) uses the limited width.
+//! A width changes speed, never bits.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum VectorWidth {
     W128,
     /// 256 bits: AVX2, FMA, F16C and BMI2.
     W256,
-    /// 512 bits: AVX-512 F, BW, DQ and VL, and all that 256 bits need.
+    /// 512 bits: AVX-512 F, BW, DQ and VL, and the extensions of 256 bits.
     W512,
 }
 
@@ -42,7 +42,7 @@ impl VectorWidth {
         8 * self.bytes()
     }
 
-    /// The name in command lines: the number of bits.
+    /// The name in command lines, which is the number of bits.
     pub const fn name(self) -> &'static str {
         match self {
             VectorWidth::W128 => "128",
@@ -51,7 +51,7 @@ impl VectorWidth {
         }
     }
 
-    /// The width of this many bits, if there is one.
+    /// The width with this number of bits, if there is one.
     ///
     /// ```
     /// use broadloom_ir::VectorWidth;
@@ -63,7 +63,7 @@ impl VectorWidth {
         VectorWidth::ALL.into_iter().find(|width| width.bits() == bits)
     }
 
-    /// The widest vectors that this CPU supports; it supports all narrower ones as well.
+    /// The width of the widest vectors that this CPU supports. It supports all smaller widths as well.
     pub fn target() -> VectorWidth {
         #[cfg(target_arch = "x86_64")]
         {

@@ -8,18 +8,19 @@ pub const PAGE: usize = 4096;
 
 /// The prefetch distance in bytes.
 ///
-/// Sums of 80 MB took 0.77 of the time with 64 KiB to 2 MiB, 0.94 with 4 KiB; prefetching every line took longer than prefetching
-/// none. With pages of 2 MiB it makes no difference.
+/// With distances of 64 KiB to 2 MiB, a sum of 80 MB takes 0.77 of the time that it takes without prefetches, and with 4 KiB
+/// 0.94. Prefetching every cache line, instead of one per page, is slower than not prefetching. If the pages have 2 MiB,
+/// prefetching makes no difference.
 pub const AHEAD: usize = 256 << 10;
 
-/// Prefetches one line of each page that is [`AHEAD`] bytes after the given elements. This is a hint; pages beyond the end of the
-/// slice are skipped.
+/// Prefetches the memory [`AHEAD`] bytes after the `count` elements of `run` that begin at index `at`: one cache line of each
+/// page. This is a hint; pages beyond the end of the slice are skipped.
 #[inline(always)]
 pub fn ask_ahead<T>(run: &[T], at: usize, count: usize) {
     ask_so_far_ahead(run, at, count, AHEAD);
 }
 
-/// Prefetches one line of each page that is `ahead` bytes after the given elements.
+/// Does what [`ask_ahead`] does, with a prefetch distance of `ahead` bytes.
 #[inline(always)]
 pub fn ask_so_far_ahead<T>(run: &[T], at: usize, count: usize, ahead: usize) {
     let in_elements = |bytes: usize| (bytes / size_of::<T>().max(1)).max(1);

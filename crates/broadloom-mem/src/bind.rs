@@ -1,8 +1,8 @@
 //! Binds a loop plan to memory: pointers, bounds, alignment, and aliasing of inputs and outputs.
 //!
-//! The plan contains each operand's offsets relative to its memory; the binder proves that they are inside of it. Unless operands
-//! are known not to overlap, each input is compared with each output: either they have no byte in common, or they are the same
-//! element for element, or binding fails. Generated inputs have no memory and overlap nothing.
+//! The plan contains the offsets of each operand relative to the start of its memory; binding proves that all of them are inside
+//! the memory. Unless operands are known not to overlap, each input is compared with each output: either they have no byte in
+//! common, or they are the same element for element, or binding fails. Generated inputs have no memory and overlap nothing.
 
 use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
 use smallvec::SmallVec;
@@ -39,20 +39,21 @@ pub(crate) fn operands(plan: &LoopPlan, operands: &Operands<'_>) -> Result<Bound
     Ok(bound)
 }
 
-/// Binds an operand of a plan to its memory; `None` if an element is outside, in a gap or not aligned.
+/// Binds one operand of a plan to its memory. The result is `None` if one of its elements is outside the memory, in a gap between
+/// the elements of the memory, or not aligned.
 #[inline]
 fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOperand> {
     let (planned, from) = (&plan.operands()[operand], memory.from);
     let start = planned.start().checked_add(from)?;
     if planned.is_generated() {
-        // A generated operand has no memory.
+        // A generated operand has no memory, so its region has to be empty.
         return (memory.len == 0)
             .then(|| BoundOperand::new(std::ptr::null_mut::<u8>().wrapping_offset(start), planned));
     }
     let ptr = memory.start.wrapping_offset(start);
     let (low, high) = planned.reach();
-    // The first and the last element are checked, which is enough for all: the plan's reach covers them, and their distances are
-    // multiples of an element. If there are no elements, the address of the first doesn't matter.
+    // It is enough to check the range of bytes and the alignment of one element: the range covers all elements, and the distances
+    // between elements are multiples of the element size. An operand without elements has an empty range and needs no check.
     let fits = low.checked_add(from).is_some_and(|low| low >= 0)
         && high.checked_add(from).is_some_and(|high| high as usize <= memory.len)
         && ptr.addr() & (planned.item() - 1) == 0;
@@ -74,7 +75,8 @@ fn bind(plan: &LoopPlan, operand: usize, memory: &Memory<'_>) -> Option<BoundOpe
     Some(BoundOperand::new(ptr, planned))
 }
 
-/// Marks inputs that are also outputs, and rejects every other overlap with an output.
+/// Marks each input that is, element for element, the same memory as an output, and returns an error if an output overlaps an
+/// input in any other way or overlaps another output.
 #[cold]
 fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
     let (inputs, extents) = (plan.inputs(), plan.extents().collect::<Dims<usize>>());
@@ -110,15 +112,17 @@ fn find_aliases(plan: &LoopPlan, bound: &mut Bound) -> Result<(), NestError> {
             }
         }
     }
-    // If an output is also an input, blocks can't overlap, so the end of each row goes through buffers, which is slow for stepped
-    // inputs. They are packed instead.
+    // If some input is also an output, the last block of a row can't recompute elements of the block before it, so the end of
+    // each row goes through buffers. That is slow for stepped inputs (reversed, or every second element), so these are packed
+    // into tiles instead of being read in place.
     if bound[..inputs].iter().any(|input| input.aliased) {
         bound[..inputs].iter_mut().for_each(BoundOperand::read_no_steps);
     }
     Ok(())
 }
 
-/// Makes a plan for views, whose memory is known to contain what they reach.
+/// Makes a loop plan for views and binds it to their memory. A view is checked when it is made: its memory contains all of its
+/// elements.
 pub(crate) fn views<'a>(
     extents: &[usize],
     inputs: &[View<'a>],
@@ -132,7 +136,7 @@ pub(crate) fn views<'a>(
             return Err(NestError::of_operand(operand, inputs.len()));
         }
         let Layout { ptr, item, reach, is_generated, .. } = *layout;
-        // Without elements there is no lowest address.
+        // The lowest address of the view's elements, or 0 if it has no elements or no memory.
         let low = if is_generated || reach.0 == reach.1 { 0 } else { reach.0 };
         let offset =
             if reach.0 == reach.1 && !is_generated { 0 } else { ptr.addr().wrapping_sub(low) as isize };

@@ -1,8 +1,9 @@
-//! A block: the same rows and columns of every operand, as the body of a walk receives it.
+//! A block: the same rows and columns of every operand of a nest. The walk over a nest passes one block after the other to the
+//! loop body.
 //!
-//! Safe bodies access slices, machine code the pointers. For each row, an input's pointer is valid for reads of `cols` elements
-//! (of one if it is uniform), an output's for writes of `cols`. Outputs do not overlap each other, and overlap inputs only if
-//! `any_alias` is set.
+//! Safe bodies access the rows as slices, machine code through pointers. The pointer to a row of an input is valid for reads of
+//! `cols` elements (of one element if the input is uniform), the pointer to a row of an output for writes of `cols` elements.
+//! Outputs do not overlap each other, and overlap inputs only if `any_alias` is set.
 
 use std::ops::Range;
 use std::{fmt, slice};
@@ -15,24 +16,26 @@ use smallvec::SmallVec;
 use crate::ahead::ask_ahead;
 use crate::operand::BoundOperand;
 
-/// The location of an operand of a block.
+/// The location in memory of a block's rows of one operand.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawOperand {
     /// The address of the first row. Inputs are only read.
     pub ptr: *mut u8,
-    /// The distance of rows in bytes: any number, including 0.
+    /// The distance in bytes from one row to the next, which may be negative or 0.
     pub row_stride: isize,
 }
 
 /// The pointers of a block, for machine code.
 ///
-/// For each row `r < rows`, `ptr + r * row_stride` of an input is aligned and valid for reads of `cols` elements, or of one if
-/// its [access](crate::Nest::accesses) is [`Access::Splat`]. That of an output is valid for reads and writes of `cols` elements,
-/// or of as many as remain at the block's [level](Block::level). Nothing outside of these may be accessed, and nothing after the
-/// call that received the block. Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located
-/// by its [stepped access](crate::Nest::stepped_accesses). Where every second element is read, the element between two of them is
-/// in the page of one of them, so it can be loaded; its value must not be used, since another thread may be writing it.
+/// For each row `r < rows` of an input, the address `ptr + r * row_stride` is aligned and valid for reads of `cols` elements, or
+/// of one element if the input's [access](crate::Nest::accesses) is [`Access::Splat`]. The address of an output's row is valid
+/// for reads and writes of `cols` elements, or of `cols >> level` elements if the block has a [level](Block::level). No other
+/// bytes may be accessed, and none after the return of the call that received the block.
+///
+/// Under [`AliasPolicy::Stepped`](crate::AliasPolicy) the `cols` elements of an input are located by its [stepped
+/// access](crate::Nest::stepped_accesses). If that is every second element, a skipped element is in the same page as the element
+/// before or after it, so it can be loaded; its value must not be used, since another thread may be writing it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'b> {
     /// The location of each operand: inputs, then outputs.
@@ -43,20 +46,21 @@ pub struct RawBlock<'b> {
     pub cols: usize,
     /// The number of operands that are inputs.
     pub inputs: usize,
-    /// The linear index of the first element in the nest's plan.
+    /// The linear index of the block's first element in the index space of the nest.
     pub first: usize,
-    /// The distance of rows in the linear index.
+    /// The difference between the linear indices of one row's first element and the next row's.
     pub row_step: usize,
-    /// The level of the nodes, if each output has a row for each node; 0 if outputs have elements.
+    /// The level in the reduction tree of the nodes that the outputs receive, or 0 if they receive elements (see
+    /// [`Block::level`]).
     pub level: u8,
-    /// Whether some input is used in place and is also an output: an element must then be read before it is written, and never
+    /// Whether some input that is also an output is used in place: an element must then be read before it is written, and never
     /// afterwards.
     pub any_alias: bool,
-    /// Whether stepped inputs are used in place instead of being packed into tiles.
+    /// Whether stepped inputs (reversed, or every second element) are read in place instead of being packed into tiles.
     pub reads_steps: bool,
 }
 
-/// A row of an input, as a safe body reads it: elements or a single one.
+/// One row of an input, for bodies in safe Rust: a slice with an element for each column, or one element for all columns.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'b, T: Elem> {
     /// The elements of the row, one per column.
@@ -66,10 +70,10 @@ pub enum Operand<'b, T: Elem> {
 }
 
 impl<T: Elem> Operand<'_, T> {
-    /// The element of a column.
+    /// The element in column `col`.
     ///
     /// # Panics
-    /// If a slice has no such column.
+    /// If the row is a slice that has no such column.
     #[inline(always)]
     pub fn get(&self, col: usize) -> T {
         match *self {
@@ -82,7 +86,7 @@ impl<T: Elem> Operand<'_, T> {
 /// A block: rows × columns of every operand.
 ///
 /// A body must write every element of each output: the contents of elements that it does not write are unspecified (they may be
-/// earlier elements).
+/// those of an earlier block).
 pub struct Block<'b> {
     /// The operands: inputs, then outputs.
     bound: &'b [BoundOperand],
@@ -91,8 +95,8 @@ pub struct Block<'b> {
 
 impl<'b> Block<'b> {
     /// # Safety
-    /// There must be as many pointers as operands. They must satisfy [`RawBlock`]'s description, according to the operands'
-    /// classes, for `'b`, and nothing else may use their memory in that time.
+    /// There must be as many pointers as operands. For `'b`, they must be valid as [`RawBlock`] describes for the access class of
+    /// each operand, and nothing else may use their memory.
     #[inline]
     pub(crate) unsafe fn new(bound: &'b [BoundOperand], raw: RawBlock<'b>) -> Block<'b> {
         Block { bound, raw }
@@ -121,13 +125,15 @@ impl<'b> Block<'b> {
         self.raw.first + row * self.raw.row_step
     }
 
-    /// Calls `body` with some rows and columns of a block without outputs, together with these outputs. Each output is given as its
-    /// memory, which its rows fill in order, and its element size in bytes. If the level is not 0, an output has a row of 16
-    /// elements for each [node](broadloom_ir::canonical) of that level.
+    /// Calls `body` with a part of this block, which has no outputs of its own, and with the given outputs. The part consists of
+    /// the given rows and columns. Each output is given as its memory, which its rows fill in order and without gaps, and the
+    /// size of its elements in bytes. If `level` is not 0, a row of an output has 16 elements for each
+    /// [node](broadloom_ir::canonical) of that level.
     ///
     /// # Panics
-    /// If the rows or columns are out of range or empty; if there is a level and there are several rows or no whole nodes; if the
-    /// memory of an output is too small or not aligned to its elements; or if the block has outputs, or stepped inputs in place.
+    /// If the rows or columns are out of range or empty; if the level is not 0 and there are several rows or a fraction of a
+    /// node; if the memory of an output is too small or not aligned to its elements; or if this block has outputs or reads
+    /// stepped inputs in place.
     pub fn with_outputs<'o, R>(
         &mut self,
         rows: Range<usize>,
@@ -173,7 +179,8 @@ impl<'b> Block<'b> {
         body(&mut unsafe { Block::new(&bound, raw) })
     }
 
-    /// Prefetches the memory ahead of these columns of a row, for each input that is contiguous there.
+    /// Prefetches the memory that is [`AHEAD`](crate::AHEAD) bytes after the given columns of a row, for each input that is
+    /// contiguous in the caller's memory.
     ///
     /// # Panics
     /// If there is no such row, or an input is also an output and used in place.
@@ -185,8 +192,9 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The level of [nodes](broadloom_ir::canonical), if each output has a row of 16 elements for each node of 16 · 2^level
-    /// columns; such a block has one row, whose columns are whole nodes. 0 if outputs have an element for each column.
+    /// The level of the reduction tree's [nodes](broadloom_ir::canonical) that the outputs receive. If it is not 0, each output
+    /// has a row of 16 elements for each node of 16 · 2^level columns; such a block has one row and a whole number of nodes. If
+    /// it is 0, outputs have an element for each column.
     #[inline]
     pub fn level(&self) -> u8 {
         self.raw.level
@@ -195,8 +203,8 @@ impl<'b> Block<'b> {
     /// A row of an input.
     ///
     /// # Panics
-    /// If there is no such input or row, the type's size is not the input's, or the input is used in place and is an output or
-    /// stepped ([`AliasPolicy`](crate::AliasPolicy)).
+    /// If there is no such input or row; if the size of the type is not that of the input's elements; or if the input is read in
+    /// place and is either also an output or stepped ([`AliasPolicy`](crate::AliasPolicy)).
     #[inline]
     pub fn input<T: Elem>(&self, input: usize, row: usize) -> Operand<'_, T> {
         // SAFETY: `self` is borrowed as long as the row, so that `Block::output` and `Block::row`, which borrow it exclusively,
@@ -204,9 +212,10 @@ impl<'b> Block<'b> {
         unsafe { read_row(self.bound().0, self.raw, input, row) }
     }
 
-    /// A row of an output, all of whose elements must be written.
+    /// A row of an output. The caller has to write all of its elements.
     ///
-    /// # Panics If there is no such output or row, or the type's size is not the output's.
+    /// # Panics
+    /// If there is no such output or row, or the type's size is not the output's.
     #[inline]
     pub fn output<T: Elem>(&mut self, output: usize, row: usize) -> &mut [T::Store] {
         // SAFETY: `self` is borrowed exclusively as long as the row, so that no other row of the block is accessible.
@@ -215,7 +224,8 @@ impl<'b> Block<'b> {
 
     /// The given row of all inputs and all outputs.
     ///
-    /// # Panics If there is no such row.
+    /// # Panics
+    /// If there is no such row.
     #[inline]
     pub fn row(&mut self, row: usize) -> (Inputs<'_>, Outputs<'_>) {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
@@ -230,7 +240,8 @@ impl<'b> Block<'b> {
 
     /// The given row of all inputs. The outputs can't be written while it is in use.
     ///
-    /// # Panics If there is no such row.
+    /// # Panics
+    /// If there is no such row.
     #[inline]
     pub fn inputs(&self, row: usize) -> Inputs<'_> {
         assert!(row < self.raw.rows, "row {row} of a block of {} rows", self.raw.rows);
@@ -245,7 +256,7 @@ impl<'b> Block<'b> {
         (place.ptr.wrapping_offset(row as isize * place.row_stride), self.raw.written() * operand.item())
     }
 
-    /// Whether the operands have these item sizes (and, of inputs, access classes).
+    /// Whether the operands have the given element sizes in bytes, and the inputs also the given access classes.
     ///
     /// An executor that was prepared for a nest checks this before it relies on a block's types.
     pub fn matches(
@@ -262,8 +273,8 @@ impl<'b> Block<'b> {
             && outputs.zip(written).all(|(item, own)| item == own.item())
     }
 
-    /// Whether the rows of an output are the caller's memory and overlap no input: neither a tile that is copied afterwards nor an
-    /// input that was just read.
+    /// Whether the rows of an output are in the caller's memory, rather than in a tile that is copied there afterwards, and
+    /// overlap no input.
     ///
     /// # Panics
     /// If there is no such output.
@@ -316,17 +327,18 @@ impl<'r> Inputs<'r> {
     /// The row of an input.
     ///
     /// # Panics
-    /// As [`Block::input`].
+    /// In the same cases as [`Block::input`].
     #[inline]
     pub fn get<T: Elem>(&self, input: usize) -> Operand<'r, T> {
-        // SAFETY: `Block::row` and `Block::inputs` made it, and borrow the block for `'r`. Only the `Outputs` of the same call
-        // write in that time, and the input does not overlap them: `check_input` panics for one that does.
+        // SAFETY: only `Block::row` and `Block::inputs` make an `Inputs`, and it borrows the block for `'r`. Only the `Outputs`
+        // of the same call write in that time, and the input does not overlap them: `check_input` panics for one that does.
         unsafe { read_row(self.operands, self.raw, input, self.row) }
     }
 
-    /// The row of an input as bytes, whatever its type; the bytes of a single element for a uniform input.
+    /// The row of an input as bytes, whatever its type. For a uniform input these are the bytes of its single element.
     ///
-    /// # Panics If there is no such input, or it is used in place and is an output or stepped.
+    /// # Panics
+    /// If there is no such input, or it is used in place and is an output or stepped.
     #[inline]
     pub fn bytes(&self, input: usize) -> &'r [u8] {
         let operand = check_input(self.operands, self.raw, input);
@@ -348,32 +360,36 @@ pub struct Outputs<'r> {
 }
 
 impl Outputs<'_> {
-    /// The row of an output, all of whose elements must be written.
+    /// The row of an output. The caller has to write all of its elements.
     ///
-    /// # Panics As [`Block::output`].
+    /// # Panics
+    /// In the same cases as [`Block::output`].
     #[inline]
     pub fn get<T: Elem>(&mut self, output: usize) -> &mut [T::Store] {
-        // SAFETY: `Block::row` made it, once, and borrows the block exclusively for `'r`; `self` is borrowed exclusively as long as
-        // the row, so that no second row is accessible, and `Inputs` gives access to no byte of an output.
+        // SAFETY: only `Block::row` makes an `Outputs`, one at a time, since it borrows the block exclusively for `'r`; `self` is
+        // borrowed exclusively as long as the row, so that no second row is accessible, and `Inputs` gives access to no byte of
+        // an output.
         unsafe { write_row::<T>(self.operands, self.raw, output, self.row) }
     }
 
-    /// The row of an output as bytes, whatever its type. All of them must be written.
+    /// The row of an output as bytes, whatever its type. The caller has to write all of them.
     ///
-    /// # Panics If there is no such output.
+    /// # Panics
+    /// If there is no such output.
     #[inline]
     pub fn bytes(&mut self, output: usize) -> &mut [u8] {
         let (operand, place) = (&self.operands[output], self.raw.output(output));
         let ptr = place.ptr.wrapping_offset(self.row as isize * place.row_stride);
-        // SAFETY: the row is accessible only here, as in `get`; `Block::row` checked that there is one, and its pointer is valid
-        // for as many elements of the operand's size as `written` tells (`RawBlock`). Any bytes are elements: of bools any byte but
-        // 0 is true.
+        // SAFETY: the row is accessible only here, as in `get`; `Block::row` checked that it exists, and its pointer is valid for
+        // `written` elements of the operand's size (`RawBlock`). Any bytes are valid elements; in an output of bools, every byte
+        // but 0 means true.
         unsafe { slice::from_raw_parts_mut(ptr, self.raw.written() * operand.item()) }
     }
 }
 
 /// # Safety
-/// Nothing may write to the input's row for `'r`, except outputs that are not this input; the block must be valid for `'r`.
+/// The block must be valid for `'r`, and nothing may write to the input's row in that time. Outputs that do not overlap it may be
+/// written.
 #[inline]
 unsafe fn read_row<'r, T: Elem>(
     operands: &[BoundOperand],
@@ -385,9 +401,9 @@ unsafe fn read_row<'r, T: Elem>(
     let (operand, place) = (check_input(operands, raw, input), raw.input(input));
     check_size::<T>("input", input, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: there is such a row, and its pointer is valid for reads of one element of a uniform input, else of `cols` contiguous
-    // ones (`RawBlock`), in place or in a tile, since `check_input` panics for others; the size was checked to be the operand's,
-    // and any bytes are a `Store`.
+    // SAFETY: the row exists, and its pointer is valid for reads of one element if the input is uniform, else of `cols`
+    // contiguous elements (`RawBlock`), in place or in a tile; `check_input` panics for every other access. The size of the type
+    // was checked, and any bytes are a valid `Store`.
     unsafe {
         match operand.class {
             AccessClass::Uniform => Operand::Splat(ptr.read()),
@@ -398,7 +414,7 @@ unsafe fn read_row<'r, T: Elem>(
     }
 }
 
-/// The input with this number. Panics unless it is contiguous or uniform and overlaps no output.
+/// The operand of the input with this index. Panics if the input is read in place and is either also an output or stepped.
 #[inline]
 fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize) -> &'o BoundOperand {
     let operand = &operands[input];
@@ -414,7 +430,7 @@ fn check_input<'o>(operands: &'o [BoundOperand], raw: RawBlock<'_>, input: usize
 }
 
 /// # Safety
-/// Nothing else may use the output's row for `'r`; the block must be valid for `'r`.
+/// The block must be valid for `'r`, and nothing else may use the output's row in that time.
 #[inline]
 unsafe fn write_row<'r, T: Elem>(
     operands: &[BoundOperand],
@@ -426,8 +442,8 @@ unsafe fn write_row<'r, T: Elem>(
     let (operand, place) = (&operands[output], raw.output(output));
     check_size::<T>("output", output, operand);
     let ptr = place.ptr.wrapping_offset(row as isize * place.row_stride).cast::<T::Store>();
-    // SAFETY: there is such a row, and its pointer is valid for reads and writes of `written` elements (`RawBlock`), which nothing
-    // else uses (the contract); the size was checked to be the operand's, any bytes are a `Store`, and it has no padding.
+    // SAFETY: the row exists, and its pointer is valid for reads and writes of `written` elements (`RawBlock`), which nothing
+    // else uses (the contract). The size of the type was checked, any bytes are a valid `Store`, and a `Store` has no padding.
     unsafe { slice::from_raw_parts_mut(ptr, raw.written()) }
 }
 

@@ -1,8 +1,8 @@
 //! A range of bytes with an owner: allocated, moved in from a `Vec`, shared, or mapped from a file.
 //!
 //! The bytes don't move until the buffer is dropped: `ptr` is valid for reads of `len` initialised bytes while `owner` lives, and
-//! for writes if `is_writable()`, and nothing else writes to them. Large allocations are mapped pages, so that the system may use
-//! huge ones.
+//! for writes if `is_writable()`, and nothing else writes to them. Large allocations are mapped from the operating system, so
+//! that it can use huge pages.
 
 use std::alloc::{self, Layout};
 use std::fs::File;
@@ -21,8 +21,9 @@ use crate::bytes;
 pub const ALIGN: usize = 64;
 /// The size of a huge page on x86-64, and on aarch64 with 4 KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
-/// Buffers of at least this size are mapped from the operating system, with huge pages where it supports them. It is a page and a
-/// half, because a huge page that is less than half used gains nothing over small ones (measured at 2.4, 4 and 8 MB).
+/// The size in bytes from which buffers are mapped from the operating system, with huge pages where it supports them. It is that
+/// of 1.5 huge pages, because a huge page of which less than half is used gains nothing over small pages (measured at 2.4, 4 and
+/// 8 MB).
 const LARGE: usize = 3 << 20;
 
 /// The error of an allocation that failed.
@@ -51,7 +52,8 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
-    /// The number of writable, initialised bytes from `ptr` on. For memory that this module did not allocate it is `len`.
+    /// The number of initialised bytes from `ptr` on that may be written: the size of the allocation if this module made it,
+    /// `len` for memory of a `Vec`, and 0 for read-only memory.
     capacity: usize,
     owner: Owner,
 }
@@ -59,7 +61,8 @@ pub struct Buffer {
 enum Owner {
     /// No memory: `len` and `capacity` are 0.
     None,
-    /// An allocation of the global allocator, to be freed with the layout that it was made with.
+    /// An allocation of the global allocator, and the layout with which it is freed. `ours` tells whether this module made it,
+    /// rather than a `Vec`.
     Heap { base: NonNull<u8>, layout: Layout, ours: bool },
     /// Anonymous pages. The field is never read; it keeps them mapped.
     Pages(#[allow(dead_code, reason = "keeps the pages mapped")] MmapMut),
@@ -119,8 +122,8 @@ impl Buffer {
     fn pages(bytes: usize) -> Option<Buffer> {
         let capacity = bytes.checked_next_multiple_of(HUGE_PAGE)?;
         let mut map = MmapMut::map_anon(capacity.checked_add(HUGE_PAGE)?).ok()?;
-        // If the advice fails, only speed is lost. A memory-bound kernel takes three times as long on fresh 4 KiB pages, and half
-        // as long again on fresh huge pages, as on pages that were used before.
+        // If the advice fails, only speed is lost. Compared with pages that were written before, a memory-bound kernel takes 3 ×
+        // as long on fresh pages of 4 KiB, and 1.5 × as long on fresh huge pages.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         let base = NonNull::new(map.as_mut_ptr())?;
@@ -129,7 +132,7 @@ impl Buffer {
         Some(Buffer { ptr, len: bytes, capacity, owner: Owner::Pages(map) })
     }
 
-    /// Moves the elements of a `Vec` into a buffer without copying; the alignment is the element's.
+    /// Moves the elements of a `Vec` into a buffer without copying. The buffer is aligned as the element type is.
     pub fn from_vec<T: Elem>(vec: Vec<T>) -> Buffer {
         let mut vec = ManuallyDrop::new(vec);
         let len = size_of_val(vec.as_slice());
@@ -137,7 +140,7 @@ impl Buffer {
             (Some(base), Ok(layout)) if layout.size() > 0 => {
                 Buffer { ptr: base, len, capacity: len, owner: Owner::Heap { base, layout, ours: false } }
             }
-            // A `Vec` without capacity has no memory to free. Others have a pointer and a layout.
+            // A `Vec` of capacity 0 has no memory to free. For every other `Vec` the arm above matches.
             _ => Buffer::empty(),
         }
     }
@@ -176,7 +179,8 @@ impl Buffer {
         }
     }
 
-    /// Shares the bytes of an owner. They are requested once, and the owner lives as long as the buffer.
+    /// Makes a read-only buffer of the bytes of an owner, without copying. `as_ref` is called once, and the owner lives as long
+    /// as the buffer.
     pub fn from_owner(owner: SharedBytes) -> Buffer {
         // The slice stays valid while `owner` is not dropped or borrowed mutably; the buffer holds a share of it, gives it to no
         // one, and behaves as if it borrowed from that share.
@@ -223,7 +227,7 @@ impl Buffer {
         self.len == 0
     }
 
-    /// Whether [`Buffer::as_bytes_mut`] returns the bytes: not for file mappings and shared owners.
+    /// Whether the bytes can be borrowed for writing by [`Buffer::as_bytes_mut`]. Those of a mapped file or a shared owner can't.
     pub fn is_writable(&self) -> bool {
         match self.owner {
             Owner::None | Owner::Heap { .. } | Owner::Pages(_) => true,
@@ -255,7 +259,7 @@ impl Buffer {
         bytes::typed_mut::<T>(self.as_bytes_mut()?)
     }
 
-    /// The largest length for [`Buffer::resize_within`], or `None` if this module did not allocate the memory.
+    /// The largest length in bytes that [`Buffer::resize_within`] accepts, or `None` if this module did not allocate the memory.
     pub(crate) fn recyclable(&self) -> Option<usize> {
         match self.owner {
             Owner::Heap { ours: true, .. } | Owner::Pages(_) => Some(self.capacity),
@@ -263,14 +267,14 @@ impl Buffer {
         }
     }
 
-    /// Sets the length of a recyclable buffer; the contents of additional bytes are unspecified but initialised.
+    /// Sets the length in bytes of a recyclable buffer. The contents of bytes that are added are unspecified but initialised.
     pub(crate) fn resize_within(&mut self, len: usize) {
         assert!(self.recyclable().is_some_and(|capacity| len <= capacity), "resize beyond the allocation");
         self.len = len;
     }
 }
 
-/// A vector of zeros, in memory that the operating system may clear at the first write.
+/// Allocates a vector of zeros. A large one takes pages that the operating system clears only when they are first written.
 ///
 /// # Errors
 /// If the allocator fails.

@@ -1,6 +1,7 @@
 //! Elements as bytes, and bytes as elements: reinterprets memory without copying.
 //!
-//! It is sound because an [`Elem`] has no padding, and its `Store` no invalid bit pattern: the sealed trait requires both.
+//! This is sound because an [`Elem`] has no padding, and every bit pattern is a valid `Store`, the form of an element in memory;
+//! the sealed trait requires both.
 
 use std::slice;
 
@@ -14,13 +15,13 @@ pub fn bytes_of<T: Elem>(elements: &[T]) -> &[u8] {
     unsafe { slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
-/// The bytes of elements in their form in memory.
+/// The bytes of a slice of elements in their form in memory ([`Elem::Store`]).
 pub fn bytes_of_stores<T: Elem>(stores: &[T::Store]) -> &[u8] {
     // SAFETY: as in `bytes_of`; a `Store` has no padding either.
     unsafe { slice::from_raw_parts(stores.as_ptr().cast(), size_of_val(stores)) }
 }
 
-/// The bytes of a slice of elements, for writing; not for `bool`, since not every byte is a valid one.
+/// The bytes of a slice of elements, for writing. It is not available for `bool`, since not every byte is a valid `bool`.
 pub fn bytes_of_mut<T: Elem<Store = T>>(elements: &mut [T]) -> &mut [u8] {
     // SAFETY: the slice is borrowed exclusively for as long as the result lives, has no padding, and `T` is
     // its own `Store`, so any bytes written are valid elements.
@@ -46,7 +47,8 @@ pub fn typed_mut<T: Elem>(bytes: &mut [u8]) -> Option<&mut [T::Store]> {
     })
 }
 
-/// Calls a function with slices of bool as bytes for writing. Afterwards every byte but 0 is true, even if the function panics.
+/// Calls a function with slices of bools, as bytes that it may write. Afterwards every byte but 0 is converted to true, even if
+/// the function panics.
 ///
 /// ```
 /// let mut bools = [true, false, true];
@@ -57,14 +59,14 @@ pub fn with_bools_as_bytes<'b, R>(
     bools: impl IntoIterator<Item = &'b mut [bool]>,
     write: impl for<'s> FnOnce(BoolBytes<'s>) -> R,
 ) -> R {
-    /// A guard that makes the bytes valid bools when it drops.
+    /// A guard that, when dropped, turns the bytes into valid bools.
     struct Normalise(SmallVec<[*mut [u8]; 2]>);
 
     impl Drop for Normalise {
         fn drop(&mut self) {
             for &bytes in &self.0 {
-                // SAFETY: the memory of a slice of bool that is borrowed exclusively for `'b`. The only other borrows were given to
-                // `write` and have ended: they can't outlive its call, since it is generic over their lifetime.
+                // SAFETY: this is the memory of a slice of bools that is borrowed exclusively for `'b`. The only other borrows
+                // were given to `write` and have ended: they can't outlive its call, since it is generic over their lifetime.
                 let bytes = unsafe { &mut *bytes };
                 bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
             }
@@ -79,7 +81,7 @@ pub fn with_bools_as_bytes<'b, R>(
     write(guard.0.iter().map(|&bytes| unsafe { &mut *bytes }).collect())
 }
 
-/// Slices of bool as bytes, in their order.
+/// The slices of bools that [`with_bools_as_bytes`] was given, as bytes and in the same order.
 pub type BoolBytes<'s> = SmallVec<[&'s mut [u8]; 2]>;
 
 #[cfg(test)]

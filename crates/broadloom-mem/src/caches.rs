@@ -1,7 +1,7 @@
-//! The sizes of this processor's data caches, from which limits for data that stays in cache are derived on every machine.
+//! The sizes of this processor's data caches, from which the engine derives how much data it expects to stay in cache.
 //!
-//! They are read once, by an instruction and not from a file. If they are unknown (on architectures other than x86-64, or in a
-//! virtual machine that hides them), typical sizes are used instead.
+//! The sizes are read once per process, with the `cpuid` instruction. If they are unknown (on architectures other than x86-64, or
+//! in a virtual machine that hides them), typical sizes are used instead.
 
 use std::sync::OnceLock;
 

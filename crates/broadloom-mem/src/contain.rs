@@ -1,7 +1,8 @@
-//! Decides whether each element of a layout is an element of another.
+//! Decides whether every element of one strided layout is also an element of another.
 //!
-//! The answer "yes" is proven. The answer "no" is proven if the strides of the containing layout are nested, each larger than the
-//! span of the smaller ones; otherwise it means that containment could not be proven.
+//! The answer "yes" is always proven. The answer "no" is proven if the strides of the containing layout are nested, that is, each
+//! stride is larger than the span of all dimensions with smaller strides; otherwise it means that containment could not be
+//! proven.
 
 use broadloom_ir::loop_plan::reach;
 
@@ -14,7 +15,7 @@ struct Axis {
     extent: usize,
 }
 
-/// A layout of at least one element with positive strides, described from its lowest element on.
+/// A layout that is not empty, described by the address of its lowest element and by its dimensions with positive strides.
 struct Upward {
     lowest: usize,
     axes: Dims<Axis>,
@@ -27,14 +28,14 @@ fn upward(p: Place<'_>) -> Option<Upward> {
     (low < high).then(|| Upward { lowest: p.address.wrapping_add_signed(low), axes })
 }
 
-/// Whether each element of `part` is an element of `whole`. Both must fit in the address space.
+/// Whether each element of `part` is an element of `whole`. Both layouts must fit in the address space.
 pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     let Some(part) = upward(part).filter(|_| whole.item == part.item) else {
         return whole.item == part.item && part.shape.contains(&0);
     };
     let Some(mut whole) = upward(whole) else { return false };
     whole.axes.sort_unstable_by_key(|axis| axis.stride);
-    // Two dimensions are joined if the larger stride continues the smaller dimension.
+    // Merge two dimensions if the elements of the one with the larger stride continue those of the other at equal distances.
     let mut axes: Dims<Axis> = Dims::new();
     for &axis in &whole.axes {
         match axes.last_mut() {
@@ -46,7 +47,8 @@ pub(crate) fn contains(whole: Place<'_>, part: Place<'_>) -> bool {
     steps_fit(&axes, offset, &part.axes) || each_is_element(&axes, offset, &part.axes)
 }
 
-/// Whether the offset and the strides of `part` are whole steps along the axes, and their sum never leaves the axes.
+/// Whether the offset and each stride of `part` are sums of whole strides of `axes`, and the steps to the last element of `part`
+/// do not exceed the extent of any axis.
 fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let mut room: Dims<usize> = axes.iter().map(|axis| axis.extent - 1).collect();
     let mut take = |mut distance: usize, times: usize| {
@@ -63,8 +65,9 @@ fn steps_fit(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     take(offset, 1) && part.iter().all(|axis| take(axis.stride, axis.extent - 1))
 }
 
-/// Decides containment by checking every element. Slices of dimensions that were joined over a gap need it. For example, in rows
-/// of 10 elements that begin 12 apart, every fourth element is 4 after the one before, also across rows.
+/// Decides containment by checking every element of `part`. This is needed for a dimension of `part` that crosses gaps of the
+/// containing layout. For example, if rows of 10 elements begin 12 elements apart, elements at a constant distance of 4 exist
+/// across the gaps between rows.
 #[cold]
 fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
     let is_element = |mut distance: usize| {
@@ -82,7 +85,7 @@ fn each_is_element(axes: &[Axis], offset: usize, part: &[Axis]) -> bool {
             return false;
         }
         let mut next = index.iter_mut().zip(part);
-        // Advance to the next index, and end after the last one.
+        // Advance `index` to the next element of `part`; return after the last one.
         let moved = next.any(|(i, axis)| {
             *i += 1;
             if *i < axis.extent {

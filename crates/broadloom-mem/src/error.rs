@@ -8,29 +8,30 @@ pub enum NestError {
     /// An input's shape differs from the extents, or its memory is too short or not aligned to its elements.
     #[error("the shape of input {input} is not that of the index space")]
     InputShape {
-        /// The input's number.
+        /// The index of the input.
         input: usize,
     },
     /// An output's shape differs from the extents, or its memory is too short or not aligned to its elements.
     #[error("the shape of output {output} is not that of the index space")]
     OutputShape {
-        /// The output's number.
+        /// The index of the output.
         output: usize,
     },
-    /// An input overlaps an output without being the same element for element. The caller has to copy it first.
+    /// An input overlaps an output, but is not the same memory element for element. The caller has to copy the input first.
     #[error("input {input} overlaps output {output} other than element for element")]
     Overlap {
-        /// The input's number.
+        /// The index of the input.
         input: usize,
-        /// The output's number.
+        /// The index of the output.
         output: usize,
     },
-    /// Two outputs overlap, or are not known not to overlap.
+    /// Two outputs overlap, or can't be shown not to overlap. If both indices are equal, elements of one output overlap each
+    /// other.
     #[error("outputs {first} and {second} overlap")]
     OutputsOverlap {
-        /// The lower number.
+        /// The lower of the two indices.
         first: usize,
-        /// The higher number.
+        /// The higher of the two indices.
         second: usize,
     },
     /// The index space has more than `isize::MAX` elements.
@@ -39,7 +40,7 @@ pub enum NestError {
 }
 
 impl NestError {
-    /// Converts the error of a plan whose first `inputs` operands are inputs.
+    /// Converts the error of a loop plan whose first `inputs` operands are inputs, so that it names an input or an output.
     pub(crate) fn of(error: LoopPlanError, inputs: usize) -> NestError {
         match error {
             LoopPlanError::TooLarge => NestError::TooLarge,

@@ -15,10 +15,11 @@ use crate::host::HostFunction;
 use crate::stream::Stores;
 use crate::walk::AliasPolicy;
 
-/// Prepares kernels for execution.
+/// An executor, which prepares kernels for execution.
 pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Prepares a kernel, whose host functions are among `functions`, for the given accesses of its inputs, on vectors of this
-    /// width or, if that is impossible, on narrower ones. The bits of its results are the same for each width.
+    /// Prepares a kernel for the given accesses of its inputs and the given use of its outputs. `functions` contains the kernel's
+    /// host functions. The code uses vectors of the given width or, if that is impossible, of a smaller one; the bits of the
+    /// results are the same for every width.
     ///
     /// # Errors
     /// [`ErrorKind::Memory`] if executable memory is refused; [`ErrorKind::Limit`] if the kernel is too large for the executor, or
@@ -42,7 +43,8 @@ pub trait KernelExecutor: Send + Sync + UnwindSafe + RefUnwindSafe {
 
     /// A listing of the code that would be prepared for a kernel. The text is the same in every process on this target.
     ///
-    /// # Errors [`ErrorKind::Limit`] from an executor without listings; [`ErrorKind::Internal`] for a defect.
+    /// # Errors
+    /// [`ErrorKind::Limit`] from an executor without listings; [`ErrorKind::Internal`] for a defect.
     fn listing(
         &self,
         _kernel: &Kernel,
@@ -64,7 +66,8 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// [`ErrorKind::Limit`] if an allocation fails.
     fn run(&self, block: &mut Block<'_>, run: &mut KernelRun<'_>) -> Result<()>;
 
-    /// Computes a block as [`ExecutableKernel::run`] does, with usual stores and with working memory for this call alone.
+    /// Computes a block as [`ExecutableKernel::run`] does, with regular stores and with working memory that is allocated for this
+    /// call.
     ///
     /// # Errors
     /// The errors of [`ExecutableKernel::run`].
@@ -73,7 +76,7 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
         self.run(block, &mut KernelRun { params, faults, stores: Stores::Cached, memory: &mut memory })
     }
 
-    /// The treatment of inputs that are also outputs, or are stepped, in the blocks that the kernel computes.
+    /// The form in which the blocks for this kernel have to present inputs that are also outputs, and stepped inputs.
     fn policy(&self) -> AliasPolicy;
 
     /// The width of the widest vectors in the kernel's code.
@@ -97,17 +100,17 @@ pub trait ExecutableKernel: Send + Sync + UnwindSafe + RefUnwindSafe {
 
 /// The state that all calls of a kernel on one thread share in one run.
 pub struct KernelRun<'r> {
-    /// The bits of the run-time scalars.
+    /// The bits of the kernel's parameters, which are scalars given at each run.
     pub params: &'r [u64],
-    /// A byte for each fault site of the kernel, in order, which is set at a division by zero.
+    /// One byte for each operation of the kernel that may divide by zero, in program order. It is set to 1 when that happens.
     pub faults: &'r mut [u8],
-    /// The kind of stores for outputs, for an executor that only learns it at the call.
+    /// The kind of stores for outputs, for executors that did not learn it when the kernel was prepared.
     pub stores: Stores,
     /// The memory for intermediate values.
     pub memory: &'r mut WorkingMemory,
 }
 
-/// Memory for the values of a kernel that is run op by op. It is reused from run to run.
+/// Memory for the intermediate values of a kernel that is run op by op. It is reused from run to run.
 #[derive(Debug, Default)]
 pub struct WorkingMemory(Option<Buffer>);
 
@@ -135,17 +138,18 @@ impl WorkingMemory {
 pub struct Listing {
     /// The body of the kernel as SSA over primitives, after GVN, LICM and DCE.
     pub primitives: String,
-    /// The CLIF: at 128 bits after Cranelift's optimiser, at wider vectors as it is emitted. Calls of scalar functions have numbers
-    /// in place of addresses.
+    /// The CLIF: for vectors of 128 bits after Cranelift's optimiser, for wider vectors as it is emitted. Calls of scalar
+    /// functions show a number in place of the address, so that the text is the same in every process.
     pub clif: String,
-    /// The machine code. At 128 bits it is shown before branches are laid out; at wider vectors each line has its offset.
+    /// The machine code. For vectors of 128 bits it is listed as it was before branches were laid out; for wider vectors each
+    /// line begins with its offset.
     pub assembly: String,
     /// The size in bytes of machine code and of the constants that it reads.
     pub bytes: usize,
-    /// The number of elements of a block.
+    /// The number of elements that an iteration of the loop computes.
     pub lanes: usize,
     /// The width of the code's vectors.
     pub width: VectorWidth,
-    /// The reason why the code's vectors are narrower than requested.
+    /// The reason why the code's vectors are narrower than requested, if they are.
     pub narrowed: Option<String>,
 }

@@ -1,7 +1,8 @@
-//! Fills tiles with generated elements, whose values are an eighth of their addresses; there is no memory at these.
+//! Fills tiles with the elements of generated operands (the numbers 0, 1, 2, … that `arange` and others are made of). A generated
+//! operand has addresses but no memory: the value of an element is its address divided by 8.
 //!
-//! A generated operand has addresses like any other operand, so that dimensions are ordered, flipped and collapsed, and blocks
-//! are formed, as for memory. Only where a tile would be packed from memory, it is filled here instead.
+//! Because of these addresses, its dimensions are ordered, flipped and collapsed, and blocks are formed, as for memory. The only
+//! difference is that this module fills the tile that would otherwise be packed from memory.
 
 use pulp::Arch;
 
@@ -12,7 +13,8 @@ use crate::tile::{Strided, Tile};
 /// # Safety
 /// The tile must be valid for writes of `rows` rows of `cols` elements and aligned to them.
 pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize) {
-    // Addresses are multiples of eight and within `isize`, so the quotients are exact and the sums that are used do not overflow.
+    // Addresses and strides are multiples of 8 and within `isize`, so the quotients are exact, and no sum for an element of the
+    // tile overflows.
     let [first, down, across] =
         [from.ptr.addr() as isize, from.row_stride, from.col_stride].map(|n| (n / 8) as i64);
     Arch::new().dispatch(
@@ -20,7 +22,7 @@ pub(crate) unsafe fn generate(from: Strided, to: Tile, rows: usize, cols: usize)
         move || {
             for row in 0..rows {
                 let start = first.wrapping_add(down.wrapping_mul(row as i64));
-                // SAFETY: row `row` of the tile, which is valid for writes of `cols` elements (the contract).
+                // SAFETY: this is row `row` of the tile, which is valid for writes of `cols` elements (the contract).
                 unsafe { count(start, across, to.ptr.add(row * to.pitch).cast(), cols) }
             }
         },
@@ -36,19 +38,19 @@ const LANES: usize = 16;
 /// The row must be valid for writes of `cols` elements and aligned.
 #[inline(always)]
 unsafe fn count(start: i64, step: i64, to: *mut i64, cols: usize) {
-    // PERF: each number is `LANES` steps more than the one a block earlier. Vectors can add 64-bit numbers, but most have no
-    // instruction to multiply them.
+    // PERF: each number is computed from the one `LANES` columns earlier, by adding `LANES` steps. CPUs have vector instructions
+    // to add 64-bit numbers, but most have none to multiply them.
     let mut next: [i64; LANES] =
         std::array::from_fn(|lane| start.wrapping_add(step.wrapping_mul(lane as i64)));
     let stride = step.wrapping_mul(LANES as i64);
     let whole = cols / LANES * LANES;
     for col in (0..whole).step_by(LANES) {
-        // SAFETY: `col + LANES <= cols` (the contract); an array of numbers is aligned as one of them.
+        // SAFETY: `col + LANES <= cols`, so the contract covers these elements; an array of numbers has the alignment of one.
         unsafe { to.add(col).cast::<[i64; LANES]>().write(next) };
         next = next.map(|n| n.wrapping_add(stride));
     }
     for (col, number) in (whole..cols).zip(next) {
-        // SAFETY: `col < cols`.
+        // SAFETY: `col < cols`, so the contract covers this element.
         unsafe { to.add(col).write(number) };
     }
 }

@@ -1,16 +1,18 @@
 //! Converts between float16 and float32 with the CPU's vector instructions.
 //!
-//! The instructions round to nearest even and give the same bits as `broadloom_math`'s conversions, except that NaNs may differ.
-//! On x86-64 this holds in every floating-point environment: the rounding is part of the instructions, flush-to-zero does not
-//! apply, and values that denormals-are-zero would flush are 0 as a float16. On aarch64 the instructions obey the control
-//! register, as all arithmetic does there, and are run under the IEEE default ([`crate::FloatEnv`]).
+//! The instructions round to nearest even and give the same bits as `broadloom_math`'s conversions, except that the bits of NaNs
+//! may differ. On x86-64 this holds in every floating-point environment: the rounding mode is part of the instruction,
+//! flush-to-zero does not apply to it, and float32 values that denormals-are-zero would treat as 0 are rounded to 0 in float16
+//! anyway. On aarch64 the instructions obey the control register, as all arithmetic does there, and are run under the IEEE
+//! default ([`crate::FloatEnv`]).
 
 use broadloom_math::{CastTo, Elem, Scalar, f16};
 
-/// The number of elements that are converted together.
+/// The number of elements that a call of [`Convert::widen`] or [`Convert::narrow`] converts.
 pub const HALVES: usize = 16;
 
-/// The conversions of a target, for code that was compiled for it. Only [`with_conversions`] provides a value of such a type.
+/// The conversions of one instruction set. Values of such types come only from [`with_conversions`], which has checked that the
+/// CPU supports the instructions, and are used only in code that is compiled for them.
 pub trait Convert: Copy {
     /// Converts each element to float32, which is exact.
     fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES];
@@ -18,7 +20,8 @@ pub trait Convert: Copy {
     fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES];
 }
 
-/// A loop over float16. It is compiled for each level of targets, so every function that it calls must be inlined into it.
+/// A loop that converts elements from or to float16. It is compiled once for each instruction set, so every function that it
+/// calls must be inlined into it.
 pub trait WithConversions {
     /// Runs the loop.
     fn call<C: Convert>(self, convert: C);
@@ -31,13 +34,13 @@ pub fn converts_halves() -> bool {
     level() != Level::One
 }
 
-/// Runs a loop with the conversions of this target.
+/// Runs a loop with the fastest conversions that this CPU supports.
 #[inline]
 pub fn with_conversions(work: impl WithConversions) {
     run(level(), work);
 }
 
-/// Widens each element.
+/// Converts each element to float32, which is exact.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -57,10 +60,10 @@ pub fn narrow_halves(from: &[f32], to: &mut [f16]) {
     run(level(), Narrow(from, to));
 }
 
-/// The instruction set that converts elements in a loop.
+/// The instruction set that a loop uses to convert elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// The scalar definition, which converts one element at a time.
+    /// No vector instructions: the scalar definition converts one element at a time.
     One,
     /// NEON, four elements at a time.
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -73,8 +76,8 @@ enum Level {
     Sixteen,
 }
 
-/// Whether the target has all features of a level. They include more than the conversions, since whole loops are compiled for
-/// them.
+/// Defines a function that tells whether the CPU has all features of a level. The list has more than the conversions need, since
+/// the whole loops around them are compiled with these features.
 #[cfg(target_arch = "x86_64")]
 macro_rules! all_features {
     ($all:ident: $($feature:tt)*) => {
@@ -88,7 +91,7 @@ all_features!(has_eight: "avx2" "fma" "f16c");
 #[cfg(target_arch = "x86_64")]
 all_features!(has_sixteen: "avx2" "fma" "avx512f" "avx512bw" "avx512dq" "avx512vl");
 
-/// The widest level of this target; the standard library caches the detection.
+/// The level with the widest vectors that this CPU supports. The standard library caches the detection.
 #[inline]
 fn level() -> Level {
     #[cfg(target_arch = "x86_64")]
@@ -103,7 +106,7 @@ fn level() -> Level {
     NARROWEST
 }
 
-/// The level that all targets of this architecture have.
+/// The level that every CPU of this architecture supports.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const NARROWEST: Level = Level::Four;
 #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
@@ -178,7 +181,7 @@ impl WithConversions for Narrow<'_> {
     }
 }
 
-/// The conversions of aarch64, by instructions that every aarch64 has, with or without float16 arithmetic.
+/// The conversions for aarch64, by instructions that every aarch64 CPU has, with or without float16 arithmetic.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64 {
     use std::arch::aarch64::{float32x4_t, uint16x8_t};
@@ -192,7 +195,7 @@ mod aarch64 {
     #[derive(Clone, Copy)]
     pub(super) struct Four;
 
-    /// Widens eight elements to two vectors: the lower four and the upper four.
+    /// Widens eight float16 to two vectors of float32: the lower four and the upper four elements.
     #[inline(always)]
     fn widen(x: uint16x8_t) -> [float32x4_t; 2] {
         let (low, high);
@@ -210,7 +213,7 @@ mod aarch64 {
         [low, high]
     }
 
-    /// Narrows two vectors to eight elements, of which the first vector gives the lower four.
+    /// Narrows two vectors of float32 to eight float16, of which the first vector gives the lower four.
     #[inline(always)]
     fn narrow([low, high]: [float32x4_t; 2]) -> uint16x8_t {
         let x;
@@ -231,7 +234,8 @@ mod aarch64 {
     impl Convert for Four {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: arrays and vectors are 32 and 64 bytes, in which any bits are valid; a float16 is its 16 bits.
+            // SAFETY: the array and the vectors have 32 bytes before the conversion and 64 after it, and any bits are valid in
+            // each of them.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [uint16x8_t; 2]>(*x);
                 transmute::<[[float32x4_t; 2]; 2], [f32; HALVES]>([widen(low), widen(high)])
@@ -239,7 +243,7 @@ mod aarch64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: both types are 64 bytes, then 32, in which any bits are valid.
+            // SAFETY: before the conversion both types have 64 bytes, after it both have 32; any bits are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f32; HALVES], [[float32x4_t; 2]; 2]>(x);
                 transmute::<[uint16x8_t; 2], [f16; HALVES]>([narrow(low), narrow(high)])
@@ -260,10 +264,10 @@ mod x86_64 {
 
     use super::{Convert, HALVES, WithConversions};
 
-    /// A proof that code runs on a target with F16C, because only [`eight`] makes such a value.
+    /// A proof that the code runs on a CPU with F16C, because only [`eight`] creates such a value.
     #[derive(Clone, Copy)]
     pub(super) struct Eight(());
-    /// A proof that code runs on a target with AVX-512F, because only [`sixteen`] makes such a value.
+    /// A proof that the code runs on a CPU with AVX-512F, because only [`sixteen`] creates such a value.
     #[derive(Clone, Copy)]
     pub(super) struct Sixteen(());
 
@@ -280,8 +284,8 @@ mod x86_64 {
     impl Convert for Eight {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: `self` proves that the target has F16C. Arrays and vectors are 32 and 64 bytes, in which any bits are valid;
-            // a float16 is its 16 bits.
+            // SAFETY: `self` proves that the CPU has F16C. The array and the vectors have 32 bytes before the conversion and 64
+            // after it, and any bits are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f16; HALVES], [__m128i; 2]>(*x);
                 transmute::<[__m256; 2], [f32; HALVES]>([_mm256_cvtph_ps(low), _mm256_cvtph_ps(high)])
@@ -289,7 +293,8 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: `self` proves that the CPU has F16C. Both types are 64 bytes, then 32, in which any bits are valid.
+            // SAFETY: `self` proves that the CPU has F16C. Before the conversion both types have 64 bytes, after it both have 32;
+            // any bits are valid in each of them.
             unsafe {
                 let [low, high] = transmute::<[f32; HALVES], [__m256; 2]>(x);
                 let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
@@ -302,8 +307,8 @@ mod x86_64 {
     impl Convert for Sixteen {
         #[inline(always)]
         fn widen(self, x: &[f16; HALVES]) -> [f32; HALVES] {
-            // SAFETY: `self` proves that the target has AVX-512F; arrays and vectors are 32 and 64 bytes, in which any bits are
-            // valid.
+            // SAFETY: `self` proves that the CPU has AVX-512F. The array and the vector have 32 bytes before the conversion and
+            // 64 after it, and any bits are valid in each of them.
             unsafe {
                 let x = transmute::<[f16; HALVES], __m256i>(*x);
                 transmute::<__m512, [f32; HALVES]>(_mm512_cvtph_ps(x))
@@ -311,7 +316,8 @@ mod x86_64 {
         }
         #[inline(always)]
         fn narrow(self, x: [f32; HALVES]) -> [f16; HALVES] {
-            // SAFETY: `self` proves that the CPU has AVX-512F. Both types are 64 bytes, then 32, in which any bits are valid.
+            // SAFETY: `self` proves that the CPU has AVX-512F. Before the conversion both types have 64 bytes, after it both have
+            // 32; any bits are valid in each of them.
             unsafe {
                 let x = transmute::<[f32; HALVES], __m512>(x);
                 transmute::<__m256i, [f16; HALVES]>(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
@@ -345,7 +351,7 @@ mod tests {
         levels
     }
 
-    /// Panics unless each level gives the scalar definition's results for these elements.
+    /// Panics unless each level narrows these elements to the same results as the scalar definition.
     fn narrows(from: &[f32]) {
         if levels().is_empty() {
             return;
@@ -383,7 +389,7 @@ mod tests {
                 .flat_map(|half| {
                     let bits: f32 = one(f16::from_bits(half));
                     let next: f32 = one(f16::from_bits(half + 1));
-                    // After the maximum, the next value is the one that would follow if the exponent range were larger.
+                    // The largest float16 has no next value, so that of a larger exponent range is used.
                     let next = if next.is_finite() { next } else { 65536.0 };
                     [bits, (bits + next) / 2.0]
                 })
@@ -393,13 +399,13 @@ mod tests {
                 .collect();
             narrows(&from);
         }
-        // Bit patterns over the whole range: an odd stride visits each residue.
+        // Bit patterns that are spread over all of float32: no two multiples of an odd constant are equal modulo 2^32.
         let from: Vec<f32> = (0..1 << 20).map(|i: u32| f32::from_bits(i.wrapping_mul(0x9e37_79b1))).collect();
         narrows(&from);
     }
 
-    /// Tests one in 257 of the upper halves of float32 with all lower halves. If `BROADLOOM_ALL_HALVES` is set, it tests all of
-    /// them, which takes some forty seconds.
+    /// Tests one in 257 of the possible upper 16 bits of a float32, each with all values of the lower 16 bits. If
+    /// `BROADLOOM_ALL_HALVES` is set, it tests every float32, which takes about forty seconds.
     #[test]
     fn every_float32_is_narrowed_as_it_is_defined() {
         let step = if std::env::var_os("BROADLOOM_ALL_HALVES").is_some() { 1 } else { 257 };

@@ -1,8 +1,8 @@
 //! Shares a closure with other threads for a limited time.
 //!
-//! [`lend`] provides a [`SharedJob`] without a lifetime, so that threads that live as long as the process can hold it, and returns
-//! when none of them is in the closure any more. Threads that try to run it later find the job closed. It does not wait for threads
-//! that have not begun.
+//! [`lend`] makes a [`SharedJob`], a handle without a lifetime that threads may keep for as long as the process lives. It returns
+//! when no other thread is in the closure any more; a thread that tries to run the job later finds it closed. It does not wait
+//! for threads that hold the handle but have not begun.
 
 use std::fmt;
 use std::hint;
@@ -12,33 +12,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// The bit of [`SharedJob::state`] that is set when no further thread may begin; the bits above it count the threads in the
-/// closure.
+/// The bit of [`SharedJob::state`] that is set when no further thread may begin. The bits above it count the threads that are in
+/// the closure.
 const CLOSED: usize = 1;
 const INSIDE: usize = 2;
 
-/// The number of times that the owner looks whether all threads have left before it sleeps until then: some microseconds, about
-/// as long as sleeping and waking take. In the later iterations it yields to other threads.
+/// Before it sleeps, the owner checks [`SPINS`] times whether all threads have left, and then [`YIELDS`] times more, yielding to
+/// other threads each time. Together the checks take some microseconds, about as long as it takes to sleep and wake up.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 50;
 
 /// A closure of another thread that this thread may run while the job is open.
 pub struct SharedJob {
     state: AtomicUsize,
-    /// The closure, which [`lend`] borrows for at least as long as the job is open or a thread is in it.
+    /// The closure, which [`lend`] borrows at least until the job is closed and no thread is in it.
     work: NonNull<dyn Fn() + Sync>,
     owner: Thread,
     process: u32,
 }
 
-// SAFETY: the pointer represents a shared borrow of a closure that is `Sync`, so that any thread may call it; `run` shows that the
-// borrow is alive then. The other fields are `Send`.
+// SAFETY: the pointer represents a shared borrow of a closure that is `Sync`, so that any thread may call it; a comment in `run`
+// proves that the borrow is alive at the call. The other fields are `Send`.
 unsafe impl Send for SharedJob {}
 // SAFETY: as for `Send`: a `&SharedJob` calls the closure by reference, and changes only an atomic.
 unsafe impl Sync for SharedJob {}
 
-/// The process was forked while other threads were in the closure. Those threads exist only in the parent, and the work that they
-/// had begun is not done in the child.
+/// The error that the process was forked while other threads were in the closure. Those threads exist only in the parent, and the
+/// work that they had begun is not done in the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forked;
 
@@ -85,12 +85,12 @@ pub fn lend<'w, R>(
     let job = Arc::new(SharedJob { state: AtomicUsize::new(0), work, owner, process });
     let open = Open(&job);
     let given = with(&job);
-    // The job is closed here; the guard closes it only if `with` panics.
+    // The job is closed below; the guard closes it only if `with` panics.
     std::mem::forget(open);
     job.close().map(|()| given)
 }
 
-/// A guard that closes the job, so that the closure's borrow does not end before.
+/// A guard that closes the job when it is dropped, so that the borrow of the closure does not end earlier.
 struct Open<'j>(&'j SharedJob);
 
 impl Drop for Open<'_> {
@@ -120,11 +120,11 @@ impl SharedJob {
         self.state.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Closes the job, and waits until all threads have left, as [`lend`] does at its end. Meanwhile it calls `meanwhile`
-    /// repeatedly, at intervals of at most `patience`. It must be called on the owner's thread.
+    /// Closes the job and waits until all threads have left the closure, as [`lend`] does at its end. While it waits it calls
+    /// `meanwhile` repeatedly, at intervals of at most `patience`. It must be called on the thread that called [`lend`].
     ///
     /// # Errors
-    /// As for [`lend`].
+    /// The error of [`lend`].
     pub fn wait(&self, patience: Duration, mut meanwhile: impl FnMut()) -> Result<(), Forked> {
         self.close_and(|| {
             thread::park_timeout(patience);
@@ -136,9 +136,11 @@ impl SharedJob {
         self.close_and(thread::park)
     }
 
-    /// Closes the job and waits until all threads have left: after some checks by sleeping, which an unpark ends.
+    /// Closes the job and waits until all threads have left the closure. After some checks it calls `sleep`, which must return
+    /// when this thread is unparked.
     fn close_and(&self, mut sleep: impl FnMut()) -> Result<(), Forked> {
-        // The load that finds no thread inside acquires what each thread released when it left, so that its writes are visible.
+        // The load that finds no thread in the closure acquires what each thread released when it left, so that the writes of
+        // these threads are visible.
         let mut state = self.state.fetch_or(CLOSED, Ordering::Acquire) | CLOSED;
         let mut spins = 0;
         while state != CLOSED {
@@ -160,7 +162,7 @@ impl SharedJob {
     }
 }
 
-/// A guard that counts a thread as inside of a job's closure.
+/// A guard that counts a thread as being in the closure of a job.
 struct Inside<'j>(&'j SharedJob);
 
 impl Drop for Inside<'_> {
@@ -265,7 +267,7 @@ mod tests {
         assert!(calls >= 3);
     }
 
-    /// Threads run jobs while these open and close; each call happens within its job's lifetime.
+    /// Threads run jobs while the jobs open and close; each call happens within the lifetime of its job's closure.
     #[test]
     fn many_threads_and_jobs() {
         let (threads, rounds) = (4, if cfg!(miri) { 20 } else { 2000 });

@@ -1,23 +1,23 @@
 //! Memory: buffers, strided views, loop plans bound to them, host functions, and the floating-point environment.
 //!
-//! This crate holds the unsafe code for memory. Its exports are safe, except constructors from raw pointers.
+//! All unsafe code for memory is in this crate. Its public functions are safe, except constructors from raw pointers.
 //!
 //! | from | to |
 //! | --- | --- |
 //! | [`Buffer`], [`Pool`] | memory with an owner: allocated, moved in, shared, mapped |
-//! | [`Region`], [`RegionMut`] | bytes that are read, which outputs may overlap, and bytes that are written |
-//! | [`View`], [`ViewMut`] | strided layouts of borrowed bytes, checked once, or of generated numbers |
+//! | [`Region`], [`RegionMut`] | the bytes of an input, which an output may overlap, and the bytes of an output |
+//! | [`View`], [`ViewMut`] | arrays with strides over borrowed bytes, checked once, or of generated numbers |
 //! | [`Operands`] | the memory of a run's inputs and outputs, and whether they overlap |
 //! | [`Nest`] | a [loop plan](broadloom_ir::loop_plan) bound to operands or views: few dimensions, contiguous rows |
 //! | [`Part`] | a share of the work that one thread runs |
-//! | [`lend`] | a closure that threads of longer life may run for a while |
-//! | [`Block`] | rows and columns of all operands, for a body: slices, or pointers for machine code |
-//! | [`KernelExecutor`], [`ExecutableKernel`] | what executors are: they prepare kernels, which compute blocks |
-//! | [`Block::stream`] | non-temporal stores, and the fence behind them |
+//! | [`lend`] | shares a borrowed closure with long-lived threads for a limited time |
+//! | [`Block`] | some rows and columns of all operands, which a body computes: as slices, or as pointers for machine code |
+//! | [`KernelExecutor`], [`ExecutableKernel`] | the traits of executors, which prepare kernels, and of prepared kernels, which compute blocks |
+//! | [`Block::stream`] | non-temporal stores, and the fence after them |
 //! | [`widen_halves`], [`narrow_halves`] | float16 ↔ float32 by the CPU's conversions |
-//! | [`HostFunction`] | functions of the application, by closure or by pointer |
+//! | [`HostFunction`] | a function of the application, from a closure or a C pointer |
 //! | [`Caches`] | the sizes of this processor's caches |
-//! | [`FloatEnv`] | the IEEE default in the control register, while a body runs |
+//! | [`FloatEnv`] | sets the floating-point control register to the IEEE default while a body runs |
 //!
 //! ```text
 //! views    ─▶ Nest::new  ─┬─▶ split ─▶ Part::run ─▶ body(Block) …

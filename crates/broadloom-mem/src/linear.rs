@@ -1,7 +1,9 @@
-//! Copies ranges of the linear (row-major) index between strided memory and a tile, and generates such ranges.
+//! Copies the elements of a range of the linear (row-major) index between strided memory and a tile, or fills the tile with
+//! generated elements.
 //!
-//! An operand is collapsed by its own strides alone, so that its rows are as long as possible; if two dimensions together still
-//! make a short row, a table of offsets replaces loops.
+//! The dimensions of each operand are collapsed as far as its own strides permit, without regard to the other operands, so that
+//! its rows are as long as possible. If even the two innermost dimensions together have few elements, a table of offsets replaces
+//! the loops over them.
 
 use std::ops::Range;
 
@@ -10,28 +12,30 @@ use crate::overlap::Dims;
 use crate::pack::{gather, scatter};
 use crate::tile::{Item, Strided, Tile};
 
-/// Two-dimensional blocks of fewer elements than this are copied element by element, without calling the block functions.
+/// If the two innermost dimensions together have fewer elements than this, elements are copied one by one by means of a table of
+/// offsets, without calling the functions for two-dimensional blocks.
 const SMALL_BLOCK: usize = 64;
-/// The maximum number of entries in a table of offsets.
+/// The maximum number of entries in one operand's table of offsets.
 const TABLE: usize = 256;
 
-/// The traversal of an operand by linear index.
+/// How to find the elements of one operand by their linear index.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// The outer dimensions as (extent, stride), the last of which counts rows; empty if the operand is one row.
+    /// The outer dimensions as (extent, stride in bytes), the last of which counts rows. Empty if the operand is one row.
     outer: Dims<(usize, isize)>,
     /// The number of elements in a row.
     row: usize,
-    /// The distance of consecutive elements of a row in bytes; unused if there is a table.
+    /// The distance in bytes between consecutive elements of a row; unused if there is a table.
     stride: isize,
-    /// The range of the table with the offsets of a row's elements, if the row uses one.
+    /// The range of the table's entries that are the offsets in bytes of a row's elements, if the row uses the table.
     table: Option<Range<usize>>,
-    /// The number of elements after which the operand repeats, if it does.
+    /// The number of elements after which the operand repeats, if its outermost dimension is a broadcast.
     pub(crate) period: Option<usize>,
 }
 
 impl Linear {
-    /// Plans the traversal of an operand. Its offsets, if it needs any, are appended to `table`.
+    /// Plans the traversal of an operand with these extents and strides in bytes. If the operand needs a table of offsets, they
+    /// are appended to `table`.
     pub(crate) fn new(dims: &[usize], strides: &[isize], table: &mut Vec<isize>) -> Linear {
         let mut outer: Dims<(usize, isize)> = Dims::new();
         for (&extent, &stride) in dims.iter().zip(strides) {
@@ -68,7 +72,7 @@ impl Linear {
     /// Packs the elements `range` of the operand at `base` into `tile`.
     ///
     /// # Safety
-    /// As [`gather`]; `table` must be the one that the walk was made with.
+    /// The contract of [`gather`]; `table` must be the one that [`Linear::new`] has filled.
     pub(crate) unsafe fn pack<T: Item>(
         &self,
         table: &[isize],
@@ -83,7 +87,7 @@ impl Linear {
     /// Writes `tile` to the elements `range` of the operand at `base`.
     ///
     /// # Safety
-    /// As [`scatter`]; `table` must be the one that the walk was made with.
+    /// The contract of [`scatter`]; `table` must be the one that [`Linear::new`] has filled.
     pub(crate) unsafe fn unpack<T: Item>(
         &self,
         table: &[isize],
@@ -98,14 +102,14 @@ impl Linear {
     /// Fills `tile` with the elements `range` of a generated operand, the first of which has the address `base`.
     ///
     /// # Safety
-    /// As [`generate`]; `table` must be the one that the walk was made with.
+    /// The contract of [`generate`]; `table` must be the one that [`Linear::new`] has filled.
     pub(crate) unsafe fn generate(&self, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
         // SAFETY: `copy` with `Generate` has this function's contract, and gets its arguments.
         unsafe { self.copy::<u64, Generate>(table, base, range, tile) }
     }
 
     /// # Safety
-    /// As [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`].
+    /// The contract of [`Linear::pack`], [`Linear::unpack`] or [`Linear::generate`], depending on `M`.
     unsafe fn copy<T: Item, M: Move>(
         &self,
         table: &[isize],
@@ -116,7 +120,7 @@ impl Linear {
         let offsets = self.table.clone().map(|t| &table[t]);
         let (row, rank) = (self.row, self.outer.len());
         let (mut left, mut to) = (range.len(), tile);
-        // The position where the range starts: an index in each outer dimension, and a column in a row.
+        // The position of the first element of the range: an index in each outer dimension, and a column within a row.
         let (mut row_index, mut at) = (range.start / row, range.start % row);
         let mut index: Dims<usize> = Dims::from_elem(0, rank);
         for (index, &(extent, _)) in index.iter_mut().zip(&self.outer).rev() {
@@ -126,7 +130,8 @@ impl Linear {
         while left > 0 {
             let steps = index.iter().zip(&self.outer).map(|(&i, d)| i as isize * d.1);
             let ptr = base.wrapping_offset(steps.sum());
-            // Copy the rest of a row, as many whole rows as remain in the last outer dimension, or the beginning of a row.
+            // Each iteration copies one of: the rest of a row, as many whole rows as remain in the last outer dimension, or the
+            // beginning of a row.
             let here = index.last().copied().unwrap_or(0);
             let (rows, cols) = if at > 0 || left < row {
                 (1, left.min(row - at))
@@ -134,9 +139,9 @@ impl Linear {
                 ((left / row).min(extent - here), row)
             };
             let place = Tile { ptr: to, pitch: cols * size_of::<T>() };
-            // SAFETY: `here + rows` is at most the last outer extent, and `at + cols` at most a row, so that the elements are the
-            // operand's; `rows * cols` is at most what remains of the range, so that they fit in the tile after those that were
-            // copied before.
+            // SAFETY: `here + rows` is at most the last outer extent, and `at + cols` at most the length of a row, so the
+            // elements belong to the operand; `rows * cols` is at most what remains of the range, so they fit in the tile after
+            // the elements that were copied before.
             unsafe {
                 match offsets {
                     Some(offsets) => by_table::<T, M>(ptr, row_stride, &offsets[at..at + cols], to, rows),
@@ -169,11 +174,11 @@ impl Linear {
 /// A way to move elements between an operand and a tile.
 trait Move {
     /// # Safety
-    /// As for [`gather`], [`scatter`] or [`generate`].
+    /// The contract of [`gather`], [`scatter`] or [`generate`].
     unsafe fn block<T: Item>(of: Strided, tile: Tile, rows: usize, cols: usize);
 
     /// # Safety
-    /// The contract of `block` for a block of one element.
+    /// The contract of [`Move::block`] for a block of one element.
     unsafe fn element<T: Item>(of: *mut T, in_tile: *mut T);
 }
 
@@ -181,7 +186,7 @@ trait Move {
 struct Pack;
 /// Copies from the tile to memory.
 struct Unpack;
-/// Fills the tile with computed elements.
+/// Fills the tile with generated elements, which are computed from their addresses.
 struct Generate;
 
 impl Move for Pack {
@@ -226,7 +231,7 @@ impl Move for Generate {
     }
 }
 
-/// Moves rows whose elements are at the given offsets.
+/// Moves `rows` rows, each with its elements at the given offsets in bytes from the beginning of the row.
 ///
 /// # Safety
 /// The contract of [`Move::block`] for these elements.
@@ -242,8 +247,8 @@ unsafe fn by_table<T: Item, M: Move>(
         let row = ptr.wrapping_offset(r * row_stride);
         for &offset in offsets {
             let element = row.wrapping_offset(offset).cast::<T>();
-            // SAFETY: `offsets` are a row's, and there are `rows` rows, so that the element is the operand's; the tile has room for
-            // `rows * offsets.len()` elements, which `to` counts.
+            // SAFETY: `offsets` are those of a row of the operand, which has at least `rows` rows from `ptr` on, so the element
+            // belongs to the operand; the tile has room for `rows * offsets.len()` elements, over which `to` advances one by one.
             unsafe {
                 M::element(element, to);
                 to = to.add(1);

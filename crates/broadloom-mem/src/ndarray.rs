@@ -1,4 +1,4 @@
-//! Views of the `ndarray` crate as views of bytes, whatever their strides (feature `ndarray`).
+//! Converts views of the `ndarray` crate, whatever their strides, to this crate's views and regions (feature `ndarray`).
 //!
 //! Memory between the elements is neither read nor written, since other code may have borrowed it from `ndarray`.
 
@@ -14,7 +14,7 @@ use crate::view::{View, ViewError, ViewMut};
 
 /// Converts strides in elements to bytes.
 fn in_bytes<T>(strides: &[isize]) -> Dims<isize> {
-    // The product can't overflow if there are elements, since strides are distances in memory.
+    // The product can't overflow if the array has elements, since the strides in bytes are then distances in memory.
     strides.iter().map(|stride| stride.wrapping_mul(size_of::<T>() as isize)).collect()
 }
 
@@ -22,7 +22,7 @@ impl<'a> View<'a> {
     /// A view of the elements of an `ndarray` view, without a copy (feature `ndarray`).
     ///
     /// # Errors
-    /// As for [`View::new`]; no error is known for a view that `ndarray` made.
+    /// The errors of [`View::new`]; none of them is known to occur for a view that `ndarray` made.
     ///
     /// ```
     /// use broadloom_mem::View;
@@ -41,11 +41,11 @@ impl<'a> View<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// A writable view of the elements of an `ndarray` view (feature `ndarray`); `None` for bool, since not every byte is a valid
-    /// one.
+    /// A writable view of the elements of an `ndarray` view (feature `ndarray`). It is `None` for elements of type `bool`, since
+    /// not every byte is a valid `bool`.
     ///
     /// # Errors
-    /// As for [`ViewMut::new`].
+    /// The errors of [`ViewMut::new`].
     pub fn of_ndarray<T: Elem, D: Dimension>(
         mut x: ArrayViewMut<'a, T, D>,
     ) -> Option<Result<ViewMut<'a>, ViewError>> {
@@ -70,13 +70,13 @@ impl<T: Elem, S: Data<Elem = T>, D: Dimension> Elements for ArrayBase<S, D> {
 }
 
 impl<'a> Region<'a> {
-    /// A region of the elements of an `ndarray` array, and the position in it of the element with index 0, counted in elements.
-    /// The region is a slice if the elements have no gaps (feature `ndarray`).
+    /// A region with the elements of an `ndarray` array, and the offset in the region, counted in elements, of the element whose
+    /// indices are all 0. The region is a slice if there are no gaps between the elements (feature `ndarray`).
     pub fn of_ndarray<T: Elem, S: Data<Elem = T>, D: Dimension>(
         x: &'a ArrayBase<S, D>,
     ) -> (Region<'a>, usize) {
         let strides = in_bytes::<T>(x.strides());
-        // The bounds can't overflow, since they are distances in memory; without elements they are 0.
+        // The bounds can't overflow, since they are distances in memory; they are 0 if the array has no elements.
         let (low, high) = reach(x.shape(), &strides, size_of::<T>()).unwrap_or((0, 0));
         let first = low.unsigned_abs() / size_of::<T>();
         match x.as_slice_memory_order() {

@@ -1,7 +1,7 @@
 //! The index space of a kernel with its operands, and its division among threads.
 //!
-//! A [`Nest`] is a [`LoopPlan`] bound to memory. Its parts may run concurrently: no two existing parts share a unit of work, so
-//! that no two write to one element, and none writes an element that another reads.
+//! A [`Nest`] is a [`LoopPlan`] bound to memory. Its parts may run concurrently: no two parts that exist at the same time share a
+//! unit of work, so no two of them write the same element, and none writes an element that another one reads.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,8 +19,8 @@ use crate::scratch::Scratch;
 use crate::view::{View, ViewMut};
 use crate::walk::{self, AliasPolicy, Body};
 
-/// A loop plan bound to memory. It hands out blocks whose rows are contiguous, whatever the operands' strides, so that a body needs
-/// loops for contiguous rows and single elements only.
+/// A loop plan bound to memory. It passes blocks to a body whose rows are contiguous or a single repeated element, whatever the
+/// operands' strides, so that the body needs loops for these two cases only.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -51,17 +51,20 @@ pub struct Nest<'a> {
     memory: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
-// SAFETY: the operands' pointers represent borrows of `[u8]` for `'a` (`memory`), shared ones of inputs and exclusive ones of
-// outputs, which are `Send`, or regions, which any thread may read, or numbers; all other fields are `Send`.
+// SAFETY: each operand is a borrow of a `[u8]` for `'a` (`memory`), shared for an input and exclusive for an output, which is
+// `Send`; or a region, which any thread may read; or generated, without memory. All other fields are `Send`.
 unsafe impl Send for Nest<'_> {}
-// SAFETY: a `&Nest` gives access to numbers only. Memory is reached through `Nest::split`, which borrows the nest exclusively.
+// SAFETY: through a `&Nest` only the plan and properties of operands can be read. Memory is reached through `Nest::split`, which
+// borrows the nest exclusively.
 unsafe impl Sync for Nest<'_> {}
 
 impl<'a> Nest<'a> {
-    /// Plans and binds a nest over `extents`, which must be the shape of every view (a view's stride is 0 where it is broadcast).
+    /// Makes a loop plan over `extents` and binds it to views, each of which must have this shape (with a stride of 0 along
+    /// broadcast dimensions).
     ///
     /// # Errors
-    /// If shapes differ, two outputs overlap, or an input overlaps an output without being the same element for element.
+    /// If a view has another shape, two outputs overlap, or an input overlaps an output without being the same memory element for
+    /// element.
     #[inline]
     pub fn new(
         extents: &[usize],
@@ -72,8 +75,8 @@ impl<'a> Nest<'a> {
         Ok(Nest { plan: Cow::Owned(plan), operands, memory: PhantomData })
     }
 
-    /// Binds an existing plan to operands. An operand's offset in the plan is relative to its memory; the memory of a generated
-    /// input is empty.
+    /// Binds an existing plan to the memory of operands. The offset of an operand in the plan is relative to the start of its
+    /// memory; the memory of a generated input is empty.
     ///
     /// ```
     /// use broadloom_ir::loop_plan::{LoopPlan, OperandLayout};
@@ -98,40 +101,42 @@ impl<'a> Nest<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for memory that is too short, in which an element is in a gap or is
-    /// not aligned, which is not empty for a generated input, and for too few or too many operands; [`NestError::OutputsOverlap`]
-    /// for two outputs that overlap, and [`NestError::Overlap`] for an input that overlaps an output without being the same element
-    /// for element.
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] if there are too few or too many operands, or the memory of an
+    /// operand is too short, has a gap where an element should be, is not aligned, or is not empty although the input is
+    /// generated; [`NestError::OutputsOverlap`] if two outputs overlap; [`NestError::Overlap`] if an input overlaps an output
+    /// without being the same memory element for element.
     #[inline]
     pub fn bind(plan: &'a LoopPlan, operands: &'a mut Operands<'_>) -> Result<Nest<'a>, NestError> {
-        // The memory is borrowed as long as the operands are.
+        // The result borrows `operands` for `'a`, and so their memory.
         let operands = bind::operands(plan, operands)?;
         Ok(Nest { plan: Cow::Borrowed(plan), operands, memory: PhantomData })
     }
 
-    /// The plan.
+    /// The loop plan.
     pub fn plan(&self) -> &LoopPlan {
         &self.plan
     }
 
-    /// The access of each input in every block, unless stepped inputs are read in place.
+    /// The access of each input in the blocks of a walk under any policy but [`AliasPolicy::Stepped`].
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(false))
     }
 
-    /// The access of each input under [`AliasPolicy::Stepped`].
+    /// The access of each input in the blocks of a walk under [`AliasPolicy::Stepped`].
     pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.plan.inputs()].iter().map(|operand| operand.access(true))
     }
 
-    /// Whether an input is also an output, element for element.
+    /// Whether an input is the same memory as an output, element for element.
     ///
-    /// # Panics If there is no such input.
+    /// # Panics
+    /// If there is no such input.
     pub fn is_aliased(&self, input: usize) -> bool {
         self.operands[..self.plan.inputs()][input].aliased
     }
 
-    /// Reduces units to about this many elements, if they have more, so that a part takes no longer than the caller can wait.
+    /// Makes units of work smaller, about this many elements each, so that running one takes no longer than the caller can wait.
+    /// Units that are smaller already are left as they are.
     pub fn cut_finer(&mut self, elements: usize) {
         if elements < LoopPlan::UNIT {
             self.plan = Cow::Owned(self.plan.in_units_of(elements));
@@ -167,19 +172,19 @@ struct Shared<'n> {
     operands: &'n [BoundOperand],
 }
 
-// SAFETY: the pointers are those of a nest's operands, which is `Send`. Several threads may hold copies at once: memory is reached
-// through them by `Part::run` only, and the units of a part, and so the elements that it writes, are its own.
+// SAFETY: the pointers belong to the operands of a nest, which is `Send`. Several threads may hold copies at once: memory is
+// reached through them by `Part::run` only, and no other part has the same units, or the elements that it writes.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: as for `Send`: it is `Copy`, so a reference permits nothing that a copy does not.
 unsafe impl Sync for Shared<'_> {}
 
-/// The parts of a nest: an iterator, whose parts can be collected, taken one by one, or [shared](Parts::shared) by threads.
+/// An iterator over the parts of a nest. The parts can be collected, taken one by one, or [shared](Parts::shared) by threads.
 pub struct Parts<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
     /// The number of remaining parts.
     parts: usize,
-    /// The number of units in each part, and the number of parts that get one unit more.
+    /// The number of units in each part, except that the next `more` parts get one unit more.
     share: usize,
     more: usize,
     /// The first unit that belongs to no part yet.
@@ -193,7 +198,7 @@ impl<'n> Iterator for Parts<'n> {
     fn next(&mut self) -> Option<Part<'n>> {
         self.parts = self.parts.checked_sub(1)?;
         let start = self.next;
-        // A part begins where the previous one ended: parts do not overlap.
+        // A part begins where the previous one ended, so parts do not overlap.
         self.next += self.share + usize::from(self.more > 0);
         self.more = self.more.saturating_sub(1);
         Some(Part { shared: self.shared, policy: self.policy, units: start..self.next })
@@ -214,13 +219,13 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// The parts of a nest, each of which goes to the thread that takes it first. The thread that shares the parts takes them from
-/// the front and other threads from the back, so that in repeated runs each thread finds in its caches what it computed before.
+/// The parts of a nest, which several threads take one by one. The thread that shares the parts takes them from the front and
+/// other threads from the back, so that in repeated runs each thread finds in its caches what it computed before.
 pub struct SharedParts<'n> {
     parts: Parts<'n>,
-    /// The mark of the thread that shares the parts.
+    /// The mark ([`thread_mark`]) of the thread that shares the parts.
     owner: usize,
-    /// The number of parts that are taken, and how many of these the owner and other threads took.
+    /// The number of parts that have been taken; `first` and `last` count those of the owner and those of other threads.
     taken: AtomicUsize,
     first: AtomicUsize,
     last: AtomicUsize,
@@ -240,20 +245,20 @@ impl<'n> SharedParts<'n> {
         let Parts { shared, policy, parts, share, more, next } = self.parts;
         let take = |taken: usize| (taken < parts).then_some(taken + 1);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        // `first` and `last` are increased only after `taken` was, which stops at `parts`. So together they count at most `parts`
-        // parts, and no number is given out from both ends.
+        // `taken` is increased before `first` or `last` and never exceeds `parts`, so `first + last <= parts`, and no index is
+        // taken from both ends.
         let i = match thread_mark() == self.owner {
             true => self.first.fetch_add(1, Ordering::Relaxed),
             false => parts - 1 - self.last.fetch_add(1, Ordering::Relaxed),
         };
-        // The number of units that the iterator hands out with its first `i` parts: each number is given once, so that parts do
-        // not overlap.
+        // Before part `i` come as many units as in the first `i` parts of the iterator. Each index is taken once, so parts do not
+        // overlap.
         let start = |i: usize| next + i * share + i.min(more);
         Some(Part { shared, policy, units: start(i)..start(i + 1) })
     }
 }
 
-/// A part of a nest's work: some of its units. A part can be run once, on any thread, and no other part has its units.
+/// A part of a nest's work: a range of its units. A part can be run once, on any thread, and no other part has these units.
 pub struct Part<'n> {
     shared: Shared<'n>,
     policy: AliasPolicy,
@@ -267,15 +272,16 @@ impl Part<'_> {
         plan.elements_before(self.units.end) - plan.elements_before(self.units.start)
     }
 
-    /// Calls `body` for each block until it breaks. A one-dimensional plan without packing has a single block.
+    /// Calls `body` for each block until it returns `Break`. A one-dimensional plan without packed operands has a single block.
     ///
-    /// The outputs of the block that breaks are still written to memory; those of later blocks are not. If memory for tiles is
-    /// refused, the walk breaks before the first block, and [`Scratch::take_refusal`] returns the error.
+    /// The outputs of the block for which it returns `Break` are still written to memory; later blocks are not computed. If
+    /// memory for tiles can't be allocated, `run` returns `Break` before the first block, and [`Scratch::take_refusal`] returns
+    /// the error.
     pub fn run(self, scratch: &mut Scratch, body: Body<'_>) -> ControlFlow<()> {
         let Shared { plan, operands } = self.shared;
-        // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units: `Parts`,
-        // for which the nest is borrowed exclusively, yields each unit once, itself or as the `SharedParts` that it was converted
-        // to, and this part is consumed.
+        // SAFETY: the operands are borrowed for longer than `self`, which borrows the nest. No other part has these units:
+        // `Parts`, for which the nest is borrowed exclusively, yields each unit once, itself or through the `SharedParts` that it
+        // was converted to, and this part is consumed.
         unsafe { walk::run(plan, operands, self.units, self.policy, scratch, body) }
     }
 }

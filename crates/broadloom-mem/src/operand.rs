@@ -1,8 +1,8 @@
-//! An operand of a nest: its address and its part of the loop plan.
+//! An operand of a nest: its address, and what the loop plan says about it.
 //!
-//! The pointer is to the first element of the walk, from which the plan's strides lead to the other elements of its view or slice
-//! and to nothing else, as `bind` checks. The pointer of a generated operand is eight times its first element and is never
-//! dereferenced: the same strides lead to eight times the other elements.
+//! The pointer is to the element at which the walk begins. From there the plan's strides lead to the other elements of the
+//! operand's view or slice and to nothing else, as `bind` checks. A generated operand has no memory: its pointer is a number,
+//! eight times the value of its first element, and is never dereferenced; the same strides lead to eight times the other values.
 
 use broadloom_ir::loop_plan::{Access, AccessClass, LoopOperand};
 
@@ -12,34 +12,35 @@ pub(crate) struct BoundOperand {
     pub(crate) ptr: *mut u8,
     item: u8,
     pub(crate) class: AccessClass,
-    /// Whether the operand is an input with exactly the elements of an output.
+    /// Whether the operand is an input that is the same memory as an output, element for element.
     pub(crate) aliased: bool,
     is_generated: bool,
 }
 
 impl BoundOperand {
-    /// Makes an operand at this address that does not overlap others.
+    /// Makes an operand at this address that is not marked as [aliased](BoundOperand::aliased).
     #[inline]
     pub(crate) fn new(ptr: *mut u8, planned: &LoopOperand) -> BoundOperand {
         let (item, class, is_generated) = (planned.item() as u8, planned.class(), planned.is_generated());
         BoundOperand { ptr, item, class, aliased: false, is_generated }
     }
 
-    /// Makes an operand at this address that does not overlap others, with elements of `item` bytes.
+    /// Makes an operand at this address in memory, with elements of `item` bytes, that is not marked as
+    /// [aliased](BoundOperand::aliased).
     #[inline]
     pub(crate) fn in_memory(ptr: *mut u8, item: usize, class: AccessClass) -> BoundOperand {
         BoundOperand { ptr, item: item as u8, class, aliased: false, is_generated: false }
     }
 
-    /// Whether the operand's elements are computed from their addresses (as an eighth), at which there is no memory.
+    /// Whether the operand's elements are computed from their addresses (divided by 8) instead of being read from memory.
     #[inline]
     pub(crate) fn is_generated(&self) -> bool {
         self.is_generated
     }
 
-    /// Marks the operand as having exactly the elements of an output. Such an operand is never uniform: a row of a single column,
-    /// the only case in which it could be, is contiguous as well. It is never read in steps either: like the output, it is
-    /// packed.
+    /// Marks the input as being the same memory as an output, element for element. Such an input is never uniform: the only case
+    /// in which it could be is a row of a single column, which is contiguous as well. It is never read in place with a step
+    /// either, because the output isn't: both are packed.
     pub(crate) fn alias(&mut self) {
         self.aliased = true;
         if self.class == AccessClass::Uniform {
@@ -48,7 +49,7 @@ impl BoundOperand {
         self.read_no_steps();
     }
 
-    /// Makes the operand packed if it would be read in steps.
+    /// Makes the operand packed if it is stepped, so that it is not read in place.
     pub(crate) fn read_no_steps(&mut self) {
         if let AccessClass::Stepped(_) = self.class {
             self.class = AccessClass::Packed;
@@ -61,7 +62,7 @@ impl BoundOperand {
         self.item.into()
     }
 
-    /// The access by which an executor reads the operand; `reads_steps` says whether it reads stepped inputs in place.
+    /// The access by which an executor reads the operand. `reads_steps` tells whether the executor reads stepped inputs in place.
     #[inline]
     pub(crate) fn access(&self, reads_steps: bool) -> Access {
         if reads_steps { self.class.stepped_access() } else { self.class.access() }

@@ -1,8 +1,8 @@
 //! The operands of one run: the memory that it reads and writes.
 //!
-//! Addresses are compared once, when an operand is added. If no output overlaps another operand, the operands are *apart*, which
-//! permits fast paths: a block without a nest, and outputs as slices. Otherwise they are bound to a plan of their layouts, which
-//! finds inputs that are outputs element for element.
+//! Address ranges are compared once, when an operand is added. If no output overlaps another operand and none has gaps, the
+//! operands are *apart*, which permits fast paths: a block without a nest, and outputs as slices. Otherwise they are bound to a
+//! loop plan, which finds inputs that are the same memory as an output, element for element.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::error::NestError;
 use crate::operand::BoundOperand;
 use crate::region::{Memory, Region, RegionMut};
 
-/// The operands of one run: inputs, then outputs.
+/// The memory of a run's operands: inputs, then outputs.
 ///
 /// ```
 /// use broadloom_mem::{Operands, Region, RegionMut, ViewMut, bytes_of, bytes_of_mut};
@@ -57,17 +57,18 @@ impl Default for Operands<'_> {
     }
 }
 
-/// The inputs of a run, each with the byte that a plan's offsets are relative to.
+/// The inputs of a run. The number is the position in the input's memory, in bytes, that the offsets of a loop plan are relative
+/// to.
 pub type Starts<'m> = SmallVec<[(Region<'m>, isize); 4]>;
 
-/// The layout of an operand with one row.
+/// The layout of an operand that is a single row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowOperand {
     /// The size of an element in bytes.
     pub item: usize,
     /// The byte offset of the first element.
     pub start: usize,
-    /// How the operand is accessed.
+    /// The access class: uniform, contiguous and so on.
     pub class: AccessClass,
 }
 
@@ -75,7 +76,7 @@ impl RowOperand {
     /// The layout of an operand of a [linear](LoopPlan::is_linear) plan.
     #[inline]
     fn of(operand: &LoopOperand) -> RowOperand {
-        // A negative offset becomes one that is outside of any memory.
+        // A negative offset is replaced by one that is outside of any memory, so that checks reject it.
         let start = usize::try_from(operand.start()).unwrap_or(usize::MAX);
         RowOperand { item: operand.item(), start, class: operand.class() }
     }
@@ -91,15 +92,15 @@ impl<'m> Operands<'m> {
         self.read_from(region, 0);
     }
 
-    /// The operands of a run that reads these inputs; outputs are added later.
+    /// Makes the operands of a run with these inputs; outputs are added later.
     pub fn reading(inputs: impl IntoIterator<Item = Region<'m>>) -> Operands<'m> {
         let mut operands = Operands::default();
         inputs.into_iter().for_each(|region| operands.read(region));
         operands
     }
 
-    /// Adds an input; offsets of a plan are relative to its byte `from`. For a generated input, which has no memory, `from` is
-    /// eight times its first number.
+    /// Adds an input for which the offsets of a loop plan are relative to byte `from` of its memory. For a generated input, which
+    /// has no memory, `from` is eight times the value of its first element.
     ///
     /// # Panics
     /// If there are outputs already.
@@ -135,47 +136,47 @@ impl<'m> Operands<'m> {
 
     /// The memory of each operand: inputs, then outputs.
     ///
-    /// While `self` is borrowed, inputs may be read, and outputs may be written.
+    /// While `self` is borrowed, the memory of inputs may be read and that of outputs written.
     #[inline]
     pub(crate) fn memory(&self) -> (&[Memory<'m>], &[Memory<'m>]) {
         self.memory.split_at(self.inputs)
     }
 
-    /// The inputs and the outputs, reborrowed for a shorter time.
+    /// The inputs and the outputs, reborrowed for as long as `self` is borrowed.
     pub fn parts(&mut self) -> (SmallVec<[Region<'_>; 4]>, SmallVec<[RegionMut<'_>; 2]>) {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let read = inputs.iter().map(|&memory| Region::of_memory(memory)).collect();
         (read, outputs.iter().map(|&memory| RegionMut::of_memory(memory)).collect())
     }
 
-    /// The operands without the inputs from number `count` on, reborrowed for a shorter time.
+    /// The operands with only the first `count` inputs, reborrowed for as long as `self` is borrowed.
     pub fn with_inputs(&mut self, count: usize) -> Operands<'_> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let memory = inputs.iter().take(count).chain(outputs).copied().collect();
         Operands { memory, inputs: count.min(self.inputs), ..*self }
     }
 
-    /// Each input with the byte that a plan's offsets are relative to, and the bytes of the outputs; `None` if an output has gaps
-    /// or [may overlap](Operands::may_overlap) another operand.
+    /// The inputs, each with the position that a plan's offsets are relative to, and the outputs as slices of bytes. `None` if an
+    /// output has gaps or [may overlap](Operands::may_overlap) another operand.
     #[inline]
     pub fn slices(&mut self) -> Option<(Starts<'_>, SmallVec<[&mut [u8]; 4]>)> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let read = inputs.iter().map(|&memory| (Region::of_memory(memory), memory.from)).collect();
         let are_slices = !self.overlaps && outputs.iter().all(|memory| memory.elements.is_none());
-        // SAFETY: as long as `self` is borrowed, the bytes of an output are borrowed exclusively, all of them are its elements, and
-        // no other operand overlaps them (`are_slices`).
+        // SAFETY: as long as `self` is borrowed, the bytes of an output are borrowed exclusively; they have no gaps, and no other
+        // operand overlaps them (`are_slices`).
         let written =
             |&Memory { start, len, .. }: &Memory<'_>| unsafe { std::slice::from_raw_parts_mut(start, len) };
         are_slices.then(|| (read, outputs.iter().map(written).collect()))
     }
 
-    /// An input, and the bytes of an output; `None` if one of them does not exist or the operands are not
+    /// One input, and one output as a slice of bytes. `None` if one of them does not exist or the operands are not
     /// [apart](Operands::are_apart).
     #[inline]
     pub fn pair(&mut self, input: usize, output: usize) -> Option<(Region<'_>, &mut [u8])> {
         let (inputs, outputs) = self.memory.split_at(self.inputs);
         let (&read, &Memory { start, len, .. }) = inputs.get(input).zip(outputs.get(output))?;
-        // SAFETY: as for `slices`.
+        // SAFETY: as in `slices`; `are_apart` implies `are_slices`.
         let written = self.are_apart().then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })?;
         Some((Region::of_memory(read), written))
     }
@@ -183,7 +184,7 @@ impl<'m> Operands<'m> {
     /// Calls `body` with the single block of a [linear](LoopPlan::is_linear) plan.
     ///
     /// # Errors
-    /// The errors of [`Operands::with_row`]; also if the plan is not linear.
+    /// The errors of [`Operands::with_row`], and an error if the plan is not linear.
     #[inline]
     pub fn with_all<R>(
         &mut self,
@@ -196,13 +197,13 @@ impl<'m> Operands<'m> {
         self.with_row(plan.elements(), 0, plan.operands().iter().map(RowOperand::of), body)
     }
 
-    /// Calls `body` with a block of one row of `elements` elements, at least one, with the given layout of each operand. If the
-    /// level is not 0, an output has a row of 16 elements for each [node](broadloom_ir::canonical) of that level.
+    /// Calls `body` with a block of one row of `elements` elements, at least one, in which each operand has the given layout. If
+    /// `level` is not 0, an output has a row of 16 elements for each [node](broadloom_ir::canonical) of that level.
     ///
     /// # Errors
-    /// [`NestError::InputShape`] or [`NestError::OutputShape`] for an operand that is too short or not aligned to its elements, or
-    /// whose class is neither contiguous nor (for an input) uniform; also for too few or too many operands, for a row without whole
-    /// nodes, and if operands are not [apart](Operands::are_apart).
+    /// [`NestError::InputShape`] or [`NestError::OutputShape`] if an operand is too short or not aligned to its elements, or its
+    /// class is neither contiguous nor (for an input) uniform; if there are too few or too many operands; if the row is not a
+    /// whole number of nodes; and if the operands are not [apart](Operands::are_apart).
     #[inline]
     pub fn with_row<R>(
         &mut self,
@@ -257,7 +258,7 @@ impl<'m> Operands<'m> {
             any_alias: false,
             reads_steps: false,
         };
-        // SAFETY: the checks above show that each pointer is aligned and that the row's elements from it on are inside of its
+        // SAFETY: the checks above show that each pointer is aligned and that the elements of its row are inside its operand's
         // memory, which may be read or written as long as `self` is borrowed, and that no output overlaps another operand
         // (`are_apart`).
         Ok(body(&mut unsafe { Block::new(&bound, raw) }))

@@ -1,17 +1,18 @@
 //! Proves that two strided layouts do not overlap.
 //!
-//! The answer "disjoint" is proven; layouts without a proof may still be disjoint. Dimensions of extent 1 don't count.
+//! The answer "disjoint" is always proven; layouts for which no proof is found may still be disjoint. Dimensions of extent 1 are
+//! ignored.
 
 use smallvec::SmallVec;
 
-/// One number per dimension. Up to 6 dimensions need no heap memory.
+/// A list with one entry per dimension. Up to 6 entries need no heap memory.
 pub(crate) type Dims<T> = SmallVec<[T; 6]>;
 
-/// Copies the numbers of a slice.
+/// Copies a slice with one entry per dimension.
 #[inline]
 pub(crate) fn dims<T: Copy>(from: &[T]) -> Dims<T> {
     match *from {
-        // PERF: a copy of unknown length is a function call.
+        // PERF: copying a slice of unknown length is a function call; copying up to three numbers is not.
         [] => Dims::new(),
         [a] => Dims::from_slice(&[a]),
         [a, b] => Dims::from_slice(&[a, b]),
@@ -20,7 +21,8 @@ pub(crate) fn dims<T: Copy>(from: &[T]) -> Dims<T> {
     }
 }
 
-/// A layout at an address.
+/// A strided layout in memory: the address of its first element, the element size in bytes, the extents, and the strides in
+/// bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'v> {
     pub(crate) address: usize,
@@ -30,7 +32,7 @@ pub(crate) struct Place<'v> {
 }
 
 impl Place<'_> {
-    /// Whether both layouts, which have the same shape, have the same elements at the same indices.
+    /// Whether two layouts of the same shape have the same element at every index.
     pub(crate) fn same(self, other: Place<'_>) -> bool {
         let mut strides = self.strides.iter().zip(other.strides).zip(self.shape);
         self.address == other.address
@@ -39,11 +41,12 @@ impl Place<'_> {
     }
 }
 
-/// Whether the two layouts, both with elements, have no byte in common although their reaches overlap.
+/// Whether two layouts, neither of them empty, provably have no byte in common although their address ranges overlap.
 ///
-/// A modulus proves it if the bytes that each layout reaches, taken modulo it, are in two separate intervals. This covers
-/// interleaved elements (even and odd ones, real and imaginary parts) and blocks of columns of one matrix. Strides that are
-/// multiples of the modulus have no effect, so each stride is tried as the modulus, and their greatest common divisor.
+/// The proof takes the addresses of all bytes modulo some number: if the remainders of each layout are in one interval, and the
+/// two intervals do not overlap, the layouts are disjoint. This covers interleaved elements (even and odd ones, real and
+/// imaginary parts) and blocks of columns of one matrix. A stride that is a multiple of the modulus does not widen the interval,
+/// so each stride and their greatest common divisor are tried as the modulus.
 pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
     let strides = |p: Place<'_>| -> Dims<usize> {
         p.shape.iter().zip(p.strides).filter(|d| *d.0 > 1).map(|d| d.1.unsigned_abs()).collect()
@@ -53,19 +56,19 @@ pub(crate) fn disjoint(a: Place<'_>, b: Place<'_>) -> bool {
     let candidates = of_a.iter().chain(&of_b).copied().chain([divisor]);
     candidates.filter(|&m| m > 0).any(|modulus| {
         let ((low_a, len_a), (low_b, len_b)) = (residue(a, modulus), residue(b, modulus));
-        // Positions modulo `modulus` are on a circle. Going round from the start of a's interval, the interval of b must begin
-        // after a's end and end before the start of a.
+        // Remainders form a circle. Going round it from the start of `a`'s interval, the interval of `b` must begin after `a`'s
+        // end, and end before the start of `a` is reached again.
         let ahead = (low_b + modulus - low_a) % modulus;
         len_a <= ahead && ahead.checked_add(len_b).is_some_and(|end| end <= modulus)
     })
 }
 
-/// The interval (start, length) that holds every byte of the layout modulo `modulus`.
+/// The interval (start, length) of remainders modulo `modulus` that contains the addresses of all bytes of the layout.
 fn residue(p: Place<'_>, modulus: usize) -> (usize, usize) {
     let (mut low, mut len) = (p.address, p.item);
     for (&extent, &stride) in p.shape.iter().zip(p.strides) {
         if extent > 1 && stride.unsigned_abs() % modulus != 0 {
-            // Neither can overflow: these are distances inside the layout's reach.
+            // Neither computation can overflow, since both are distances between elements of the layout.
             let span = stride.unsigned_abs() * (extent - 1);
             len += span;
             if stride < 0 {
@@ -97,10 +100,11 @@ mod tests {
         all.iter().flat_map(|&a| a..a + p.item).collect()
     }
 
-    /// The sizes of elements in bytes. Contiguous elements of one byte have a distance of a byte.
+    /// The element sizes in bytes that are tested. Contiguous elements of one byte are a case of their own, since their stride of
+    /// 1 is no usable modulus.
     const ITEMS: [usize; 3] = [1, 2, 4];
 
-    /// Small layouts of elements of `item` bytes, all near the address 1000.
+    /// Random small layouts of elements of `item` bytes (address, shape, strides), all near the address 1000.
     fn layouts(item: usize) -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

@@ -1,21 +1,23 @@
 //! Copies a two-dimensional block between strided memory and a tile: gather packs, scatter unpacks.
 //!
-//! Strides are any number of bytes, including negative ones and 0; a tile's rows have no gaps. Only elements of the block are read,
-//! and in a scatter written; a gather may also write up to [`SLACK`](crate::tile::SLACK) bytes after its last row, and the gaps
-//! between rows of the tile. Each common shape of block has a loop of its own.
+//! Strides may be any number of bytes, including negative ones and 0; the elements of a tile's row are contiguous. Only elements
+//! of the block are read, and a scatter writes only these; a gather may also write up to [`SLACK`](crate::tile::SLACK) bytes
+//! after the tile's last row, and the gaps between its rows. Each common combination of strides and extents has a loop of its
+//! own.
 
 use crate::steps::{gather_columns, gather_steps};
 use crate::tile::{Item, Strided, Tile};
 
-/// Rows or columns of at least this length are copied by loops compiled for the target's vectors, at the cost of a call.
+/// The number of elements from which a row or column is copied by a loop that is compiled for the CPU's vectors, which costs a
+/// function call.
 const LONG: usize = 16;
 
-/// Packs `rows` × `cols` elements of memory into a tile.
+/// Packs `rows` × `cols` elements of strided memory into a tile.
 ///
 /// # Safety
-/// Each element of `from` must be valid for reads; `to` must be valid for writes from its first byte to
-/// [`SLACK`](crate::tile::SLACK) bytes after its last row, overlap none of these elements, and have a pitch of at least a row; both
-/// must be aligned for `T`.
+/// Each element of `from` must be valid for reads. The tile must be valid for writes from its first byte to
+/// [`SLACK`](crate::tile::SLACK) bytes after its last row, overlap none of these elements, and have a pitch of at least `cols`
+/// elements. Both must be aligned for `T`.
 pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     let size = size_of::<T>();
     let Strided { ptr, row_stride, col_stride } = from;
@@ -23,8 +25,8 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
         return;
     }
     // SAFETY: each callee accesses only the elements (r, c) with r < rows and c < cols of both blocks, which are valid and do not
-    // overlap (the contract); those that get a row count of 1 access the first row. `repeat_each` also writes the slack, which is
-    // valid as well.
+    // overlap (the contract); callees that get a row count of 1 access the first row. `repeat_each` also writes the slack, which
+    // is valid as well.
     unsafe {
         if row_stride == 0 && rows > 1 {
             gather::<T>(from, to, 1, cols);
@@ -63,7 +65,7 @@ pub(crate) unsafe fn gather<T: Item>(from: Strided, to: Tile, rows: usize, cols:
     }
 }
 
-/// Writes `rows` × `cols` elements of a tile to memory.
+/// Writes `rows` × `cols` elements of a tile to strided memory.
 ///
 /// # Safety
 /// Each element of `from` must be valid for reads and each of `to` for writes, without overlap; all must be aligned for `T`.
@@ -91,7 +93,7 @@ pub(crate) unsafe fn scatter<T: Item>(from: Tile, to: Strided, rows: usize, cols
     }
 }
 
-/// Copies rows without gaps on either side, `bytes` bytes each.
+/// Copies rows of `bytes` contiguous bytes each; the strides are the distances in bytes between rows.
 ///
 /// # Safety
 /// Each row must be valid for reads in `from` and for writes in `to`, without overlap.
@@ -103,8 +105,8 @@ unsafe fn copy_rows(
     bytes: usize,
     rows: usize,
 ) {
-    // SAFETY: each copy is of one row, or of all if rows are contiguous on both sides: valid and without overlap (the contract).
-    // The short copies get rows of at least their `W`.
+    // SAFETY: each copy is of one row, or of all rows if they are contiguous on both sides; these bytes are valid and do not
+    // overlap (the contract). Each `copy_short_rows` gets rows of at least its `W` bytes.
     unsafe {
         if rows == 1 || (from_stride == bytes as isize && to_stride == bytes as isize) {
             return from.copy_to_nonoverlapping(to, bytes * rows);
@@ -128,10 +130,11 @@ unsafe fn copy_rows(
     }
 }
 
-/// Copies rows of at least `W` bytes in chunks of `W`, the last of which ends with the row.
+/// Copies rows of at least `W` bytes in chunks of `W` bytes. The last chunk ends where the row ends and may overlap the one
+/// before it.
 ///
 /// # Safety
-/// As for [`copy_rows`]; `bytes` must be at least `W`.
+/// The contract of [`copy_rows`]; `bytes` must be at least `W`.
 unsafe fn copy_short_rows<const W: usize>(
     from: *const u8,
     from_stride: isize,
@@ -142,7 +145,7 @@ unsafe fn copy_short_rows<const W: usize>(
 ) {
     for r in 0..rows as isize {
         let (from, to) = (from.wrapping_offset(r * from_stride), to.wrapping_offset(r * to_stride));
-        // SAFETY: all chunks are in the row: `at + W < bytes`, and `bytes >= W` for the last.
+        // SAFETY: all chunks are in the row: `at + W < bytes` for each but the last, which begins at `bytes - W >= 0`.
         unsafe {
             let mut at = 0;
             while at + W < bytes {
@@ -158,7 +161,7 @@ unsafe fn copy_short_rows<const W: usize>(
 /// Copies the first row of a tile to all others.
 ///
 /// # Safety
-/// The tile must be valid for reads and writes of `rows` rows of `bytes` bytes.
+/// The tile must be valid for reads and writes of `rows` rows of `bytes` bytes, and its pitch must be at least `bytes`.
 unsafe fn repeat_row(tile: Tile, bytes: usize, rows: usize) {
     let Tile { ptr, pitch } = tile;
     if pitch != bytes {
@@ -170,22 +173,23 @@ unsafe fn repeat_row(tile: Tile, bytes: usize, rows: usize) {
     }
     let (mut done, all) = (bytes, rows * bytes);
     while done < all {
-        // PERF: the copied chunk doubles each time, up to a size that stays in the first-level cache.
+        // PERF: each copy takes everything that was written so far, so the copies double in size, up to one that stays in the
+        // first-level cache.
         let piece = done.min(all - done).min((4096 / bytes).max(1) * bytes);
-        // SAFETY: the first `piece <= done` bytes are already written, as whole rows, and end before `done`.
+        // SAFETY: the first `piece <= done` bytes have been written and end before the target, which is within the `rows` rows.
         unsafe { ptr.copy_to_nonoverlapping(ptr.add(done), piece) }
         done += piece;
     }
 }
 
-/// Fills each row of a tile with one element.
+/// Fills each row `r` of a tile with copies of the element (r, 0).
 ///
 /// # Safety
-/// As for [`gather`]: the elements (r, 0) are read; the slack is written.
+/// The contract of [`gather`]; of `from` only the elements (r, 0) are read, and the slack of the tile may be written.
 unsafe fn repeat_each<T: Item>(from: *const u8, from_stride: isize, to: Tile, rows: usize, cols: usize) {
     let bytes = cols * size_of::<T>();
-    // SAFETY: element (r, 0) is readable and aligned. Rows are written in ascending order, so bytes written beyond the end of one
-    // are overwritten by the next, or are in the slack: less than 32 bytes.
+    // SAFETY: element (r, 0) is readable and aligned. Rows are written in ascending order, so the bytes that are written after
+    // the end of a row, fewer than 32, are overwritten with the next row or are in the slack.
     unsafe {
         match bytes {
             0..=8 => fill_rows::<T, 1>(from, from_stride, to, rows, bytes),
@@ -195,10 +199,10 @@ unsafe fn repeat_each<T: Item>(from: *const u8, from_stride: isize, to: Tile, ro
     }
 }
 
-/// Fills each row of a tile with one element, in chunks of `8 * W` bytes.
+/// Fills each row `r` of a tile with copies of the element (r, 0), in chunks of `8 * W` bytes.
 ///
 /// # Safety
-/// As for [`repeat_each`].
+/// The contract of [`repeat_each`].
 unsafe fn fill_rows<T: Item, const W: usize>(
     from: *const u8,
     from_stride: isize,
@@ -207,8 +211,9 @@ unsafe fn fill_rows<T: Item, const W: usize>(
     bytes: usize,
 ) {
     for r in 0..rows {
-        // SAFETY: element (r, 0) is readable and aligned (the contract of `repeat_each`). A chunk of 8 * W bytes starts before the
-        // row's end and so exceeds it by less than 8 * W <= 32 bytes, in the next row or the slack, both valid for writes.
+        // SAFETY: element (r, 0) is readable and aligned (the contract of `repeat_each`). A chunk of 8 * W bytes starts before
+        // the row's end, so it exceeds the row by less than 8 * W <= 32 bytes, in the next row or the slack, both of which are
+        // valid for writes.
         unsafe {
             let value = [from.wrapping_offset(r as isize * from_stride).cast::<T>().read().splat(); W];
             let row = to.ptr.add(r * to.pitch);
@@ -222,7 +227,7 @@ unsafe fn fill_rows<T: Item, const W: usize>(
     }
 }
 
-/// Copies `n` elements with any strides.
+/// Copies `n` elements from addresses at one stride to addresses at another.
 ///
 /// # Safety
 /// The elements must be valid for reads in `from` and for writes in `to`, aligned, and without overlap.
@@ -235,7 +240,7 @@ unsafe fn copy_strided<T: Item>(
     n: usize,
 ) {
     for i in 0..n as isize {
-        // SAFETY: i < n, so that both are elements of the contract: valid, aligned, and without overlap.
+        // SAFETY: i < n, so both elements are among those of the contract: valid, aligned, and without overlap.
         unsafe {
             let value = from.wrapping_offset(i * from_stride).cast::<T>().read();
             to.wrapping_offset(i * to_stride).cast::<T>().write(value);
@@ -243,10 +248,10 @@ unsafe fn copy_strided<T: Item>(
     }
 }
 
-/// Copies rows of `K` elements, a number known to the compiler.
+/// Copies rows of `K` elements. The compiler unrolls the loop over a row, since it knows `K`.
 ///
 /// # Safety
-/// As for [`gather`].
+/// The contract of [`gather`] for `K` columns.
 unsafe fn short_rows<T: Item, const K: usize>(
     from: *const u8,
     row_stride: isize,
@@ -257,7 +262,7 @@ unsafe fn short_rows<T: Item, const K: usize>(
 ) {
     for r in 0..rows as isize {
         for c in 0..K {
-            // SAFETY: r < rows and c < K, the number of columns, so that both are elements of the contract.
+            // SAFETY: r < rows and c < K, the number of columns, so both elements are among those of the contract.
             unsafe {
                 let from = from.wrapping_offset(r * row_stride + c as isize * col_stride);
                 to.wrapping_offset(r * to_stride).cast::<T>().add(c).write(from.cast::<T>().read());

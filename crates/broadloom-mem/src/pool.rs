@@ -1,32 +1,35 @@
 //! A bounded free list of result buffers.
 //!
-//! The list returns buffers of at least the requested length whose pages are already mapped. It never keeps more than
-//! `max_bytes`, and only memory that [`Buffer`] allocated itself.
+//! Reusing a buffer avoids mapping fresh pages. The list never keeps more than `max_bytes` bytes, and only memory that [`Buffer`]
+//! allocated itself.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::buffer::{AllocError, Buffer};
 
-/// Smaller buffers are left to the allocator, which recycles memory itself; zeroing them takes no longer than a search here.
+/// Buffers of fewer bytes are left to the allocator, which recycles memory itself; zeroing such a buffer takes no longer than a
+/// search in the list.
 const MIN: usize = 4 << 10;
-/// Buffers of at least this size are in a separate list, so that many small ones don't evict them.
+/// Buffers of at least this size in bytes are in a separate list, so that many small ones don't evict them.
 const BIG: usize = 64 << 10;
-/// The number of attempts to take a held lock before the pool is bypassed.
+/// The number of attempts to lock the pool before the caller does without it.
 const TRIES: usize = 64;
-/// The maximum length of the search in [`Pool::take`], for small buffers and for big ones.
+/// The maximum number of buffers in the list of small and in the list of big ones, which bounds the search in [`Pool::take`].
 const MAX_COUNT: [usize; 2] = [16, 64];
 
 /// A bounded free list of output buffers, shared by the threads of one engine.
 ///
-/// Mapping fresh pages costs as much as the work of a memory-bound kernel; a reused buffer has its pages already.
+/// Writing to fresh pages for the first time costs as much as the work of a memory-bound kernel; the pages of a reused buffer are
+/// already mapped.
 #[derive(Debug)]
 pub struct Pool {
     max_bytes: usize,
     kept: Mutex<Kept>,
 }
 
-/// The buffers that are kept: a list of small and a list of big ones, each with the oldest first.
+/// The buffers in the pool and their total size in bytes: a list of small and a list of big ones, each from the oldest to the
+/// newest.
 #[derive(Debug, Default)]
 struct Kept {
     bytes: usize,
@@ -41,7 +44,7 @@ impl Kept {
     }
 }
 
-/// The list for buffers of this size.
+/// The index of the list for buffers of this size: 0 for small ones, 1 for big ones.
 fn class(bytes: usize) -> usize {
     usize::from(bytes >= BIG)
 }
@@ -51,7 +54,7 @@ fn size(buffer: &Buffer) -> usize {
 }
 
 impl Pool {
-    /// An empty pool that keeps up to `max_bytes`; 0 keeps nothing.
+    /// An empty pool that keeps up to `max_bytes` bytes; if that is 0, it keeps nothing.
     pub fn new(max_bytes: usize) -> Pool {
         Pool { max_bytes, kept: Mutex::default() }
     }
@@ -64,8 +67,8 @@ impl Pool {
         if bytes >= MIN
             && let Some(mut kept) = self.lock()
         {
-            // The smallest kept buffer that fits is taken, unless it has more than twice the requested size: it is kept for a
-            // larger request.
+            // The smallest buffer that is large enough is taken, unless it has more than twice the requested size: such a buffer
+            // is kept for a larger request.
             let fits = |b: &Buffer| size(b) >= bytes && size(b) / 2 <= bytes;
             let buffers = kept.buffers[class(bytes)].iter().enumerate();
             let best = buffers.filter(|(_, b)| fits(b)).min_by_key(|(_, b)| size(b)).map(|(i, _)| i);
@@ -80,7 +83,8 @@ impl Pool {
         })
     }
 
-    /// Returns a buffer for later use. A buffer that the pool can't keep is dropped; older ones are evicted to make space.
+    /// Puts a buffer into the pool for later use. If there is no space, older buffers are evicted. A buffer that the pool can't
+    /// keep is dropped.
     pub fn give(&self, buffer: Buffer) {
         let Some(bytes) = buffer.recyclable().filter(|b| (MIN..=self.max_bytes).contains(b)) else { return };
         let (mut evicted, own) = (Vec::new(), class(bytes));
@@ -89,7 +93,7 @@ impl Pool {
             evicted.extend(kept.remove(own, 0));
         }
         while kept.bytes > self.max_bytes - bytes {
-            // Big buffers are evicted first: they take the most memory.
+            // Big buffers are evicted first, since they take the most memory.
             let Some(oldest) = kept.remove(1, 0).or_else(|| kept.remove(0, 0)) else { break };
             evicted.push(oldest);
         }
@@ -100,7 +104,7 @@ impl Pool {
         drop(evicted);
     }
 
-    /// The number of bytes that the pool keeps.
+    /// The total size in bytes of the buffers in the pool.
     pub fn bytes(&self) -> usize {
         self.lock().map_or(0, |kept| kept.bytes)
     }
@@ -111,13 +115,14 @@ impl Pool {
         drop(kept);
     }
 
-    /// Locks the lists; `None` if the lock stays held. If the process was forked while another thread held it, nobody releases
-    /// it.
+    /// Locks the pool. `None` if another thread still holds the lock after some attempts. If the process was forked while another
+    /// thread held the lock, it stays locked in the child.
     fn lock(&self) -> Option<MutexGuard<'_, Kept>> {
         for _ in 0..TRIES {
             match self.kept.try_lock() {
                 Ok(kept) => return Some(kept),
-                // Our code never panics while it holds the lock, and the state is consistent between statements.
+                // No code panics while it holds the lock, and the state is consistent between statements, so a poisoned lock can
+                // be used.
                 Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) => std::thread::yield_now(),
             }

@@ -1,8 +1,8 @@
-//! Memory of an operand: a slice, the elements of a view, or a range of memory at a pointer.
+//! The memory of an operand: a slice, the elements of a view, or a range of memory at a pointer.
 //!
-//! A [`Region`] is read and a [`RegionMut`] is written. Both are ranges of bytes; shapes and strides belong to the plan that is
-//! bound to them. Only a region that was made from a slice can be used as a slice, because other code may write to the bytes
-//! between the elements of a view. Bytes in the gaps of a view are neither read nor written.
+//! A [`Region`] is read and a [`RegionMut`] is written. Both are ranges of bytes; shapes and strides belong to the loop plan that
+//! is bound to them. Only a region that was made from a slice can be used as one, because other code may write to the bytes
+//! between the elements of a view. Such bytes are neither read nor written here.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,18 +12,18 @@ use crate::contain::contains;
 use crate::overlap::Place;
 use crate::view::{View, ViewError, ViewMut};
 
-/// A range of bytes that is read: a slice, the elements of a view, or memory that outputs of the same run may overlap.
+/// A range of bytes that a run reads: a slice, the elements of a view, or memory that outputs of the same run may overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     start: *const u8,
     len: usize,
     is_slice: bool,
-    /// The elements that may be read, if the region has gaps.
+    /// The layout of the elements that may be read, if the region has gaps between them.
     elements: Option<&'a dyn Elements>,
     memory: PhantomData<&'a [u8]>,
 }
 
-/// The layout of elements with gaps, which may be memory of other owners.
+/// The layout of elements that have gaps between them, where there may be memory of other owners.
 pub(crate) trait Elements: fmt::Debug {
     /// Whether each element of the layout `part` is an element of this layout.
     fn contain(&self, part: Place<'_>) -> bool;
@@ -41,13 +41,13 @@ impl Elements for ViewMut<'_> {
     }
 }
 
-// SAFETY: a region is a `&[u8]`, or memory whose maker guarantees that any thread may read it; of `elements` only shape and strides
-// are used, which are plain numbers.
+// SAFETY: a region is a `&[u8]`, or memory that any thread may read (the contract of its constructor). Of `elements` only shape
+// and strides are used, which are plain numbers.
 unsafe impl Send for Region<'_> {}
 // SAFETY: as for `Send`: a region is `Copy`, so a reference permits nothing that a copy does not.
 unsafe impl Sync for Region<'_> {}
 
-// Of `elements` only shape and strides are used, which do not change.
+// Of `elements` only shape and strides are used, and these do not change.
 impl UnwindSafe for Region<'_> {}
 impl RefUnwindSafe for Region<'_> {}
 
@@ -63,14 +63,15 @@ impl<'a> Region<'a> {
     /// A region of memory at a pointer.
     ///
     /// # Safety
-    /// For `'a`, the bytes must be in one allocation, initialised and valid for reads from any thread, and nothing may write to
-    /// them, except a [`Nest`](crate::Nest) that has a view of this region among its inputs and an output of exactly the same
-    /// elements, or a nest that runs after the last read.
+    /// For `'a`, the bytes must be in one allocation, initialised and valid for reads from any thread. Nothing may write to them
+    /// in that time, except a [`Nest`](crate::Nest) that has a view of this region among its inputs and an output with exactly
+    /// the same elements, or a nest that runs after the last read.
     pub unsafe fn from_raw(start: *const u8, len: usize) -> Region<'a> {
         Region { start, len, is_slice: false, elements: None, memory: PhantomData }
     }
 
-    /// The memory from a view's lowest element to its highest, of which only the view's elements are read.
+    /// A region with the elements of a view. It extends from the view's lowest element to its highest; the bytes between elements
+    /// are not read.
     ///
     /// ```
     /// use broadloom_mem::{Region, View, ViewError, bytes_of};
@@ -86,7 +87,7 @@ impl<'a> Region<'a> {
         Region::of(view, view.layout.reach, view.layout.ptr)
     }
 
-    /// The memory between these addresses, of which only the elements are read; the pointer is to one of them.
+    /// A region from the address `low` to `high`, of which only the given elements are read; `ptr` points to one of them.
     ///
     /// The elements must be borrowed for `'a`, initialised and aligned.
     pub(crate) fn of(elements: &'a dyn Elements, (low, high): (usize, usize), ptr: *const u8) -> Region<'a> {
@@ -99,18 +100,19 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// The slice that the region was made from; `None` for other memory, which outputs may overlap.
+    /// The slice that the region was made from. `None` for a region that was not made from a slice; its memory may be overlapped
+    /// by outputs.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [u8]> {
-        // SAFETY: only `From<&'a [u8]>` sets `is_slice` (and `skip` keeps it for a part of the region), so that start and length
-        // are those of a slice borrowed for `'a`.
+        // SAFETY: only `From<&'a [u8]>` sets `is_slice` (and `skip` keeps it for a part of the region), so start and length are
+        // those of a slice that is borrowed for `'a`.
         self.is_slice.then(|| unsafe { std::slice::from_raw_parts(self.start, self.len) })
     }
 
-    /// A range of the region's bytes as a slice; `None` if it is not inside, or if the region has gaps.
+    /// A range of the region's bytes as a slice. `None` if the range is not inside the region, or if the region has gaps.
     ///
-    /// Memory at a pointer is written by nests only (the contract of `from_raw`): while the slice is in use, no nest that writes to
-    /// it may run.
+    /// Only a nest may write to a region that was made from a pointer (the contract of `from_raw`); no nest that writes to these
+    /// bytes may run while the slice is in use.
     #[inline]
     pub fn elements(&self, range: std::ops::Range<usize>) -> Option<&'a [u8]> {
         if self.has_gaps() || range.start > range.end || range.end > self.len {
@@ -123,26 +125,27 @@ impl<'a> Region<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) })
     }
 
-    /// Whether the region has gaps, whose bytes may not be read.
+    /// Whether the region has gaps between its elements, whose bytes may not be read.
     #[inline]
     pub fn has_gaps(&self) -> bool {
         self.elements.is_some()
     }
 
-    /// The range of memory that a view reaches, of which a plan of exactly this view's layout reads the elements only.
+    /// The address range of a view as a region without gaps. It may be bound only to a plan with exactly this view's layout,
+    /// which reads nothing but the elements.
     pub(crate) fn reached(view: &View<'a>) -> Region<'a> {
         let (low, high) = view.layout.reach;
         let start = view.layout.ptr.cast_const().with_addr(low);
         Region { start, len: high - low, is_slice: false, elements: None, memory: PhantomData }
     }
 
-    /// A region of memory that the caller knows to be readable for `'a`.
+    /// Makes a region of memory that the caller knows to be readable for `'a`.
     #[inline]
     pub(crate) fn of_memory(Memory { start, len, elements, .. }: Memory<'a>) -> Region<'a> {
         Region { start: start.cast_const(), len, is_slice: false, elements, memory: PhantomData }
     }
 
-    /// The bytes with the elements that may be read, if there are gaps.
+    /// The region as an operand's memory, with the layout of the elements that may be read, if it has gaps.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'a> {
         Memory { start: self.start.cast_mut(), len: self.len, from: 0, elements: self.elements }
@@ -163,16 +166,16 @@ impl<'a> Region<'a> {
         self.start.addr()..self.start.addr() + self.len
     }
 
-    /// The region without its first `bytes` bytes; empty if it has fewer.
+    /// The region without its first `bytes` bytes, or an empty region if it has fewer.
     pub fn skip(&self, bytes: usize) -> Region<'a> {
         let bytes = bytes.min(self.len);
         Region { start: self.start.wrapping_add(bytes), len: self.len - bytes, ..*self }
     }
 
-    /// A view of the region, with the same arguments as [`View::new`] of a slice.
+    /// Makes a view of the region. The arguments are those of [`View::new`].
     ///
     /// # Errors
-    /// The errors of [`View::new`]; `OutOfBounds` also if an index leads into a gap.
+    /// The errors of [`View::new`]; also `OutOfBounds` if an element would be in a gap of the region.
     pub fn view(
         &self,
         item: usize,
@@ -180,8 +183,8 @@ impl<'a> Region<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: a view's requirements hold for all of the region's bytes (a slice, or memory whose maker guarantees them), or
-        // only for those of `elements`, and then the view is returned only if it reaches no others.
+        // SAFETY: all of the region's bytes may be read as a view requires (a slice, or memory at a pointer under the contract of
+        // `from_raw`), or only those of `elements`; in that case the view is returned only if it contains no others.
         let view = unsafe { View::within(self.start, self.len, item, offset, shape, strides)? };
         match self.elements {
             Some(elements) if !elements.contain(view.layout.place()) => Err(ViewError::OutOfBounds),
@@ -190,17 +193,17 @@ impl<'a> Region<'a> {
     }
 }
 
-/// A range of bytes that is written: a slice, or the elements of a view, which inputs of the same run may overlap.
+/// A range of bytes that a run writes: a slice, or the elements of a view, which inputs of the same run may overlap.
 #[derive(Debug)]
 pub struct RegionMut<'a> {
     start: *mut u8,
     len: usize,
-    /// The elements that may be written, if the region has gaps.
+    /// The layout of the elements that may be written, if the region has gaps between them.
     elements: Option<&'a dyn Elements>,
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a region to write is a `&mut [u8]`, or an exclusively borrowed `ViewMut`, which is `Send`; of `elements` only shape and
+// SAFETY: a `RegionMut` is a `&mut [u8]`, or an exclusively borrowed `ViewMut`, which is `Send`. Of `elements` only shape and
 // strides are used, which are plain numbers.
 unsafe impl Send for RegionMut<'_> {}
 // SAFETY: nothing is read or written through `&RegionMut`.
@@ -215,7 +218,8 @@ impl<'a> From<&'a mut [u8]> for RegionMut<'a> {
 }
 
 impl<'a> RegionMut<'a> {
-    /// The memory from a view's lowest element to its highest, of which only the view's elements are written.
+    /// A region with the elements of a view. It extends from the view's lowest element to its highest; the bytes between elements
+    /// are not written.
     #[inline]
     pub fn of_elements(view: &'a mut ViewMut<'_>) -> RegionMut<'a> {
         let is_whole = view.layout.is_row_major();
@@ -223,28 +227,29 @@ impl<'a> RegionMut<'a> {
         RegionMut { elements: if is_whole { None } else { Some(view) }, ..region }
     }
 
-    /// The range of memory that a view reaches, of which a plan of exactly this view's layout writes the elements only.
+    /// The address range of a view as a region without gaps. It may be bound only to a plan with exactly this view's layout,
+    /// which writes nothing but the elements.
     pub(crate) fn reached(view: &ViewMut<'_>) -> RegionMut<'a> {
         let (low, high) = view.layout.reach;
-        // Without elements, any address is valid.
+        // The pointer of a view without elements may be invalid, so a dangling one replaces it.
         let nothing = std::ptr::NonNull::<u64>::dangling().as_ptr().cast();
         let start = if low == high { nothing } else { view.layout.ptr.with_addr(low) };
         RegionMut { start, len: high - low, elements: None, memory: PhantomData }
     }
 
-    /// A region of memory that the caller knows to be writable for `'a`.
+    /// Makes a region of memory that the caller knows to be writable for `'a`.
     #[inline]
     pub(crate) fn of_memory(Memory { start, len, elements, .. }: Memory<'a>) -> RegionMut<'a> {
         RegionMut { start, len, elements, memory: PhantomData }
     }
 
-    /// The region, reborrowed for a shorter time.
+    /// Reborrows the region for as long as `self` is borrowed.
     #[inline]
     pub fn reborrow(&mut self) -> RegionMut<'_> {
         RegionMut { start: self.start, len: self.len, elements: self.elements, memory: PhantomData }
     }
 
-    /// Splits the region after `bytes` bytes; one of the two is empty if it has fewer. For a region with gaps both are empty.
+    /// Splits the region after `bytes` bytes. If it has fewer, the second part is empty. If it has gaps, both parts are empty.
     pub fn split_at(self, bytes: usize) -> (RegionMut<'a>, RegionMut<'a>) {
         let len = if self.elements.is_none() { self.len } else { 0 };
         let first = bytes.min(len);
@@ -257,13 +262,13 @@ impl<'a> RegionMut<'a> {
         (part(0, first), part(first, len - first))
     }
 
-    /// A region for reading these bytes, as long as nothing is written to them. The bytes must have been written before.
+    /// The region's bytes for reading, while `self` is borrowed. They must have been written before.
     #[inline]
     pub fn as_region(&self) -> Region<'_> {
         Region::of_memory(self.memory())
     }
 
-    /// The bytes with the elements that may be written, if there are gaps.
+    /// The region as an operand's memory, with the layout of the elements that may be written, if it has gaps.
     #[inline]
     pub(crate) fn memory(&self) -> Memory<'a> {
         Memory { start: self.start, len: self.len, from: 0, elements: self.elements }
@@ -275,14 +280,15 @@ impl<'a> RegionMut<'a> {
 pub(crate) struct Memory<'a> {
     pub(crate) start: *mut u8,
     pub(crate) len: usize,
-    /// The byte that a plan's offsets are relative to. For generated elements it is eight times the first number.
+    /// The position in the memory, in bytes, that the offsets of a loop plan are relative to. For generated elements it is eight
+    /// times the value of the first one.
     pub(crate) from: isize,
-    /// The elements that may be read or written, if there are gaps.
+    /// The layout of the elements that may be read or written, if there are gaps between them.
     pub(crate) elements: Option<&'a dyn Elements>,
 }
 
 impl Memory<'_> {
-    /// Whether the address ranges overlap.
+    /// Whether the address ranges of two operands overlap.
     #[inline]
     pub(crate) fn meets(&self, other: &Memory<'_>) -> bool {
         let (start, end) = (self.start.addr(), self.start.addr() + self.len);
@@ -298,7 +304,7 @@ mod tests {
     #[test]
     fn a_view_stays_in_its_region() {
         let x = [1u32, 2, 3, 4];
-        // SAFETY: the bytes of `x`, to which nothing writes.
+        // SAFETY: these are bytes of `x`, to which nothing writes.
         let region = unsafe { Region::from_raw(x.as_ptr().cast(), 12) };
         let back = region.view(4, 8, &[3], &[-4]).expect("inside");
         assert_eq!(back.get::<u32>(&[2]), Some(1));

@@ -1,28 +1,28 @@
-//! Memory for tiles, reused from run to run.
+//! Memory for the tiles of a nest, reused from run to run.
 //!
-//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error if memory is refused. Regions do not
-//! overlap. Adjacent regions start at different offsets in a page, since stores to one would otherwise delay loads from the
-//! other.
+//! Each run gets regions of the sizes that it needs, aligned to a cache line, or an error if memory can't be allocated. Regions
+//! do not overlap. Adjacent regions start at different offsets within a page, since stores to one would otherwise delay loads
+//! from the other.
 
 use smallvec::SmallVec;
 
 use crate::buffer::{ALIGN, AllocError, Buffer};
 
 const PAGE: usize = 4096;
-/// The distance between the page offsets of adjacent regions: five cache lines.
+/// The difference between the offsets within a page of adjacent regions: 320 bytes, which are five cache lines.
 const STAGGER: usize = 320;
 
 /// Reusable memory for the tiles of one thread; it grows to the size of the largest run and is then not allocated again.
 #[derive(Debug)]
 pub struct Scratch {
     buffer: Buffer,
-    /// The offsets of elements in short rows that span several dimensions of an operand.
+    /// The tables of offsets, in bytes, for operands with few elements in their innermost dimensions (module `linear`).
     pub(crate) table: Vec<isize>,
     refusal: Option<AllocError>,
 }
 
 impl Scratch {
-    /// A scratch without an allocation.
+    /// An empty scratch, which has allocated nothing.
     pub const fn new() -> Scratch {
         Scratch { buffer: Buffer::empty(), table: Vec::new(), refusal: None }
     }
@@ -32,13 +32,13 @@ impl Scratch {
         self.buffer.len() + self.table.capacity() * size_of::<isize>()
     }
 
-    /// The failed allocation that has stopped a run with this scratch, if any; it is returned once.
+    /// The failed allocation that has stopped a run with this scratch, if any. The call clears it, so it is returned once.
     pub fn take_refusal(&mut self) -> Option<AllocError> {
         self.refusal.take()
     }
 
-    /// Regions of at least these sizes, with unspecified but initialised contents; a null pointer for the size 0. `None` if
-    /// memory is refused; [`Scratch::take_refusal`] then returns the error.
+    /// Regions of at least these sizes in bytes, with unspecified but initialised contents. For a size of 0 the pointer is null.
+    /// `None` if memory can't be allocated; [`Scratch::take_refusal`] then returns the error.
     pub(crate) fn regions(&mut self, sizes: &[usize]) -> Option<SmallVec<[*mut u8; 4]>> {
         if sizes.iter().all(|&size| size == 0) {
             return Some(sizes.iter().map(|_| std::ptr::null_mut()).collect());

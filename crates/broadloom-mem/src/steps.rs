@@ -1,18 +1,19 @@
-//! Packs blocks with steps known to the compiler, in loops compiled for the CPU's vectors.
+//! Packs blocks whose strides are small constants known to the compiler, in loops compiled for the CPU's vectors.
 //!
-//! The loops handle blocks with long rows of a small step, and blocks of few contiguous columns. Only elements of the block are
-//! read, and only those of the tile are written.
+//! The loops handle blocks with long rows at a small step (the distance between adjacent elements of a row, in elements), and
+//! blocks of 2 to 4 contiguous columns. Only elements of the block are read, and only those of the tile are written.
 
 use pulp::Arch;
 
 use crate::tile::{Item, Strided, Tile};
 
-/// Packs rows with a step of −1, 2, 3 or 4 elements. For another step it does nothing and returns false.
+/// Packs rows whose elements are −1, 2, 3 or 4 elements apart, and returns true. For another distance it does nothing and returns
+/// false.
 ///
 /// # Safety
 /// Each element of `from` must be valid for reads and each of `to` for writes, without overlap; both must be aligned for `T`.
 pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
-    // SAFETY: each callee has this function's contract for one step, which is the one that was matched.
+    // SAFETY: each callee has the contract of this function for one distance, which is the one that was matched.
     unsafe {
         match from.col_stride / size_of::<T>() as isize {
             -1 => reversed::<T>(from, to, rows, cols),
@@ -25,12 +26,14 @@ pub(crate) unsafe fn gather_steps<T: Item>(from: Strided, to: Tile, rows: usize,
     true
 }
 
-/// Packs 2, 3 or 4 contiguous columns into rows without gaps. For another number of columns it does nothing and returns false.
+/// Packs a block of 2, 3 or 4 columns, each of which is contiguous, into rows without gaps, and returns true. For another number
+/// of columns it does nothing and returns false.
 ///
 /// # Safety
-/// As for [`gather_steps`]; the row stride must be an element, and the pitch a row.
+/// The contract of [`gather_steps`]; the row stride of `from` must be the size of one element, and the pitch of `to` the size of
+/// one row.
 pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) -> bool {
-    // SAFETY: each callee has this function's contract for one number of columns, which is the one that was matched.
+    // SAFETY: each callee has the contract of this function for one number of columns, which is the one that was matched.
     unsafe {
         match cols {
             2 => interleaved::<T, 2>(from, to, rows),
@@ -43,14 +46,14 @@ pub(crate) unsafe fn gather_columns<T: Item>(from: Strided, to: Tile, rows: usiz
 }
 
 /// # Safety
-/// As for [`gather_steps`], for a step of `K` elements.
+/// The contract of [`gather_steps`], where adjacent elements of a row are `K` elements apart.
 unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize, cols: usize) {
     Arch::new().dispatch(
         #[inline(always)]
         move || {
             for r in 0..rows {
                 let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
-                // SAFETY: r < rows and c < cols, so that the row is the tile's, and the elements are those of the contract.
+                // SAFETY: r < rows and c < cols, so the row is in the tile, and the elements are among those of the contract.
                 unsafe {
                     let to = to.ptr.add(r * to.pitch).cast::<T>();
                     (0..cols).for_each(|c| to.add(c).write(row.add(c * K).read()));
@@ -61,14 +64,14 @@ unsafe fn stepped<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize,
 }
 
 /// # Safety
-/// As for [`gather_steps`], for a step of −1 element.
+/// The contract of [`gather_steps`], where adjacent elements of a row are −1 element apart.
 unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
     Arch::new().dispatch(
         #[inline(always)]
         move || {
             for r in 0..rows {
                 let row = from.ptr.wrapping_offset(r as isize * from.row_stride).cast::<T>();
-                // SAFETY: r < rows and c < cols, so that the row is the tile's, and the elements are those of the contract.
+                // SAFETY: r < rows and c < cols, so the row is in the tile, and the elements are among those of the contract.
                 unsafe {
                     let to = to.ptr.add(r * to.pitch).cast::<T>();
                     (0..cols).for_each(|c| to.add(c).write(row.sub(c).read()));
@@ -79,7 +82,7 @@ unsafe fn reversed<T: Item>(from: Strided, to: Tile, rows: usize, cols: usize) {
 }
 
 /// # Safety
-/// As for [`gather_columns`], for `K` columns.
+/// The contract of [`gather_columns`] for `K` columns.
 unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: usize) {
     let columns: [*const T; K] =
         std::array::from_fn(|c| from.ptr.wrapping_offset(c as isize * from.col_stride).cast_const().cast());
@@ -93,8 +96,8 @@ unsafe fn interleaved<T: Item, const K: usize>(from: Strided, to: Tile, rows: us
                     reason = "an iterator is not taken apart before vectorisation"
                 )]
                 for c in 0..K {
-                    // SAFETY: r < rows and c < K, so that both are elements of the contract: each column is contiguous, and so are
-                    // the tile's rows.
+                    // SAFETY: r < rows and c < K, so both elements are among those of the contract: each column is contiguous,
+                    // and so is the tile.
                     unsafe { to.add(r * K + c).write(columns[c].add(r).read()) }
                 }
             }

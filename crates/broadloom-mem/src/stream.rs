@@ -1,8 +1,8 @@
-//! Non-temporal stores, and prefetches.
+//! Writes the outputs of a block by non-temporal stores, and prefetches its inputs.
 //!
-//! A regular store first loads the line that it writes to; a non-temporal one does not, which saves a quarter of the traffic of `a
-//! + b` if the operands are larger than the last-level cache. The memory is not accessible to other code until the fence in
-//! [`Block::stream`] has ordered the stores with everything that follows.
+//! A regular store first loads the cache line that it writes to; a non-temporal store does not, which saves a quarter of the
+//! memory traffic of `a + b` if the operands are larger than the last-level cache. The memory is not accessible to other code
+//! until the fence in [`Block::stream`] has ordered the stores with everything that follows.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -20,27 +20,28 @@ pub enum Stores {
     #[default]
     Cached,
     /// Non-temporal stores, which avoid loading the cache lines that are written, for operands larger than the caches. They are
-    /// used where the outputs' rows are the caller's memory and overlap no input.
+    /// used only for outputs whose rows are in the caller's memory and overlap no input.
     Streaming,
 }
 
 /// A writer of a block's outputs by non-temporal stores, within [`Block::stream`].
 ///
-/// Its outputs can't be read: the stores are unordered for other threads until the fence. Rows that are copied to one output in
-/// the order of its memory form one stream: a cache line with the end of one row and the beginning of the next is written once,
-/// as a whole.
+/// The outputs can't be read through it: until the fence, other threads may see the stores in any order. If rows are copied to an
+/// output in the order of its memory, a cache line that contains the end of one row and the beginning of the next is written
+/// once, as a whole.
 pub struct Stream<'s, 'b> {
     block: &'s Block<'b>,
     copy_lines: CopyLines,
-    /// For each output, the cache line that is only partially filled so far.
+    /// For each output, the bytes of the cache line that is not full yet.
     open: RefCell<SmallVec<[OpenLine; 2]>>,
 }
 
 impl<'b> Block<'b> {
-    /// Runs `work` with a writer of the outputs by non-temporal stores; `None` if an output is not [apart](Block::is_apart). When
-    /// this returns, its stores are in memory and ordered with the rest of the program, for other threads as well.
+    /// Runs `work` with a writer that writes the outputs by non-temporal stores. Returns `None`, without running it, if an output
+    /// is not [apart](Block::is_apart). On return the stores are ordered before everything that follows, for other threads as
+    /// well.
     pub fn stream<R>(&mut self, work: impl FnOnce(&Stream<'_, 'b>) -> R) -> Option<R> {
-        /// A guard that orders the stores on every way out.
+        /// A guard that orders the stores by a fence, whether `work` returns or panics.
         struct Ordered;
         impl Drop for Ordered {
             fn drop(&mut self) {
@@ -60,45 +61,49 @@ impl fmt::Debug for Stream<'_, '_> {
     }
 }
 
-/// The size in bytes of a cache line, which a non-temporal store should write as a whole.
+/// The size in bytes of a cache line. A non-temporal store is efficient only if whole lines are written.
 pub(crate) const LINE: usize = 64;
 
 impl<'s> Stream<'s, '_> {
     /// The given row of all inputs.
     ///
-    /// # Panics If there is no such row.
+    /// # Panics
+    /// If there is no such row.
     #[inline]
     pub fn inputs(&self, row: usize) -> Inputs<'s> {
         self.block.inputs(row)
     }
 
-    /// The number of bytes in a row of an output before the first cache line that begins in the row.
+    /// The number of bytes in a row of an output that come before the row's first cache-line boundary.
     ///
-    /// # Panics If there is no such output or row.
+    /// # Panics
+    /// If there is no such output or row.
     #[inline]
     pub fn to_line(&self, output: usize, row: usize) -> usize {
         self.block.place(output, row).0.align_offset(LINE)
     }
 
-    /// Copies `from` to a row of an output, starting at byte `at`. Whole cache lines are written by non-temporal stores. An
-    /// incomplete last line is kept until the next copy continues it, and is written by regular stores if none does.
+    /// Copies `from` to a row of an output, starting at byte `at` of the row. Whole cache lines are written by non-temporal
+    /// stores. An incomplete last line is kept until the next copy continues it, and is written by regular stores if no copy
+    /// does.
     ///
     /// The copy is fastest if the range in the output begins and ends at a cache line, and `from` has the same alignment.
     ///
     /// # Panics
-    /// If there is no such output or row, or the row has fewer bytes.
+    /// If there is no such output or row, or the bytes extend beyond the row.
     #[inline]
     pub fn copy(&self, output: usize, row: usize, at: usize, from: &[u8]) {
         let (start, len) = self.block.place(output, row);
         assert!(at <= len && from.len() <= len - at, "{} streamed bytes at {at} of {len}", from.len());
         let open = &mut self.open.borrow_mut()[output];
-        // SAFETY: the bytes are within the row of an output that is apart, exclusively borrowed by `Block::stream` for longer than
-        // this writer lives, which stays on its thread; no other reference to the row exists.
+        // SAFETY: the bytes are within the row of an output that overlaps no input and is borrowed exclusively by
+        // `Block::stream`, for longer than this writer lives; the writer stays on its thread, and no other reference to the row
+        // exists.
         unsafe { open.write(self.copy_lines, from, start.add(at)) }
     }
 
     /// Prefetches the cache lines of bytes that are going to be read, so that they are in the first-level cache by then. This is
-    /// a hint, and ignores a last part that is shorter than a line.
+    /// a hint; a last part of the bytes that is shorter than a line is ignored.
     #[inline]
     pub fn fetch(&self, bytes: &[u8]) {
         bytes.chunks_exact(LINE).for_each(|line| prefetch(&line[0]));
@@ -108,56 +113,57 @@ impl<'s> Stream<'s, '_> {
 impl Drop for Stream<'_, '_> {
     fn drop(&mut self) {
         for open in self.open.get_mut() {
-            // SAFETY: the copied bytes are in rows of outputs, which `Block::stream` borrows exclusively until after this.
+            // SAFETY: the bytes belong to rows of outputs, which `Block::stream` borrows exclusively until after this drop.
             unsafe { open.close() }
         }
     }
 }
 
-/// The partially filled cache line of an output.
+/// The bytes of an output that were copied to a cache line which is not full yet.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct OpenLine {
     bytes: [u8; LINE],
-    /// The number of bytes in the line, the first of which belongs at the beginning of a cache line.
+    /// The number of valid bytes in `bytes`. The first of them belongs at a cache-line boundary.
     filled: usize,
-    /// The address that the next byte belongs to.
+    /// The address at which a copy has to begin to continue the line.
     next: *mut u8,
 }
 
 impl OpenLine {
     const NONE: OpenLine = OpenLine { bytes: [0; LINE], filled: 0, next: ptr::null_mut() };
 
-    /// Copies bytes. Whole cache lines are written by `copy_lines`. Bytes before the first whole line are written by regular
-    /// stores, unless they continue the open line; bytes after the last whole line become the open line.
+    /// Copies `from` to the address `to`. Whole cache lines are written by `copy_lines`. Bytes before the first whole line are
+    /// written by regular stores, unless they continue the open line; bytes after the last whole line become the open line.
     ///
-    /// # Safety `from.len()` bytes at `to` are valid for writes until the line is closed, and nothing else uses them.
+    /// # Safety
+    /// `from.len()` bytes at `to` must be valid for writes until the line is closed, and nothing else may use them.
     unsafe fn write(&mut self, copy_lines: CopyLines, mut from: &[u8], mut to: *mut u8) {
         if self.filled > 0 {
             if to == self.next {
                 let (more, rest) = from.split_at(from.len().min(LINE - self.filled));
                 self.bytes[self.filled..][..more.len()].copy_from_slice(more);
                 self.filled += more.len();
-                // SAFETY: within the bytes at `to`, or at their end.
+                // SAFETY: the result is within the bytes at `to`, or at their end.
                 to = unsafe { to.add(more.len()) };
                 (self.next, from) = (to, rest);
                 if self.filled == LINE {
-                    // SAFETY: the line's bytes were given with consecutive addresses, the first of which is the beginning of a
-                    // line; all are valid for writes until the line is closed, which happens here.
+                    // SAFETY: the bytes of the line were given with consecutive addresses, the first of which is at a cache-line
+                    // boundary; all are valid for writes until the line is closed, which happens here.
                     let line = unsafe { std::slice::from_raw_parts_mut(to.sub(LINE), LINE) };
                     copy_lines(&self.bytes, line);
                     self.filled = 0;
                 }
             } else {
-                // SAFETY: this function's contract.
+                // SAFETY: the bytes of the open line were given to an earlier call, whose contract still holds.
                 unsafe { self.close() };
             }
         }
         if from.is_empty() {
             return;
         }
-        // No line is open here: a line that was continued and is not full has taken all bytes.
-        // SAFETY: this function's contract; the slice is not used after the call.
+        // No line is open here: if a line was continued and is still not full, it has taken all of the bytes.
+        // SAFETY: this function's contract covers these bytes; the slice is not used after the call.
         let all = unsafe { std::slice::from_raw_parts_mut(to, from.len()) };
         let head = to.align_offset(LINE).min(all.len());
         let (to_head, all) = all.split_at_mut(head);
@@ -170,17 +176,18 @@ impl OpenLine {
         }
         self.bytes[..rest.len()].copy_from_slice(rest);
         self.filled = rest.len();
-        // SAFETY: the end of the bytes at `to`.
+        // SAFETY: the sum is the length of the bytes at `to`, so this is their end.
         self.next = unsafe { to.add(head + lines + rest.len()) };
     }
 
     /// Writes the partially filled line by regular stores.
     ///
     /// # Safety
-    /// The addresses that were given with its bytes are still valid for writes, and nothing else uses them.
+    /// The addresses at which the bytes of the line belong must still be valid for writes, and nothing else may use them.
     unsafe fn close(&mut self) {
         if self.filled > 0 {
-            // SAFETY: the bytes before `next` are those that the line holds.
+            // SAFETY: the `filled` bytes before `next` are those at which the bytes of the line belong (this function's
+            // contract).
             let to = unsafe { std::slice::from_raw_parts_mut(self.next.sub(self.filled), self.filled) };
             to.copy_from_slice(&self.bytes[..self.filled]);
             self.filled = 0;
@@ -188,11 +195,11 @@ impl OpenLine {
     }
 }
 
-/// A function that copies whole cache lines to an address at the beginning of a line.
+/// A function that copies whole cache lines by non-temporal stores to an address at a cache-line boundary.
 type CopyLines = fn(&[u8], &mut [u8]);
 
-/// The copy function with the widest vectors of this target. Even with 16 bytes at a time, copying takes a fifth of the time that
-/// memory needs for the data.
+/// Returns the copy function with the widest vectors that this CPU supports. Even with vectors of 16 bytes, the instructions for
+/// a copy take a fifth of the time that memory needs for the data.
 #[cfg(target_arch = "x86_64")]
 fn copy_lines() -> CopyLines {
     use std::arch::x86_64::{__m128i, __m256i, __m512i};
@@ -208,15 +215,15 @@ fn copy_lines() -> CopyLines {
                     for (from, to) in from.chunks_exact(LINE).zip(to.chunks_exact_mut(LINE)) {
                         let (from, to) = (from.as_ptr().cast::<$vector>(), to.as_mut_ptr().cast::<$vector>());
                         for i in 0..LINE / size_of::<$vector>() {
-                            // SAFETY: within 64 bytes of each; `to` is the beginning of a line (checked below). The store is
-                            // ordered for this thread, and for others after the fence of `Block::stream`, before which no other
-                            // thread has access to the memory.
+                            // SAFETY: both addresses are within the 64 bytes of their line; `to` is at a cache-line boundary
+                            // (checked below). The store is ordered for this thread, and for others after the fence of
+                            // `Block::stream`, before which no other thread has access to the memory.
                             unsafe { $stream(to.add(i), $load(from.add(i))) }
                         }
                     }
                 }
                 assert!(to.as_ptr().addr().is_multiple_of(LINE), "streamed lines");
-                // SAFETY: chosen below only if the target has the feature.
+                // SAFETY: this function is chosen below only if the CPU has the feature.
                 unsafe { lines(from, to) }
             }
         };
@@ -238,7 +245,7 @@ fn copy_lines() -> CopyLines {
     |from, to| to.copy_from_slice(from)
 }
 
-/// A fence that orders non-temporal stores with everything that follows, for other threads as well.
+/// Executes a fence that orders earlier non-temporal stores before everything that follows, for other threads as well.
 pub fn order_streamed() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has this instruction; it orders stores and does nothing else.
@@ -278,8 +285,8 @@ mod tests {
         }
     }
 
-    /// Copies an input to an output through a nest in parts, each on a thread of its own. Returns whether all parts were
-    /// streamed. No test can detect a missing fence, because the end of a thread orders its stores as well.
+    /// Copies an input to an output, each part of the nest on a thread of its own. Returns whether all parts were streamed. No
+    /// test can detect a missing fence, because the end of a thread orders its stores as well.
     fn copies(nest: &mut Nest<'_>, policy: AliasPolicy) -> bool {
         let streamed = AtomicBool::new(true);
         std::thread::scope(|scope| {
@@ -338,7 +345,8 @@ mod tests {
         assert_eq!(gaps, [0; 1000], "nobody wrote instead");
     }
 
-    /// Rows that begin and end within cache lines are one stream: every line that is completely in them is written as a whole.
+    /// Rows that begin and end within cache lines form one stream: every cache line whose bytes all belong to these rows is
+    /// written as a whole.
     #[test]
     fn rows_that_begin_inside_of_lines_are_one_stream() {
         thread_local!(static LINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
@@ -351,12 +359,12 @@ mod tests {
         #[repr(align(64))]
         struct Lines([u32; 100 * COLS + 16]);
         let from: Vec<u32> = (0..100 * COLS as u32).collect();
-        // The first way copies whole rows, the second way each row in two parts.
+        // `way` 1 copies each row at once, `way` 2 each row in two parts.
         for (way, begin) in (1..3).flat_map(|way| (0..16).map(move |begin| (way, begin))) {
             let mut out = Box::new(Lines([7; _]));
             let shape = [100, COLS];
             let strides = [4 * COLS as isize, 4];
-            // An input that is uniform along the second dimension keeps the dimensions separate.
+            // A second operand that is uniform along the second dimension prevents the dimensions from being collapsed.
             let uniform = [5u32; COLS];
             let rows = View::new(bytes_of(&uniform), 4, 0, &shape, &[0, 4]).expect("inside");
             let to = ViewMut::new(bytes_of_mut(&mut out.0[begin..][..100 * COLS]), 4, 0, &shape, &strides);

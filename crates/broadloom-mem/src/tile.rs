@@ -1,13 +1,13 @@
-//! The types of block copies: elements by size, blocks of strided memory, and tiles.
+//! The types used by block copies: elements of a given size, blocks of strided memory, and tiles.
 
 use crate::transpose::Transpose;
 
 /// The number of bytes after a tile's last row that a gather may overwrite.
 pub(crate) const SLACK: usize = 64;
 
-/// An element as copies see it: a number of bytes, and loops specialised for this size.
+/// An element as block copies see it: an integer of its size, and loops specialised for this size.
 pub(crate) trait Item: Copy + Transpose {
-    /// The element, repeated to fill eight bytes.
+    /// The element repeated until eight bytes are filled.
     fn splat(self) -> u64;
 }
 
@@ -28,7 +28,7 @@ item! {
     u64 1;
 }
 
-/// Calls `$f::<T>($args)` with the unsigned integer `T` of `$item` bytes.
+/// Calls `$f::<T>($args)`, where `T` is the unsigned integer of `$item` bytes.
 macro_rules! by_item {
     ($item:expr, $f:ident($($arg:expr),* $(,)?)) => {
         match $item {
@@ -41,7 +41,7 @@ macro_rules! by_item {
 }
 pub(crate) use by_item;
 
-/// A block of strided memory: element (row, column) is at `ptr + row * row_stride + column * col_stride`.
+/// A block of strided memory: element (row, column) is at `ptr + row * row_stride + column * col_stride`, with strides in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Strided {
     pub(crate) ptr: *mut u8,
@@ -49,7 +49,7 @@ pub(crate) struct Strided {
     pub(crate) col_stride: isize,
 }
 
-/// A block whose rows have no gaps: row `r` starts at `ptr + r * pitch`.
+/// A block in which the elements of each row are contiguous: row `r` starts `r * pitch` bytes after `ptr`.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
     pub(crate) ptr: *mut u8,

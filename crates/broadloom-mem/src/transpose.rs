@@ -1,17 +1,18 @@
-//! Transposed copies of two-dimensional blocks, in squares that fit in registers.
+//! Transposed copies of two-dimensional blocks, one square that fits in vector registers after the other.
 //!
-//! The source has contiguous columns, the target contiguous rows. Each element of the block is read and written once, and no other
-//! memory is accessed.
+//! The columns of the source and the rows of the target are contiguous. Each element of the block is read and written once, and
+//! no other memory is accessed.
 
 use vectors::{Narrow, Vectors};
 
-/// Elements of a size for which a square can be transposed in registers. A square has as many rows as 16 bytes have elements.
+/// An element type of a size for which squares can be transposed in registers. A row of a square has 16 bytes, and a square has
+/// as many rows as columns.
 pub(crate) trait Transpose: Copy {
-    /// The number of rows and columns of the square.
+    /// The number of rows, and of columns, of a square.
     const SIDE: usize;
 
-    /// Copies element (r, c) from `from + c * col_stride + r * size` to `to + r * row_stride + c * size`, along
-    /// the rows of the target if `BY_ROWS`, else along the columns of the source.
+    /// Copies each element (r, c) from `from + c * col_stride + r * size` to `to + r * row_stride + c * size`. The squares are
+    /// visited along the rows of the target if `BY_ROWS`, else along the columns of the source.
     ///
     /// # Safety
     /// For `c < cols` and `r < rows` the first address must be valid for reads and the second for writes, both aligned, without
@@ -78,11 +79,11 @@ impl Block {
     }
 
     /// # Safety
-    /// As for [`Transpose::transpose`]; `N` must be the side of the square.
+    /// The contract of [`Transpose::transpose`]; `N` must be the side of the square.
     unsafe fn transpose<T: Copy, const N: usize, const BY_ROWS: bool>(self) {
         let (whole_cols, whole_rows) = (self.cols / N * N, self.rows / N * N);
-        // SAFETY: all (c, r) below are in the block: the whole squares, then the rows below them, then the columns to the right of
-        // both.
+        // SAFETY: all (c, r) below are in the block: first whole squares, then the rows below the last squares, then the columns
+        // to the right of both.
         unsafe {
             let done = vectors::wide(
                 #[inline(always)]
@@ -98,11 +99,11 @@ impl Block {
         }
     }
 
-    /// Transposes the columns from `start` on, with as many squares side by side as a vector holds. Returns the first column that
-    /// is left.
+    /// Transposes the columns from `start` on with vectors that cover `V::SQUARES` squares side by side, and returns the first
+    /// column that was not transposed.
     ///
     /// # Safety
-    /// As for [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
+    /// The contract of [`Block::transpose`]; `start`, `cols` and `rows` must be multiples of `N`, and in the block.
     #[inline(always)]
     unsafe fn squares<T: Copy, const N: usize, const BY_ROWS: bool, V: Vectors>(
         self,
@@ -114,15 +115,15 @@ impl Block {
         let beside = N * V::SQUARES;
         let across = cols.saturating_sub(start) / beside;
         let (outer, inner) = if BY_ROWS { (rows / N, across) } else { (across, rows / N) };
-        // PERF: the operand that is not a tile is traversed in the order of its memory. Only plain loops are used: functions that
-        // are not inlined here would not be compiled for the vectors.
+        // PERF: the operand in strided memory is traversed in the order of its memory; the other one is a tile in cache. Only
+        // plain loops are used, since a function that is not inlined here would not be compiled for the vectors.
         let mut i = 0;
         while i < outer {
             let mut j = 0;
             while j < inner {
                 let (c, r) = if BY_ROWS { (j, i) } else { (i, j) };
-                // SAFETY: a vector is N elements of each of V::SQUARES columns in the source, and as many elements of a row in the
-                // target; all are in the block.
+                // SAFETY: a vector loaded from the source has N elements of each of V::SQUARES columns, a vector stored to the
+                // target as many elements of one row; all are in the block.
                 unsafe { self.square::<T, N, V>(vectors, start + c * beside, r * N) }
                 j += 1;
             }
@@ -132,8 +133,7 @@ impl Block {
     }
 
     /// # Safety
-    /// The columns from `c` on and the rows from `r` on must be in the block: `N` rows, and `N` columns for each
-    /// square of a vector.
+    /// `N * V::SQUARES` columns from `c` on and `N` rows from `r` on must be in the block.
     #[inline(always)]
     unsafe fn square<T: Copy, const N: usize, V: Vectors>(self, vectors: V, c: usize, r: usize) {
         // SAFETY: the square is in the block (the contract), and so is each of the elements that `load` and `store` access.
@@ -144,7 +144,8 @@ impl Block {
             for (i, vector) in square.iter_mut().enumerate().skip(1) {
                 *vector = load(i);
             }
-            // Interleaving the halves log2(N) times turns the columns into rows: row j has element j of every column.
+            // Interleaving the first N / 2 vectors with the last N / 2, log2(N) times, turns columns into rows: vector j then has
+            // element j of every column.
             let mut left = N;
             while left > 1 {
                 let before = square;
@@ -161,32 +162,33 @@ impl Block {
     }
 }
 
-/// Vectors of rows of one or two squares, and the interleaving of two vectors.
+/// Vector types that hold a row or column of one or two squares, with the interleaving of two vectors.
 mod vectors {
     /// The size in bytes of a row of a square.
     pub(super) const SQUARE: usize = 16;
 
     pub(super) trait Vectors: Copy {
-        /// One row of each square.
+        /// A vector with one row or column of each square.
         type Vector: Copy;
-        /// The number of squares side by side.
+        /// The number of squares that a vector covers side by side.
         const SQUARES: usize;
 
-        /// Loads a column of each square; columns are `apart` bytes from each other.
+        /// Loads a column of each square: the first at `from`, the next `apart` bytes further.
         ///
         /// # Safety
         /// [`SQUARE`] bytes at each address must be valid for reads.
         unsafe fn load(self, from: *const u8, apart: isize) -> Self::Vector;
 
         /// # Safety
-        /// All of the vector's bytes must be valid for writes.
+        /// `size_of::<Self::Vector>()` bytes at `to` must be valid for writes.
         unsafe fn store(self, vector: Self::Vector, to: *mut u8);
 
-        /// Interleaves two vectors to `[a0, b0, a1, b1, …]` for each square, in elements of `size` bytes, as two vectors.
+        /// Interleaves the elements of two vectors to `[a0, b0, a1, b1, …]`, separately for each square, and returns the result
+        /// as two vectors. Elements have `size` bytes.
         fn zip(self, size: usize, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     }
 
-    /// Vectors of one square, which every target of the architecture has.
+    /// Vectors of 16 bytes, which cover one square and which every CPU of the architecture has.
     #[derive(Clone, Copy)]
     pub(super) struct Narrow;
 
@@ -229,7 +231,8 @@ mod vectors {
             }
         }
 
-        /// Vectors of two squares side by side: interleaving works on each half of the vector independently.
+        /// Vectors of 32 bytes, which cover two squares side by side: the instructions interleave each half of the vector
+        /// independently.
         #[derive(Clone, Copy)]
         pub(crate) struct Wide(V3);
 
@@ -268,7 +271,7 @@ mod vectors {
             }
         }
 
-        /// Calls `f` with vectors of two squares, in code compiled for them, if the target has them.
+        /// Calls `f` with vectors of 32 bytes, in code compiled for AVX2, if the CPU has it.
         #[inline]
         pub(crate) fn wide<R>(f: impl FnOnce(Wide) -> R) -> Option<R> {
             let v3 = V3::try_new()?;
@@ -282,7 +285,7 @@ mod vectors {
     #[cfg(target_arch = "x86_64")]
     pub(super) use x86::wide;
 
-    /// Vectors of one square for other architectures, left to the compiler.
+    /// Arrays of 16 bytes for other architectures, which the compiler turns into vectors.
     #[cfg(not(target_arch = "x86_64"))]
     impl Vectors for Narrow {
         type Vector = [u8; SQUARE];
@@ -290,19 +293,20 @@ mod vectors {
 
         #[inline(always)]
         unsafe fn load(self, from: *const u8, _: isize) -> [u8; SQUARE] {
-            // SAFETY: a vector's bytes at `from` are valid for reads (the contract of `load`), and bytes are always aligned.
+            // SAFETY: 16 bytes at `from` are valid for reads (the contract of `load`), and bytes are always aligned.
             unsafe { from.cast::<[u8; SQUARE]>().read() }
         }
 
         #[inline(always)]
         unsafe fn store(self, vector: [u8; SQUARE], to: *mut u8) {
-            // SAFETY: a vector's bytes at `to` are valid for writes (the contract of `store`), and bytes are always aligned.
+            // SAFETY: 16 bytes at `to` are valid for writes (the contract of `store`), and bytes are always aligned.
             unsafe { to.cast::<[u8; SQUARE]>().write(vector) }
         }
 
         #[inline(always)]
         fn zip(self, size: usize, a: [u8; SQUARE], b: [u8; SQUARE]) -> [[u8; SQUARE]; 2] {
-            // Byte k of the interleaved elements is in element k / size; even elements are from `a`, odd ones from `b`.
+            // Byte k of the result belongs to its element k / size; elements with an even index are from `a`, those with an odd
+            // one from `b`.
             let byte = |k: usize| {
                 let (element, byte) = (k / size, k % size);
                 [a, b][element % 2][element / 2 * size + byte]
@@ -311,7 +315,7 @@ mod vectors {
         }
     }
 
-    /// Other architectures have no implementation of vectors of two squares.
+    /// Returns `None`: vectors of 32 bytes are implemented for x86-64 only.
     #[cfg(not(target_arch = "x86_64"))]
     pub(super) fn wide<R>(_: impl FnOnce(Narrow) -> R) -> Option<R> {
         None

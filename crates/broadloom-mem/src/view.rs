@@ -1,8 +1,8 @@
 //! Strided views of borrowed memory: [`View`] to read, [`ViewMut`] to write.
 //!
-//! A layout is checked once, when a view is made: each element that the shape reaches is in memory borrowed for `'a`, initialised
-//! and aligned to its size; a `ViewMut` borrows exclusively and reaches no byte by two indices. A generated view has no memory: its
-//! addresses are numbers, which are never dereferenced.
+//! A layout is checked once, when a view is made: each of its elements is in memory that is borrowed for `'a`, initialised, and
+//! aligned to its size; a `ViewMut` borrows the memory exclusively, and no two of its indices lead to the same byte. A generated
+//! view has no memory: its addresses are numbers, which are never dereferenced.
 
 use std::marker::PhantomData;
 
@@ -15,10 +15,10 @@ use crate::overlap::{Dims, Place, dims, disjoint};
 /// The reason why a view can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// The item size is not 1, 2, 4 or 8 bytes.
+    /// The element size is not 1, 2, 4 or 8 bytes.
     #[error("an element can't have {item} bytes; 1, 2, 4 and 8 are possible")]
     Item {
-        /// The requested item size.
+        /// The requested element size in bytes.
         item: usize,
     },
     /// The number of strides differs from the number of dimensions.
@@ -29,37 +29,38 @@ pub enum ViewError {
         /// The number of strides.
         strides: usize,
     },
-    /// Some index leads outside of the bytes.
+    /// An element is outside of the memory.
     #[error("the layout reaches outside of its memory")]
     OutOfBounds,
-    /// Some element's address is not a multiple of its size.
+    /// The address of an element is not a multiple of its size.
     #[error("an element's address is not a multiple of its size, {item}")]
     Misaligned {
-        /// The item size.
+        /// The element size in bytes.
         item: usize,
     },
-    /// A layout to be written maps two indices to one byte, or is not proven not to.
+    /// Two indices of a layout that is to be written lead to the same byte, or can't be shown not to.
     #[error("the layout to be written to may map two indices to one element")]
     SelfOverlap,
 }
 
-/// The common part of both kinds of views: an address, a shape and strides.
+/// The layout of a view, readable or writable: an address, a shape and strides.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// The address of the element with index 0 in every dimension; unspecified if there are no elements.
+    /// The address of the element whose indices are all 0; unspecified if there are no elements.
     pub(crate) ptr: *mut u8,
     pub(crate) item: usize,
     pub(crate) shape: Dims<usize>,
     pub(crate) strides: Dims<isize>,
-    /// The addresses of the first byte reached and of the end. They are equal if there are no elements, and for generated
-    /// elements.
+    /// The address of the lowest byte of any element, and the address after the highest. They are equal if there are no elements,
+    /// and for generated elements.
     pub(crate) reach: (usize, usize),
-    /// Whether elements are computed from their addresses (as an eighth), at which there is no memory.
+    /// Whether elements are computed from their addresses (divided by 8) instead of being read from memory.
     pub(crate) is_generated: bool,
 }
 
 impl Layout {
-    /// Makes a layout whose reach [`check`] has computed.
+    /// Makes a layout from its parts and from the lowest and the end offset of its bytes relative to `ptr`, which [`check`] has
+    /// computed.
     #[inline(always)]
     fn new(
         ptr: *mut u8,
@@ -72,7 +73,7 @@ impl Layout {
         Layout { ptr, item, shape: dims(shape), strides: dims(strides), reach, is_generated: false }
     }
 
-    /// A layout of one dimension of `len` contiguous elements, known to be in memory.
+    /// A one-dimensional layout of `len` contiguous elements, which the caller knows to be in memory.
     #[inline]
     fn row(ptr: *mut u8, item: usize, len: usize) -> Layout {
         let reach = (ptr.addr(), ptr.addr() + item * len);
@@ -90,14 +91,14 @@ impl Layout {
         Place { address: self.ptr.addr(), item: self.item, shape: &self.shape, strides: &self.strides }
     }
 
-    /// Whether the shape is `extents`.
+    /// Whether the shape is equal to `extents`.
     #[inline]
     pub(crate) fn has_shape(&self, extents: &[usize]) -> bool {
-        // PERF: a comparison of slices is a function call.
+        // PERF: comparing the slices with `==` would be a function call.
         self.shape.len() == extents.len() && self.shape.iter().zip(extents).all(|(a, b)| a == b)
     }
 
-    /// Whether the elements are contiguous in row-major order; true without elements.
+    /// Whether the elements are contiguous in row-major order; true if there are no elements.
     #[inline]
     pub(crate) fn is_row_major(&self) -> bool {
         let mut step = self.item as isize;
@@ -114,17 +115,18 @@ impl Layout {
         let inside =
             index.len() == self.shape.len() && index.iter().zip(&self.shape).all(|(i, extent)| i < extent);
         let steps = index.iter().zip(&self.strides).map(|(&i, &stride)| i as isize * stride);
-        // The index is in range, and so is each partial sum, because these are distances within the reach.
+        // The index is in range, so the sum and each partial sum are distances between elements and do not overflow.
         inside.then(|| self.ptr.wrapping_offset(steps.sum()))
     }
 }
 
-/// Fails unless a layout that [`check`] accepted may be written to.
+/// Returns an error if two indices of a layout that [`check`] accepted may lead to the same byte, so that it may not be written.
 fn check_injective(shape: &[usize], strides: &[isize], item: usize) -> Result<(), ViewError> {
     if injective(shape, strides, item) { Ok(()) } else { Err(ViewError::SelfOverlap) }
 }
 
-/// The reach of the layout relative to index 0, if the layout is valid and stays in its bounds.
+/// Checks a layout, and returns the lowest and the end offset of its bytes relative to the element whose indices are all 0. Fails
+/// if the layout is not valid or extends beyond `bounds`.
 fn check(
     address: usize,
     item: usize,
@@ -140,10 +142,11 @@ fn check(
     }
     let (low, high) = reach(shape, strides, item).ok_or(ViewError::OutOfBounds)?;
     if low == high {
-        // Without elements nothing is reached, so that any address is valid.
+        // If there are no elements, there are no bytes to check, and any address is valid.
         return Ok((0, 0));
     }
-    // PERF: the item is a power of two; a division would take longer than the rest of the function.
+    // PERF: the element size is a power of two, so a mask tests divisibility; a division would take longer than the rest of the
+    // function.
     let loose = |bits: usize| bits & (item - 1) != 0;
     let mut steps = shape.iter().zip(strides);
     if loose(address) || steps.any(|(&extent, &stride)| extent > 1 && loose(stride as usize)) {
@@ -157,7 +160,8 @@ fn check(
     if inside { Ok((low, high)) } else { Err(ViewError::OutOfBounds) }
 }
 
-/// A read-only strided view of memory borrowed for `'a`: any rank, strides of any sign or 0.
+/// A read-only strided view of memory that is borrowed for `'a`. It may have any number of dimensions, and strides of any sign or
+/// 0.
 ///
 /// ```
 /// use broadloom_mem::{View, bytes_of};
@@ -175,16 +179,18 @@ pub struct View<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: a view is a `&[u8]` with a layout.
+// SAFETY: a view is a `&[u8]` with a layout, or generated, without memory.
 unsafe impl Send for View<'_> {}
-// SAFETY: through `&View` memory is only read, and nothing writes to it for `'a`.
+// SAFETY: through a `&View` memory is only read, and nothing writes to it for `'a`.
 unsafe impl Sync for View<'_> {}
 
 impl<'a> View<'a> {
-    /// A view of `bytes`: elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
+    /// Makes a view of elements of `item` bytes within `bytes`. The element whose indices are all 0 begins at byte `offset`;
+    /// strides are in bytes.
     ///
     /// # Errors
-    /// If an index leads outside of the bytes, or an element is not aligned to its size.
+    /// If an element is outside of the bytes or not aligned to its size, if `item` is not 1, 2, 4 or 8, or if the numbers of
+    /// strides and dimensions differ.
     pub fn new(
         bytes: &'a [u8],
         item: usize,
@@ -192,14 +198,15 @@ impl<'a> View<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>, ViewError> {
-        // SAFETY: these are the bytes of a slice borrowed for `'a`: in one allocation, initialised, and not written.
+        // SAFETY: these are the bytes of a slice that is borrowed for `'a`, so they are in one allocation, initialised, and not
+        // written.
         unsafe { View::within(bytes.as_ptr(), bytes.len(), item, offset, shape, strides) }
     }
 
-    /// A view of the `len` bytes at `start`.
+    /// Makes a view of elements within the `len` bytes at `start`; the other arguments are those of [`View::new`].
     ///
     /// # Safety
-    /// As for [`View::from_raw`], for all of these bytes.
+    /// All of these bytes must satisfy the contract of [`View::from_raw`].
     #[inline]
     pub(crate) unsafe fn within(
         start: *const u8,
@@ -214,7 +221,7 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A one-dimensional view of a slice.
+    /// Makes a one-dimensional view of a slice.
     pub fn of_slice<T: Elem>(elements: &'a [T]) -> View<'a> {
         let bytes = bytes_of(elements);
         View {
@@ -223,15 +230,15 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A view of memory at a pointer, which is to the element with index 0 in every dimension.
+    /// Makes a view of memory at a pointer to the element whose indices are all 0.
     ///
     /// # Errors
-    /// As for [`View::new`], as far as they can be detected without knowing the bounds of the memory.
+    /// The errors of [`View::new`] that can be detected without knowing the bounds of the memory.
     ///
     /// # Safety
-    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation, initialised and valid for reads,
-    /// and nothing may write to it, except a [`Nest`](crate::Nest) that has this view among its inputs and an output of exactly the
-    /// same elements.
+    /// For `'a`, every element of the layout that `ptr`, shape and strides describe must be in one allocation, initialised and
+    /// valid for reads. Nothing may write to it in that time, except a [`Nest`](crate::Nest) that has this view among its inputs
+    /// and an output of exactly the same elements.
     pub unsafe fn from_raw(
         ptr: *const u8,
         item: usize,
@@ -242,8 +249,8 @@ impl<'a> View<'a> {
         Ok(View { layout: Layout::new(ptr.cast_mut(), item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A view of generated int64 elements, without memory. The element with index 0 is `first`, and along a dimension elements
-    /// increase by its stride, which is in elements here.
+    /// Makes a view of generated int64 elements, which has no memory. The element whose indices are all 0 is `first`; each step
+    /// along a dimension adds the dimension's stride, which is in elements here.
     ///
     /// ```
     /// use broadloom_mem::View;
@@ -257,8 +264,8 @@ impl<'a> View<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ViewError::Rank`] if the numbers of strides and dimensions differ, [`ViewError::OutOfBounds`] if eight times an element,
-    /// or the distance of two, exceeds `isize::MAX`.
+    /// [`ViewError::Rank`] if the numbers of strides and dimensions differ; [`ViewError::OutOfBounds`] if eight times some
+    /// element, or eight times the difference of two elements, exceeds `isize::MAX`.
     pub fn generated(first: isize, shape: &[usize], strides: &[isize]) -> Result<View<'a>, ViewError> {
         let in_bytes = |n: isize| n.checked_mul(8).ok_or(ViewError::OutOfBounds);
         let strides = strides.iter().map(|&stride| in_bytes(stride)).collect::<Result<Dims<isize>, _>>()?;
@@ -268,7 +275,7 @@ impl<'a> View<'a> {
         if first.checked_add(low).is_none() || first.checked_add(high).is_none() {
             return Err(ViewError::OutOfBounds);
         }
-        // The reach is empty, so that an output at these addresses does not overlap the view.
+        // The address range is empty, so that an output at these addresses does not overlap the view.
         let layout =
             Layout { is_generated: true, reach: (0, 0), ..Layout::new(ptr, 8, shape, &strides, (0, 0)) };
         Ok(View { layout, memory: PhantomData })
@@ -279,8 +286,8 @@ impl<'a> View<'a> {
         self.layout.is_generated
     }
 
-    /// The elements as a slice if they are contiguous in row-major order; `None` if they aren't, are generated, or have another
-    /// size than the type.
+    /// The elements as a slice, if they are contiguous in row-major order; `None` if they are not, if they are generated, or if
+    /// their size is not that of `T`.
     pub fn as_slice<T: Elem>(&self) -> Option<&'a [T::Store]> {
         let Layout { ptr, item, shape, .. } = &self.layout;
         if *item != size_of::<T>() || shape.contains(&0) {
@@ -290,13 +297,13 @@ impl<'a> View<'a> {
             return None;
         }
         let elements = shape.iter().product();
-        // SAFETY: these are the elements and nothing between them: in memory borrowed for `'a`, initialised and aligned (the view's
-        // invariant); any bytes are a valid `Store` of that size.
+        // SAFETY: the slice has the elements and nothing else: they are in memory that is borrowed for `'a`, initialised and
+        // aligned (the view's invariant); any bytes are a valid `Store` of that size.
         Some(unsafe { std::slice::from_raw_parts(ptr.cast::<T::Store>(), elements) })
     }
 
-    /// Whether each dimension's stride is larger than the span of all dimensions with smaller strides, so that every element is
-    /// reached by one index only. Dimensions with the stride 0 or the extent 1 don't count.
+    /// Whether the stride of each dimension is larger than the span of all dimensions with smaller strides, so that no two
+    /// indices lead to the same element. Dimensions with the stride 0 or the extent 1 are ignored.
     pub fn is_nested(&self) -> bool {
         let Layout { item, shape, strides, .. } = &self.layout;
         let leads = || shape.iter().zip(strides).filter(|(_, stride)| **stride != 0);
@@ -309,7 +316,7 @@ impl<'a> View<'a> {
         self.layout.item
     }
 
-    /// The extents.
+    /// The extent of each dimension.
     pub fn shape(&self) -> &[usize] {
         &self.layout.shape
     }
@@ -322,7 +329,7 @@ impl<'a> View<'a> {
     /// The element with this index, or `None` if the shape has no such index.
     ///
     /// # Panics
-    /// If the type's size is not the view's.
+    /// If the size of `T` is not that of the view's elements.
     pub fn get<T: Elem>(&self, index: &[usize]) -> Option<T> {
         assert_eq!(
             size_of::<T>(),
@@ -333,31 +340,32 @@ impl<'a> View<'a> {
         let element = self.layout.element(index)?;
         let number = element.addr() as isize as i64 / 8;
         let at = if self.layout.is_generated { (&raw const number).cast() } else { element.cast_const() };
-        // SAFETY: an element that the shape reaches is in borrowed memory, initialised and aligned (the view's invariant), or it is
-        // generated, has 8 bytes as the type has, and is read from `number`, which has the largest alignment of any `Store`; any
-        // bytes are a valid `Store` of that size.
+        // SAFETY: an element of the view is in borrowed memory, initialised and aligned (the view's invariant). Or it is
+        // generated: then it has 8 bytes, as the type has, and is read from `number`, which has the largest alignment of any
+        // `Store`. Any bytes are a valid `Store` of that size.
         Some(T::load(unsafe { at.cast::<T::Store>().read() }))
     }
 }
 
-/// A strided view of memory borrowed exclusively for `'a`, no byte of which is reached by two indices.
+/// A writable strided view of memory that is borrowed exclusively for `'a`. No two of its indices lead to the same byte.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     pub(crate) layout: Layout,
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a writable view is a `&mut [u8]` with a layout.
+// SAFETY: a `ViewMut` is a `&mut [u8]` with a layout.
 unsafe impl Send for ViewMut<'_> {}
-// SAFETY: through `&ViewMut` memory is only read; writers take the view itself, or borrow it exclusively.
+// SAFETY: through a `&ViewMut` memory is only read; writing takes the view itself, or borrows it exclusively.
 unsafe impl Sync for ViewMut<'_> {}
 
 impl<'a> ViewMut<'a> {
-    /// A view of `bytes`: elements of `item` bytes, index 0 at byte `offset`, strides in bytes.
+    /// Makes a writable view of elements of `item` bytes within `bytes`. The element whose indices are all 0 begins at byte
+    /// `offset`; strides are in bytes.
     ///
     /// # Errors
-    /// As for [`View::new`]; and `SelfOverlap` unless, with the dimensions ordered by the size of their strides, each stride is
-    /// larger than the span of the smaller ones.
+    /// The errors of [`View::new`]; and `SelfOverlap` unless each dimension's stride is larger than the span of all dimensions
+    /// with smaller strides.
     pub fn new(
         bytes: &'a mut [u8],
         item: usize,
@@ -371,22 +379,23 @@ impl<'a> ViewMut<'a> {
         Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// A one-dimensional view of a slice; for `bool` use a slice of `u8`, the bytes that are written.
+    /// Makes a one-dimensional writable view of a slice. A slice of `bool` can't be viewed; use a slice of `u8` for the bytes of
+    /// bools.
     pub fn of_slice<T: Elem<Store = T>>(elements: &'a mut [T]) -> ViewMut<'a> {
         let len = elements.len();
         let bytes = bytes_of_mut(elements);
         ViewMut { layout: Layout::row(bytes.as_mut_ptr(), size_of::<T>(), len), memory: PhantomData }
     }
 
-    /// A view of memory at a pointer, which is to the element with index 0 in every dimension.
+    /// Makes a writable view of memory at a pointer to the element whose indices are all 0.
     ///
     /// # Errors
-    /// As for [`ViewMut::new`], as far as they can be detected without knowing the bounds of the memory.
+    /// The errors of [`ViewMut::new`] that can be detected without knowing the bounds of the memory.
     ///
     /// # Safety
-    /// Every element that shape and strides reach from `ptr` must be, for `'a`, in one allocation, initialised and valid for reads
-    /// and writes, and nothing else may read or write it, except a [`Nest`](crate::Nest) that has this view among its outputs: as
-    /// an input there, or as another output, which the nest then rejects.
+    /// For `'a`, every element of the layout that `ptr`, shape and strides describe must be in one allocation, initialised and
+    /// valid for reads and writes. Nothing else may read or write it in that time, except a [`Nest`](crate::Nest) that has this
+    /// view among its outputs and the same elements in an input, or in another output, which it then rejects.
     pub unsafe fn from_raw(
         ptr: *mut u8,
         item: usize,
@@ -398,7 +407,7 @@ impl<'a> ViewMut<'a> {
         Ok(ViewMut { layout: Layout::new(ptr, item, shape, strides, reach), memory: PhantomData })
     }
 
-    /// Whether the two are proven not to overlap, from addresses and strides.
+    /// Whether addresses and strides prove that the two views do not overlap.
     pub fn is_apart_from(&self, other: &ViewMut<'_>) -> bool {
         let (a, b) = (&self.layout, &other.layout);
         let is_empty = |layout: &Layout| layout.reach.0 == layout.reach.1;
@@ -406,7 +415,7 @@ impl<'a> ViewMut<'a> {
         is_empty(a) || is_empty(b) || !near || disjoint(a.place(), b.place())
     }
 
-    /// The number of bytes from the lowest element to the one with index 0 in every dimension.
+    /// The number of bytes from the lowest element to the element whose indices are all 0.
     pub fn offset(&self) -> usize {
         let (low, high) = self.layout.reach;
         if low == high { 0 } else { self.layout.ptr.addr() - low }
@@ -422,7 +431,7 @@ impl<'a> ViewMut<'a> {
         self.layout.item
     }
 
-    /// The extents.
+    /// The extent of each dimension.
     pub fn shape(&self) -> &[usize] {
         &self.layout.shape
     }

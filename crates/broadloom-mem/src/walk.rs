@@ -1,7 +1,7 @@
-//! The walk of a nest: from units of work to blocks.
+//! The walk of a nest, which divides units of work into blocks and calls the body for each block.
 //!
-//! Each element of the units is in exactly one block. A block's pointers are valid while the body runs: packed and generated
-//! inputs are filled before the call, and packed outputs are written to memory after it.
+//! Each element of the units is in exactly one block. A block's pointers are valid while the body runs: the tiles of packed and
+//! generated inputs are filled before the call, and those of packed outputs are copied to memory after it.
 
 use std::ops::{ControlFlow, Range};
 
@@ -18,31 +18,33 @@ use crate::scratch::Scratch;
 use crate::stream::LINE;
 use crate::tile::{Item, SLACK, Strided, Tile, by_item};
 
-/// The treatment of inputs that are also outputs, element for element.
+/// How a walk presents to the body an input that is the same memory as an output, element for element, and a stepped input
+/// (reversed, or every second element).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasPolicy {
-    /// Such inputs are used in place. This is for machine code, which reads each element before it writes it. Safe accessors
-    /// panic for such an input.
+    /// An input that is also an output is used in place. This is for machine code, which reads each element before it writes it;
+    /// functions that return slices of such an input panic. Stepped inputs are packed into tiles.
     InPlace,
-    /// As [`InPlace`](AliasPolicy::InPlace), and stepped inputs are also used in place, unless they are an output too. This is
+    /// As [`InPlace`](AliasPolicy::InPlace), but stepped inputs are also used in place, unless they are an output too. This is
     /// for machine code that reads reversed elements or every second element
-    /// ([`Access::Reversed`](broadloom_ir::loop_plan::Access)). Under the other policies stepped inputs are packed.
+    /// ([`Access::Reversed`](broadloom_ir::loop_plan::Access)).
     Stepped,
-    /// Such inputs are copied for each block before the body is called. This is for safe bodies.
+    /// An input that is also an output is copied to a tile before the body is called for a block. This is for bodies in safe
+    /// Rust. Stepped inputs are packed into tiles.
     Copy,
 }
 
-/// The function that is called for each block, and breaks to stop the walk.
+/// The function that a walk calls for each block. It returns `Break` to stop the walk.
 pub type Body<'f> = &'f mut dyn FnMut(&mut Block<'_>) -> ControlFlow<()>;
 
-/// Unused bytes between the rows of a packed tile, which spread its rows over the cache's sets.
+/// The number of unused bytes between the rows of a packed tile, which make rows start in different sets of the cache.
 const PAD: usize = 64;
 
-/// Runs units of a plan.
+/// Walks the given units of a plan, calling `body` for each block.
 ///
 /// # Safety
-/// The operands must be those that the plan was bound to, and their memory still be borrowed; while this runs, nothing else may run
-/// any of these units, or read what they write.
+/// The operands must be those that were bound to the plan, and their memory must still be borrowed. Nothing else may run any of
+/// these units, or read what they write, while this runs.
 pub(crate) unsafe fn run(
     plan: &LoopPlan,
     operands: &[BoundOperand],
@@ -76,7 +78,7 @@ pub(crate) unsafe fn run(
             walk.set(i, operand.ptr.wrapping_offset(start as isize * plan.inner_stride(i)), 0);
         }
         walk.first = start;
-        // SAFETY: start..end are these units' elements of the only row of the plan; no operand is packed, so that each is
+        // SAFETY: the plan has one row, and start..end are the elements of the units in it; no operand is packed, so each is
         // contiguous there or uniform.
         return unsafe { walk.call(1, end - start) };
     }
@@ -95,20 +97,21 @@ struct Walk<'w> {
     plan: &'w LoopPlan,
     /// The operands: inputs, then outputs.
     operands: &'w [BoundOperand],
-    /// Whether inputs that are also outputs are copied.
+    /// Whether inputs that are also outputs are copied to tiles.
     copy: bool,
     any_alias: bool,
-    /// Whether stepped inputs are used in place.
+    /// Whether stepped inputs are used in place instead of being packed into tiles.
     reads_steps: bool,
-    /// The address of each operand's block.
+    /// For each operand, the address of the current block's first row, and its row stride.
     places: SmallVec<[RawOperand; 6]>,
-    /// The linear index of the block's first element, and the distance of its rows there.
+    /// The linear index of the current block's first element, and the difference in the linear index from one of its rows to the
+    /// next.
     first: usize,
     row_step: usize,
     body: Body<'w>,
 }
 
-/// A position in the dimensions outside of the last two.
+/// An index in all dimensions of a plan but the last two, which advances in row-major order.
 struct Odometer {
     extents: Dims<usize>,
     index: Dims<usize>,
@@ -135,7 +138,8 @@ impl Odometer {
         }
     }
 
-    /// An operand's offset at this position, with the given indices in the last two dimensions.
+    /// The offset in bytes of an operand's element at this index, with the given row and column as the index in the last two
+    /// dimensions.
     fn offset(&self, plan: &LoopPlan, operand: usize, row: usize, col: usize) -> isize {
         let steps = self.index.iter().zip(plan.strides(operand)).map(|(&i, &stride)| i as isize * stride);
         steps.sum::<isize>()
@@ -154,27 +158,27 @@ impl Walk<'_> {
         }
     }
 
-    /// An operand's address at a position; for a generated operand, a number.
+    /// The address of an operand's element at this index, row and column; for a generated operand the address is only a number.
     fn at(&self, odometer: &Odometer, operand: usize, row: usize, col: usize) -> *mut u8 {
         self.operands[operand].ptr.wrapping_offset(odometer.offset(self.plan, operand, row, col))
     }
 
-    /// The range of linear indices of the units, in direct and flat mode.
+    /// The range of linear indices (start and end) of the units' elements, in direct and flat mode.
     #[inline]
     fn linear(&self, units: Range<usize>) -> (usize, usize) {
         (self.plan.elements_before(units.start), self.plan.elements_before(units.end))
     }
 
-    /// Sets the pointer of operand `i` to its block.
+    /// Sets the address and the row stride of operand `i` for the next block.
     #[inline]
     fn set(&mut self, i: usize, ptr: *mut u8, row_stride: isize) {
         self.places[i] = RawOperand { ptr, row_stride };
     }
 
-    /// Calls the body.
+    /// Calls the body for the block to which the operands' pointers are set.
     ///
     /// # Safety
-    /// All pointers must be set for a block of this size.
+    /// The pointers of all operands must be set for a block of `rows` rows and `cols` columns.
     #[inline]
     unsafe fn call(&mut self, rows: usize, cols: usize) -> ControlFlow<()> {
         let raw = RawBlock {
@@ -188,13 +192,13 @@ impl Walk<'_> {
             any_alias: self.any_alias,
             reads_steps: self.reads_steps,
         };
-        // SAFETY: each pointer is set for these rows and columns (the contract), and memory stays borrowed for the call (`run`).
-        // Only the body uses the pointers: a walk calls one body at a time, and nothing else has its units.
+        // SAFETY: each pointer is set for these rows and columns (the contract), and the memory stays borrowed for the call
+        // (`run`). Only the body uses the pointers: a walk calls one body at a time, and nothing else runs its units.
         (self.body)(&mut unsafe { Block::new(self.operands, raw) })
     }
 
     /// # Safety
-    /// As [`run`].
+    /// The contract of [`run`].
     #[inline(never)]
     unsafe fn direct(&mut self, units: Range<usize>, scratch: &mut Scratch) -> ControlFlow<()> {
         let plan = self.plan;
@@ -209,7 +213,7 @@ impl Walk<'_> {
         self.row_step = cols;
         while left > 0 {
             self.first = end - left;
-            // Take the rest of a row, as many whole rows as remain, or the beginning of a row.
+            // The next block is the rest of a row, as many whole rows as remain, or the beginning of a row.
             let (rows, width) = if col > 0 || left < cols {
                 (1, left.min(cols - col))
             } else {
@@ -218,8 +222,8 @@ impl Walk<'_> {
             for i in 0..self.operands.len() {
                 self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
             }
-            // SAFETY: rows row..row + rows and columns col..col + width are in the last two dimensions, and their linear indices in
-            // start..end, which are these units' elements; `copies` made the tiles.
+            // SAFETY: rows row..row + rows and columns col..col + width are in the last two dimensions, and their linear indices
+            // are in start..end, the elements of the units; `copies` made the tiles.
             unsafe {
                 match &tiles {
                     None => self.call(rows, width)?,
@@ -239,7 +243,7 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Allocates tiles for the inputs to be copied in direct mode; `None` if memory is refused.
+    /// Allocates tiles for the inputs that are copied in direct mode. `None` if memory can't be allocated.
     fn copies(&self, scratch: &mut Scratch) -> Option<SmallVec<[*mut u8; 4]>> {
         let (rows, cols) = self.plan.tile();
         let size = |operand: &BoundOperand| match self.packs(operand) {
@@ -250,10 +254,10 @@ impl Walk<'_> {
         scratch.regions(&sizes)
     }
 
-    /// Calls the body for a block whose aliased inputs are copied, tile by tile.
+    /// Calls the body for each tile-sized part of a block, after copying the inputs that are also outputs to their tiles.
     ///
     /// # Safety
-    /// As [`Walk::call`]; the tiles must be those of [`Walk::copies`].
+    /// The contract of [`Walk::call`]; the tiles must be those of [`Walk::copies`].
     unsafe fn copied(&mut self, rows: usize, cols: usize, tiles: &[*mut u8]) -> ControlFlow<()> {
         let plan = self.plan;
         let whole: SmallVec<[Strided; 4]> = (0..self.operands.len())
@@ -272,25 +276,25 @@ impl Walk<'_> {
                         .wrapping_offset(row as isize * from.row_stride + col as isize * from.col_stride);
                     if self.packs(operand) {
                         let tile = Tile { ptr: tiles[i], pitch: cols * operand.item() };
-                        // SAFETY: the elements are some of the block's, which is valid for reads (the contract). The tile has room
-                        // for `high` × `wide` of them and the slack, and is the scratch's own memory.
+                        // SAFETY: the elements are in the block, which is valid for reads (the contract). The tile has room for
+                        // `high` × `wide` of them and the slack, and its memory belongs to the scratch alone.
                         unsafe { by_item!(operand.item(), gather(Strided { ptr, ..from }, tile, rows, cols)) }
                         self.set(i, tile.ptr, tile.pitch as isize);
                     } else {
                         self.set(i, ptr, from.row_stride);
                     }
                 }
-                // SAFETY: each pointer is set to these rows and columns of the block, or to a copy of them.
+                // SAFETY: each pointer is set to these rows and columns of the block, or to a copy of their elements.
                 unsafe { self.call(rows, cols)? }
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// Runs units of a tiled plan without packed operands, as many at a time as are adjacent in a row or in a column.
+    /// Runs units of a tiled plan without packed operands. Units that are adjacent in a row or in a column form one block.
     ///
     /// # Safety
-    /// As [`run`]; no operand may be [packed](Walk::packs).
+    /// The contract of [`run`]; no operand may be [packed](Walk::packs).
     #[inline(never)]
     unsafe fn whole_units(&mut self, units: Range<usize>) -> ControlFlow<()> {
         let plan = self.plan;
@@ -318,8 +322,8 @@ impl Walk<'_> {
                 self.set(i, self.at(&odometer, i, row, col), plan.row_stride(i));
             }
             self.first = first_of(row, col);
-            // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which belong to units before `unit`
-            // that were not visited yet, in place: the operands are contiguous, uniform, or stepped.
+            // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which belong to units before
+            // `unit` that were not visited yet. Operands are contiguous, uniform, or stepped, and used in place.
             unsafe { self.call(rows, cols)? }
             if unit.is_multiple_of(groups_across * groups_down) {
                 odometer.advance();
@@ -329,7 +333,7 @@ impl Walk<'_> {
     }
 
     /// # Safety
-    /// As [`run`].
+    /// The contract of [`run`].
     #[inline(never)]
     unsafe fn tiled(&mut self, units: Range<usize>, scratch: &mut Scratch) -> ControlFlow<()> {
         let plan = self.plan;
@@ -339,7 +343,7 @@ impl Walk<'_> {
         let size = |operand| if self.packs(operand) { high * pitch(operand) + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
-        // The address and size of each tile of the previous block.
+        // For each operand, the address in memory, rows and columns from which its tile was filled for the previous block.
         type Filled = (*mut u8, usize, usize);
         let mut filled: SmallVec<[Filled; 4]> =
             SmallVec::from_elem((std::ptr::null_mut(), 0, 0), tiles.len());
@@ -363,17 +367,17 @@ impl Walk<'_> {
                         continue;
                     }
                     let tile = Tile { ptr: tiles[i], pitch: pitch(operand) };
-                    // If rows repeat, one row is copied and used for all.
+                    // If all rows are the same, one row is copied and used for all.
                     let (copied, between) =
                         if row_stride == 0 { (1, 0) } else { (rows, tile.pitch as isize) };
                     if i < plan.inputs() {
                         let from = Strided { ptr, row_stride, col_stride };
-                        // SAFETY: rows row..row + copied and columns col..col + cols of an input, which is borrowed, or generated,
-                        // with elements of 8 bytes. The tile has room for `high` rows of `wide` elements and the slack, and is the
-                        // scratch's own memory.
+                        // SAFETY: these are rows row..row + copied and columns col..col + cols of an input, which is borrowed, or
+                        // generated with elements of 8 bytes. The tile has room for `high` rows of `wide` elements and the slack,
+                        // and its memory belongs to the scratch alone.
                         unsafe {
                             match operand.is_generated() {
-                                // An input that repeats from tile to tile is already in its tile.
+                                // If the previous block had the same elements, they are already in the tile.
                                 true if filled[i] == (ptr, copied, cols) => {}
                                 true => generate(from, tile, copied, cols),
                                 false => by_item!(operand.item(), gather(from, tile, copied, cols)),
@@ -383,8 +387,8 @@ impl Walk<'_> {
                     filled[i] = (ptr, copied, cols);
                     self.set(i, tile.ptr, between);
                 }
-                // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which are this unit's: in place
-                // if they are contiguous or uniform, else in a tile of as many.
+                // SAFETY: each pointer is set to rows row..row + rows and columns col..col + cols, which are in this unit: in
+                // memory if they are contiguous or uniform, else in a tile of that size.
                 let flow = unsafe { self.call(rows, cols) };
                 for (i, operand) in self.operands.iter().enumerate().skip(plan.inputs()) {
                     if self.packs(operand) {
@@ -392,8 +396,8 @@ impl Walk<'_> {
                         let (row_stride, col_stride) = (plan.row_stride(i), plan.inner_stride(i));
                         let to = Strided { ptr, row_stride, col_stride };
                         let tile = Tile { ptr: tiles[i], pitch: pitch(operand) };
-                        // SAFETY: the elements of an output that the body was called for, which no other part has, and the tile
-                        // that holds as many.
+                        // SAFETY: these are the elements of an output for which the body was called, and which no other part has;
+                        // the tile holds as many.
                         unsafe { by_item!(operand.item(), scatter(tile, to, rows, cols)) }
                     }
                 }
@@ -407,13 +411,13 @@ impl Walk<'_> {
     }
 
     /// # Safety
-    /// As [`run`].
+    /// The contract of [`run`].
     #[inline(never)]
     unsafe fn flat(&mut self, units: Range<usize>, scratch: &mut Scratch) -> ControlFlow<()> {
         let plan = self.plan;
         let (start, end) = self.linear(units);
         let wide = plan.tile().1;
-        // The tile of a repeating operand has space for one more cache line of elements, which have at least one byte each.
+        // In `repeated`, a tile needs space for up to one more cache line of bytes, which is at most `LINE` elements.
         let size = |operand| if self.packs(operand) { (wide + LINE) * operand.item() + SLACK } else { 0 };
         let sizes: SmallVec<[usize; 4]> = self.operands.iter().map(size).collect();
         let Some(tiles) = scratch.regions(&sizes) else { return ControlFlow::Break(()) };
@@ -430,8 +434,9 @@ impl Walk<'_> {
             && written.iter().all(Option::is_none)
             && read.iter().flatten().all(repeats)
         {
-            // SAFETY: the units' elements, which are at least a tile and a line; the walks, the table and the tiles are those made
-            // for the operands, all tiles are of inputs that repeat with the tile, and each has room for a line more.
+            // SAFETY: the range has the elements of the units, which are at least a tile and a line; the walks, the table and the
+            // tiles were made for these operands; all tiles are of inputs whose period divides the tile, and each has room for
+            // `LINE` more elements.
             return unsafe { self.repeated(start..end, &walks, table, &tiles) };
         }
         for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate() {
@@ -446,25 +451,26 @@ impl Walk<'_> {
                     None if operand.class == AccessClass::Contiguous => {
                         self.set(i, operand.ptr.wrapping_add(at * operand.item()), 0);
                     }
-                    // Tiles start at a multiple of the period, so the contents of the first tile are right for all tiles.
+                    // Every tile starts at the same position in the period, so the contents of the first tile are right for all
+                    // tiles.
                     Some(walk)
                         if walk.period.is_some_and(|period| at > start && wide.is_multiple_of(period)) => {}
                     Some(walk) if i < plan.inputs() => {
-                        // SAFETY: the range is in start..end, indices of this input; the tile has room for `wide` elements and the
-                        // slack; the table is the one that all walks were made with.
+                        // SAFETY: the range is in start..end, which are linear indices of this input; the tile has room for
+                        // `wide` elements and the slack; the table is the one that all walks were made with.
                         unsafe { fill(operand, walk, table, range.clone(), tiles[i]) }
                     }
                     _ => {}
                 }
             }
-            // SAFETY: each pointer is set to the elements `range`, in one row: in place if they are contiguous or uniform, else in
-            // a tile.
+            // SAFETY: each pointer is set to the elements `range`, as one row: in memory if they are contiguous or uniform, else
+            // in a tile.
             let flow = unsafe { self.call(1, cols) };
             for (i, (operand, walk)) in self.operands.iter().zip(&walks).enumerate().skip(plan.inputs()) {
                 if let Some(walk) = walk {
                     let (to, from) = (operand.ptr, tiles[i]);
-                    // SAFETY: the range is in start..end, indices of this output that no other part has; the body wrote as many
-                    // elements to the tile; the table is the one that all walks were made with.
+                    // SAFETY: the range is in start..end, which are linear indices of this output that no other part has; the
+                    // body wrote as many elements to the tile; the table is the one that all walks were made with.
                     unsafe { by_item!(operand.item(), unpack(walk, table, to, range.clone(), from)) }
                 }
             }
@@ -473,14 +479,15 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Walks a range in which each packed operand repeats at the length of the tile. The tile is filled once and used for every
-    /// row of one block, whose rows are as long as the tile. Rows begin at a cache line of the first output; the elements before
-    /// the first such line are a block of their own.
+    /// Walks a range in which the elements of each packed operand repeat with a period that divides the tile's width. The tile is
+    /// filled once and used for all rows of one large block, whose rows are as wide as the tile. These rows begin at a cache-line
+    /// boundary of the first output; the elements before the first such boundary, and those after the last row, are blocks of
+    /// their own.
     ///
     /// # Safety
-    /// As for [`run`], for elements `range` of these units, at least a tile and [`LINE`]; only inputs are packed, with a period
-    /// that divides the tile, by these walks, of this table, into these tiles, which have room for [`LINE`] more elements and the
-    /// slack.
+    /// The contract of [`run`], where `range` has the linear indices of the units' elements, at least as many as a tile is wide
+    /// plus [`LINE`]. Only inputs may be packed. Their periods must divide the tile's width, `walks` and `table` must be theirs,
+    /// and `tiles` must have room for [`LINE`] elements more than the width, and the slack.
     unsafe fn repeated(
         &mut self,
         range: Range<usize>,
@@ -497,12 +504,12 @@ impl Walk<'_> {
         let head = self.operands.get(self.plan.inputs()).map_or(0, to_line);
         let mut firsts: SmallVec<[*mut u8; 4]> = SmallVec::new();
         for ((operand, walk), &tile) in self.operands.iter().zip(walks).zip(tiles) {
-            // Rows in the tile begin at a cache line as well.
+            // The row in the tile begins at a cache-line boundary as well.
             let first = tile.wrapping_add((head * operand.item()).wrapping_neg() % LINE);
             firsts.push(first);
             if let Some(walk) = walk {
-                // SAFETY: `head < LINE`, so that the elements are some of the range; the bytes before the first row end at a line,
-                // within the [`LINE`] additional elements of the tile (the contract). The walk and the table are the input's own.
+                // SAFETY: `head < LINE`, so the elements are in the range; the `head` elements before the row end at a line
+                // boundary, and the tile has room for them (the contract). The walk and the table belong to this input.
                 unsafe { fill(operand, walk, table, start..start + wide + head, first) }
             }
         }
@@ -513,7 +520,8 @@ impl Walk<'_> {
             if cols == 0 || rows == 0 {
                 continue;
             }
-            // The offset in the tile: the period divides it, and so the distance of rows.
+            // The offset in the tile, in elements. Every block but the first begins with the row after the `head` elements: since
+            // the period divides the width, all rows are the same.
             let place = if at == start { 0 } else { head };
             for (i, operand) in self.operands.iter().enumerate() {
                 let (item, is_packed) = (operand.item(), walks[i].is_some());
@@ -526,18 +534,18 @@ impl Walk<'_> {
                 }
             }
             // SAFETY: `at` to `at + rows * cols` are in the range. Operands in place are contiguous there, with rows of `wide`
-            // elements, or uniform; a packed one has the first `head` elements in its tile, followed by a row that is used for all
-            // rows and whose beginning serves the remaining elements, since the period divides a row.
+            // elements, or uniform. A packed operand has the first `head` elements in its tile, and after them a row that is used
+            // for all rows, and whose beginning serves the elements after the last row, since the period divides the width.
             unsafe { self.call(rows, cols)? }
         }
         ControlFlow::Continue(())
     }
 }
 
-/// Copies the elements `range` of an input to a tile, or generates them there.
+/// Fills a tile with the elements `range` of an input: copies them from memory, or generates them.
 ///
 /// # Safety
-/// As [`Linear::pack`] with the input's own walk and memory; a generated input has elements of 8 bytes.
+/// The contract of [`Linear::pack`] with the input's own walk and memory; a generated input must have elements of 8 bytes.
 unsafe fn fill(operand: &BoundOperand, walk: &Linear, table: &[isize], range: Range<usize>, tile: *mut u8) {
     // SAFETY: the arguments are passed on unchanged.
     unsafe {
@@ -548,19 +556,19 @@ unsafe fn fill(operand: &BoundOperand, walk: &Linear, table: &[isize], range: Ra
     }
 }
 
-/// Calls [`Linear::pack`]; a free function, so that it can be instantiated by element size.
+/// Calls [`Linear::pack`]. It is a free function so that `by_item` can instantiate it for the element size.
 ///
 /// # Safety
-/// As for [`Linear::pack`].
+/// The contract of [`Linear::pack`].
 unsafe fn pack<T: Item>(walk: &Linear, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
     // SAFETY: the arguments are passed on unchanged.
     unsafe { walk.pack::<T>(table, base, range, tile) }
 }
 
-/// Calls [`Linear::unpack`]; a free function, so that it can be instantiated by element size.
+/// Calls [`Linear::unpack`]. It is a free function so that `by_item` can instantiate it for the element size.
 ///
 /// # Safety
-/// As for [`Linear::unpack`].
+/// The contract of [`Linear::unpack`].
 unsafe fn unpack<T: Item>(walk: &Linear, table: &[isize], base: *mut u8, range: Range<usize>, tile: *mut u8) {
     // SAFETY: the arguments are passed on unchanged.
     unsafe { walk.unpack::<T>(table, base, range, tile) }

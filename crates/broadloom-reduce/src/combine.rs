@@ -1,36 +1,39 @@
-//! The binary operation of each reduction and dtype. Elements are in their form in memory, so that a bool is a byte.
+//! The binary operation of each reduction, for each dtype. Elements have their form in memory ([`Elem::Store`]), so a bool is a
+//! byte.
 
 use broadloom_math::functions::{Maximum, Minimum};
 use broadloom_math::{Binary, Elem, Num, Scalar, f16};
 use pulp::Simd;
 
-/// A binary operation that reductions and scans repeat.
+/// A binary operation with which reductions and scans merge elements. For minimum and maximum of floats it has a fast path, whose
+/// result may be wrong if elements are NaN or zeros; flags tell whether that may be so.
 pub(crate) trait Combine<T: Elem>: Copy + 'static {
-    /// The identity: an element that changes no other element, as the left or the right operand.
+    /// The identity: an element that leaves every other element unchanged, as the left or the right operand.
     fn identity() -> T::Store;
     /// Applies the operation to two elements.
     fn pair(a: T::Store, b: T::Store) -> T::Store;
-    /// Bits that are set where the fast path's result may be wrong.
+    /// A flag, which differs from its default if the result of the fast path may be wrong.
     type Flag: Copy + Default + PartialEq;
-    /// The union of two flags.
+    /// Merges two flags: the result is set if either is.
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
-    /// Applies the operation by the fast path. The result is right if neither element is [unordered](Combine::unordered) and not
-    /// both are zeros. If the second element is NaN, or both are equal, the fast path returns the second.
+    /// Applies the operation by the fast path. The result is right if neither element is NaN ([`Combine::unordered`]) and they
+    /// are not both zeros. If the second element is NaN, or the elements are equal, the fast path returns the second one.
     #[inline(always)]
     fn quick(a: T::Store, b: T::Store) -> T::Store {
         Self::pair(a, b)
     }
-    /// Whether an element is NaN.
+    /// The flag of an element: set if it is NaN.
     #[inline(always)]
     fn unordered(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Whether a result of the fast path may be a zero of the wrong sign.
+    /// The flag of a result of the fast path: set if it may be a zero of the wrong sign.
     #[inline(always)]
     fn ambiguous(_: T::Store) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Reduces groups of eight lines into a line by the fast path. Returns whether the result may be wrong.
+    /// Reduces groups of eight lines of `N` elements into `line`, lane by lane, by the fast path. Returns whether the result may
+    /// be wrong.
     #[inline(always)]
     fn quick_lines<S: Simd, const N: usize>(
         _: S,
@@ -39,17 +42,17 @@ pub(crate) trait Combine<T: Elem>: Copy + 'static {
     ) -> bool {
         each_lane::<Self, T, N>(line, eights)
     }
-    /// The result that is stored for a reduced element: NaN becomes the canonical NaN.
+    /// Converts a reduced element to the result that is stored: NaN becomes the canonical NaN.
     #[inline(always)]
     fn result(x: T::Store) -> T::Store {
         T::load(x).canonical().store()
     }
 }
 
-/// The number of lines that are reduced in registers at a time.
+/// The number of lines of elements that are reduced in registers at a time.
 pub(crate) const EIGHT: usize = 8;
 
-/// Reduces each lane of groups of eight lines by the fast path. Returns whether the result may be wrong.
+/// Reduces groups of eight lines into `line`, lane by lane, by the fast path. Returns whether the result may be wrong.
 #[inline(always)]
 fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
     line: &mut [T::Store; N],
@@ -80,26 +83,26 @@ fn each_lane<F: Combine<T>, T: Elem, const N: usize>(
     any != F::Flag::default()
 }
 
-/// The reduction to a sum. Its identity is −0, because the sum of −0 alone is −0.
+/// The operation of sums. Its identity is −0, because adding +0 to −0 would give +0.
 #[derive(Clone, Copy)]
 pub(crate) struct Sum;
-/// The reduction to a product.
+/// The operation of products.
 #[derive(Clone, Copy)]
 pub(crate) struct Prod;
-/// The reduction to the maximum.
+/// The operation of maxima.
 #[derive(Clone, Copy)]
 pub(crate) struct Max;
-/// The reduction to the minimum.
+/// The operation of minima.
 #[derive(Clone, Copy)]
 pub(crate) struct Min;
-/// The reduction to whether any element is true.
+/// The operation that tells whether any element is true.
 #[derive(Clone, Copy)]
 pub(crate) struct Any;
-/// The reduction to whether all elements are true.
+/// The operation that tells whether all elements are true.
 #[derive(Clone, Copy)]
 pub(crate) struct All;
 
-/// A type that sums and products are computed in.
+/// A type in which sums and products are computed.
 pub(crate) trait Accumulator: Num + Elem<Store = Self> {
     /// The identity of sums: −0 for floats, 0 for integers.
     const NOTHING: Self;
@@ -153,13 +156,13 @@ impl<T: Accumulator> Combine<T> for Prod {
 
 /// A type with a minimum and a maximum.
 pub(crate) trait Bounded: Elem<Store = Self> {
-    /// A value that is not greater than any element but NaN.
+    /// The identity of maxima: a value that is not greater than any element but NaN.
     const LOWEST: Self;
-    /// A value that is not less than any element but NaN.
+    /// The identity of minima: a value that is not less than any element but NaN.
     const HIGHEST: Self;
     /// The type of [`Combine::Flag`].
     type Flag: Copy + Default + PartialEq;
-    /// The union of two flags, for [`Combine::or`].
+    /// Merges two flags, for [`Combine::or`].
     fn or(a: Self::Flag, b: Self::Flag) -> Self::Flag;
     /// The function `maximum`.
     fn maximum(self, other: Self) -> Self;
@@ -175,7 +178,7 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     fn if_less(self, other: Self) -> Self {
         self.minimum(other)
     }
-    /// Implements [`Combine::quick_lines`] for the maximum or the minimum.
+    /// Implements [`Combine::quick_lines`] for the maximum (if `MAXIMUM`) or the minimum.
     #[inline(always)]
     fn quick_lines<F: Combine<Self>, S: Simd, const N: usize, const MAXIMUM: bool>(
         _: S,
@@ -184,12 +187,12 @@ pub(crate) trait Bounded: Elem<Store = Self> {
     ) -> bool {
         each_lane::<F, Self, N>(line, eights)
     }
-    /// Whether this element is NaN.
+    /// A flag that is set if this element is NaN.
     #[inline(always)]
     fn unordered(self) -> Self::Flag {
         Self::Flag::default()
     }
-    /// Whether this element is the zero of the given sign.
+    /// A flag that is set if this element is the zero of the given sign.
     #[inline(always)]
     fn is_zero(self, _negative: bool) -> Self::Flag {
         Self::Flag::default()
@@ -222,7 +225,7 @@ macro_rules! bounded_floats {
         impl Bounded for $t {
             const LOWEST: $t = $t::NEG_INFINITY;
             const HIGHEST: $t = $t::INFINITY;
-            // Flags are as wide as the elements, so that one vector of flags matches one of elements.
+            // A flag is as wide as an element, so that a vector of flags matches a vector of elements.
             type Flag = $bits;
             #[inline(always)]
             fn or(a: $bits, b: $bits) -> $bits {
@@ -244,9 +247,9 @@ macro_rules! bounded_floats {
             fn if_less(self, other: $t) -> $t {
                 if self < other { self } else { other }
             }
-            // NaN is found by adding all elements: the sum is NaN if one of them is. An addition for each element is cheaper than
-            // a comparison, which would compete with the comparisons of the minimum or maximum. The sum may also be NaN because
-            // of infinities of both signs, which only costs a second pass.
+            // A NaN among the elements is found by adding all of them, since the sum is then NaN. An addition for each element is
+            // cheaper than a comparison, which would compete with the comparisons of the minimum or maximum. If the sum is NaN
+            // because of infinities of both signs, that only costs a second pass.
             #[inline(always)]
             fn quick_lines<F: Combine<$t>, S: Simd, const N: usize, const MAXIMUM: bool>(
                 simd: S,
@@ -256,7 +259,7 @@ macro_rules! bounded_floats {
                 let vectors = S::$split(eights.as_flattened().as_flattened()).0;
                 let mut sums = [0.0; N];
                 let (extremes, sums_of) = (S::$split_mut(line).0, S::$split_mut(&mut sums).0);
-                // All lanes of the line are reduced into one vector.
+                // All lanes of the line are reduced into one vector, since the order of the elements does not matter.
                 let (mut extreme, mut sum) = (extremes[0], simd.$splat(0.0));
                 for vectors in vectors.as_chunks::<EIGHT>().0 {
                     let (mut x, mut s) = (*vectors, *vectors);
@@ -299,7 +302,8 @@ bounded_floats! {
     f64 u64 as_simd_f64s as_mut_simd_f64s splat_f64s add_f64s max_f64s min_f64s;
 }
 
-/// Converts a float16 to an integer of the same order, and back; a NaN keeps its bits.
+/// Converts a float16 to an integer key, such that keys compare as the numbers do. A NaN becomes `nan`; [`half_of_key`] converts
+/// back.
 #[inline(always)]
 fn half_key(x: f16, nan: i16) -> i16 {
     let bits = x.to_bits() as i16;
@@ -367,7 +371,8 @@ macro_rules! extreme {
         }
     };
 }
-// The maximum of zeros is +0 unless all are −0: if the result is −0, a +0 may have been lost.
+// A maximum of zeros is +0 unless all of them are −0, so if the fast path gives −0, a +0 may have been lost. For a minimum it is
+// the reverse.
 extreme!(Max LOWEST maximum if_greater true);
 extreme!(Min HIGHEST minimum if_less false);
 

@@ -1,7 +1,7 @@
-//! Complete reductions of short rows: many rows to one element each, or few rows to one row.
+//! Complete reductions of short rows: of many rows to one element each, or of a few rows to one row.
 //!
-//! Rows of up to 16 elements are transposed, 16 rows at a time, so that vectors hold elements of different results. Longer rows
-//! are first reduced to 16 lanes each; then adjacent lanes of 16 rows are reduced together, until each row has one.
+//! Rows of up to 16 elements are transposed, 16 rows at a time, so that each vector holds elements of different results. Longer
+//! rows are first reduced to 16 lanes each; then adjacent lanes of 16 rows at a time are reduced, until each row has one lane.
 
 use std::marker::PhantomData;
 
@@ -13,13 +13,14 @@ use crate::combine::Combine;
 use crate::state::elements;
 use crate::vectors::{CombineVectors, Vectors, combine, fold_level, pairwise};
 
-/// Longer rows are pushed into a [`Partial`](crate::Partial).
+/// The maximum number of elements of a row that is reduced here. A longer row is pushed into a [`Partial`](crate::Partial).
 pub(crate) const LONG: usize = 128 * LANES - 1;
 
-/// The number of rows whose results are computed together.
+/// The number of rows that are reduced together.
 pub(crate) const BATCH: usize = 16;
 
-/// Contiguous rows of `n` elements, up to [`LONG`], each of which is reduced to one element.
+/// Contiguous rows, each of which is reduced to one element. The fields are the number of elements per row (up to [`LONG`]), the
+/// rows, and the results.
 pub(crate) struct Rows<'a, F, T>(pub usize, pub &'a [T], pub &'a mut [T], pub PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Rows<'_, F, T> {
@@ -49,8 +50,8 @@ impl<F: CombineVectors<T>, T: Vectors> Rows<'_, F, T> {
     }
 }
 
-/// Reduces the whole groups of 16 elements of a row into a node, from the right: for each binary digit of their number it reduces
-/// a subtree and merges it with the node.
+/// Reduces the whole groups of 16 elements of a row into `node`, from the last group to the first: for each binary digit 1 of the
+/// number of groups, it reduces an aligned subtree and merges it with the node.
 #[inline(always)]
 fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node: &mut [T; LANES]) {
     let (full, _) = row.as_chunks::<LANES>();
@@ -63,7 +64,7 @@ fn lanes_of<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, row: &[T], node:
     }
 }
 
-/// Reduces rows of up to 4 elements, which vectors load and shuffle.
+/// Reduces each row of `N` elements, up to 4, to one element. The compiler makes vector loads and shuffles of the loop.
 #[inline(always)]
 fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut [T::Store]) {
     let from = from.as_chunks::<N>().0;
@@ -73,7 +74,7 @@ fn rows_of<const N: usize, F: Combine<T>, T: Elem>(from: &[T::Store], out: &mut 
     }
 }
 
-/// Reduces up to [`BATCH`] rows.
+/// Reduces each of up to [`BATCH`] rows of `n` elements to one element.
 #[inline(always)]
 fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T], out: &mut [T]) {
     let mut rows = [[F::identity(); LANES]; BATCH];
@@ -96,7 +97,8 @@ fn batch<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, n: usize, from: &[T
     }
 }
 
-/// Reduces the lanes of each node pairwise, adjacent lanes first. The result is the first element of each node.
+/// Reduces the lanes of each node to one, in adjacent pairs, level by level. The results, one per node, are then the first
+/// elements of `nodes`.
 #[inline(always)]
 pub(crate) fn combine_lanes<F: Combine<T>, T: Elem, const N: usize>(nodes: &mut [[T::Store; N]; BATCH]) {
     let mut others = [[F::identity(); N]; BATCH / 2];
@@ -112,7 +114,7 @@ pub(crate) fn combine_lanes<F: Combine<T>, T: Elem, const N: usize>(nodes: &mut 
     }
 }
 
-/// Reduces adjacent pairs of elements to one element each.
+/// Reduces each adjacent pair of elements to one element.
 #[inline(always)]
 fn pairs<F: Combine<T>, T: Elem>(from: &[T::Store], to: &mut [T::Store]) {
     for (two, to) in from.as_chunks::<2>().0.iter().zip(to) {
@@ -120,10 +122,10 @@ fn pairs<F: Combine<T>, T: Elem>(from: &[T::Store], to: &mut [T::Store]) {
     }
 }
 
-/// Sets the first lanes of each node to the last elements of a row, which don't fill a group of `N`.
+/// Copies the last elements of each row, which don't fill a group of `N`, to the first lanes of its node.
 ///
-/// PERF: a vector load of elements that were stored one by one waits for these stores, unless they are long done, so this is done
-/// for all rows before any is loaded.
+/// PERF: a vector load of elements that were just stored one by one waits until these stores are done. So this function stores
+/// the elements of all rows before any of them is loaded.
 #[inline(always)]
 pub(crate) fn set_rests<T: Elem, const N: usize>(
     n: usize,
@@ -137,7 +139,7 @@ pub(crate) fn set_rests<T: Elem, const N: usize>(
     }
 }
 
-/// Reduces columns pairwise into the first one.
+/// Reduces columns to one, lane by lane, in adjacent pairs, level by level. The result is in the first column.
 #[inline(always)]
 fn combine_columns<F: Combine<T>, T: Elem, const N: usize>(columns: &mut [[T::Store; N]]) {
     let mut step = 1;
@@ -152,7 +154,7 @@ fn combine_columns<F: Combine<T>, T: Elem, const N: usize>(columns: &mut [[T::St
     }
 }
 
-/// Up to 16 rows, not necessarily contiguous, that are reduced to one row.
+/// Up to 16 rows, not necessarily contiguous, that are reduced to one row. The fields are the rows and the result.
 pub(crate) struct FewRows<'a, F, T: Elem>(pub &'a [&'a [u8]], pub &'a mut [T::Store], pub PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> NullaryFnOnce for FewRows<'_, F, T> {
@@ -188,7 +190,7 @@ fn few_rows<const N: usize, F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T
     }
 }
 
-/// Reduces rows that are copied a few elements at a time, so that the work is done in the L1 cache.
+/// Reduces 5 to 16 rows to one row. A few elements of each row are copied at a time, so that the reduction works in the L1 cache.
 #[inline(always)]
 fn some_rows<F: Combine<T>, T: Elem>(rows: &[&[u8]], out: &mut [T::Store]) {
     const PART: usize = 64;

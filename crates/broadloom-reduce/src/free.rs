@@ -1,5 +1,5 @@
 //! Reductions whose result does not depend on the order of elements: reductions of integers and of bools, and minimum and
-//! maximum. A single node holds the result so far, in as many lanes as vectors need.
+//! maximum. The state is a single node, the result so far, with as many lanes per output as vectors need.
 
 use std::marker::PhantomData;
 
@@ -15,13 +15,13 @@ use crate::state::{State, elements, elements_mut};
 use crate::tree::packed;
 use crate::vectors::combine;
 
-/// The size in bytes of a node with lanes: several vectors.
+/// The approximate size in bytes of a node of few outputs: several vectors. Each output has as many lanes as fit.
 const NODE: usize = 512;
 
-/// Rows of more elements than this are reduced in lanes.
+/// In reductions of each row to one element, rows of more elements than this are reduced in vectors.
 const FEW: usize = 8;
 
-/// Reductions that may run in any order.
+/// The method of reductions whose elements may be merged in any order.
 pub(crate) struct Free<F, T>(PhantomData<fn() -> (F, T)>);
 
 impl<F, T> Free<F, T> {
@@ -98,7 +98,7 @@ impl<F: Combine<T>, T: Elem> Method for Free<F, T> {
     }
 }
 
-/// The node, initialised with identities if there is none.
+/// The state's node. If there is none yet, it is added and filled with the identity.
 fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     if state.levels.is_empty() {
         state.add_node(0);
@@ -107,8 +107,8 @@ fn node<F: Combine<T>, T: Elem>(state: &mut State) -> &mut [T::Store] {
     state.node_mut::<T>(0)
 }
 
-/// Reduces rows of a node's length into the node: eight separate rows, if given, and then contiguous rows, the last of which may
-/// be shorter.
+/// Reduces rows that have as many elements as a node into the node. The fields are the node, eight separate rows (if given), and
+/// contiguous rows, the last of which may be shorter.
 struct Fold<'a, F, T: Elem>(
     &'a mut [T::Store],
     Option<[&'a [T::Store]; ROWS]>,
@@ -146,7 +146,7 @@ impl<F: Combine<T>, T: Elem> NullaryFnOnce for Fold<'_, F, T> {
     }
 }
 
-/// Reduces eight rows into a node by the [fast path](Combine::quick). If its result may be wrong, they are reduced again by the
+/// Reduces eight rows into a node by the [fast path](Combine::quick). If the result may be wrong, they are reduced again by the
 /// exact operation.
 #[inline(always)]
 fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store]; ROWS]) {
@@ -178,7 +178,7 @@ fn eight_rows<F: Combine<T>, T: Elem>(node: &mut [T::Store], rows: [&[T::Store];
     }
 }
 
-/// Reduces contiguous elements of one output into its node.
+/// Reduces contiguous elements of a single output into its node. The fields are the node and the elements.
 struct Line<'a, F, T: Elem>(&'a mut [T::Store], &'a [T::Store], PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> WithSimd for Line<'_, F, T> {
@@ -204,7 +204,8 @@ impl<F: Combine<T>, T: Elem> Line<'_, F, T> {
     }
 }
 
-/// Reduces each of several contiguous rows. The first field is the number of elements in a row.
+/// Reduces each of several contiguous rows to one element. The fields are the number of elements in a row, the rows, and the
+/// results.
 struct Each<'a, F, T: Elem>(usize, &'a [T::Store], &'a mut [T::Store], PhantomData<F>);
 
 impl<F: Combine<T>, T: Elem> WithSimd for Each<'_, F, T> {
@@ -250,14 +251,14 @@ impl<F: Combine<T>, T: Elem> Each<'_, F, T> {
     }
 }
 
-/// The number of lines that are reduced before the flags of the fast path are checked: a page.
+/// The number of cache lines of elements that are reduced before the flags of the fast path are checked: those of one page.
 const LINES: usize = PAGE / 64;
 
 /// Reduces contiguous elements into the first `N` elements of a node, in the order of memory; `N` is the number of elements in a
-/// cache line. Returns the rest, which is less than a line.
+/// cache line. Returns the remaining elements, fewer than `N`.
 ///
-/// PERF: the results stay in registers. A node of 512 bytes would be reduced in memory, and its rows are so far apart that
-/// prefetchers do not follow them.
+/// PERF: the `N` results stay in registers. Those for a whole node of 512 bytes would be in memory, and the elements of eight
+/// rows of that size would be read from places so far apart that prefetchers do not follow them.
 #[inline(always)]
 fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     simd: S,
@@ -267,7 +268,7 @@ fn lines<'a, const N: usize, S: Simd, F: Combine<T>, T: Elem>(
     let Some(node) = node.first_chunk_mut::<N>() else { return from };
     let (lines, rest) = from.as_chunks::<N>();
     let mut combined = *node;
-    // Once a result is NaN, further elements can't change it.
+    // Once a result is NaN, it stays NaN whatever elements follow.
     let is_nan = |line: &[T::Store; N]| line.iter().any(|x| F::unordered(*x) != F::Flag::default());
     if is_nan(&combined) {
         return rest;

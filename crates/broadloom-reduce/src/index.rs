@@ -1,9 +1,9 @@
-//! The index of the first minimum or maximum.
+//! The reductions argmin and argmax: the index of the first minimum or maximum.
 //!
-//! A node has an index and an element for each output. Elements are searched a page at a time: first the page's minimum or
-//! maximum is computed in vectors, and only if it beats the best element so far, its position is searched for. Pages without a
-//! better element, which are nearly all, therefore cost as much as a maximum. NaN beats everything, and the first of equal
-//! elements wins, including zeros of both signs.
+//! The state has the index and the value of the best element so far for each output. Elements are searched a page at a time:
+//! first the page's minimum or maximum is computed in vectors, and only if it beats the best element so far, its position is
+//! searched for. Pages without a better element, which are nearly all, therefore cost as much as a maximum. A NaN beats
+//! everything but a NaN, and of equal elements the first one wins, where −0 equals +0.
 
 use std::marker::PhantomData;
 
@@ -22,7 +22,7 @@ impl<T, const MAXIMUM: bool> Index<T, MAXIMUM> {
     pub const NEW: Self = Index(PhantomData);
 }
 
-/// An element with its number.
+/// An element with its number in the reduction.
 #[derive(Clone, Copy)]
 struct Found<T> {
     number: u64,
@@ -38,7 +38,7 @@ fn beats<T: PartialOrd + Copy, const MAXIMUM: bool>(x: T, best: T) -> bool {
     exceeds | is_first_nan
 }
 
-/// The indices and the elements of the state's node, which is made if it does not exist yet.
+/// The index and the value of the best element so far, for each output. The state must have its node.
 #[inline(always)]
 fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
     let width = state.width;
@@ -47,7 +47,7 @@ fn node<T: Bounded>(state: &mut State) -> (&mut [u64], &mut [T]) {
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
-    /// Searches further elements of a single output.
+    /// Searches the next elements of a single output.
     fn look(state: &mut State, from: &[T]) {
         let next = state.next;
         let best = if state.levels.is_empty() {
@@ -66,7 +66,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Index<T, MAXIMUM> {
         state.next += from.len() as u64;
     }
 
-    /// Searches further elements of several outputs, row by row.
+    /// Searches the next elements of several outputs, row by row.
     fn look_across(state: &mut State, mut rows: &[T]) {
         let (mut next, width) = (state.next, state.width);
         state.next += (rows.len() / width) as u64;
@@ -139,10 +139,10 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Method for Index<T, MAXIMUM> 
     }
 }
 
-/// Searches contiguous elements for one that beats the best before them.
+/// A search of contiguous elements for the best one, if it beats the best one before them.
 struct Look<'a, T, const MAXIMUM: bool> {
     from: &'a [T],
-    /// The number of the first element.
+    /// The number of the first element of `from`.
     next: u64,
     best: Option<Found<T>>,
 }
@@ -162,7 +162,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Look<'_, T,
 }
 
 impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
-    /// Searches page by page; `N` elements are a few vectors.
+    /// Searches page by page. `N` is the number of elements in a few vectors.
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
     fn pages<const N: usize>(self) -> Option<Found<T>> {
@@ -194,7 +194,7 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> Look<'_, T, MAXIMUM> {
     }
 }
 
-/// The minimum or maximum of a page without NaN, and whether there is a NaN.
+/// The minimum or maximum of a page, and whether the page has a NaN (the first value is then meaningless).
 #[inline(always)]
 #[expect(clippy::eq_op, reason = "NaN alone is not equal to itself")]
 fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &[T]) -> (T, bool) {
@@ -205,7 +205,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     let (pairs, last) = lines.as_chunks::<2>();
     for [a, b] in pairs {
         for j in 0..N {
-            // A single comparison tests both elements for NaN.
+            // The compiler tests both elements for NaN with a single comparison.
             flags[j] = T::or(flags[j], T::or(a[j].unordered(), b[j].unordered()));
             extremes[j] = better(b[j], better(a[j], extremes[j]));
         }
@@ -220,7 +220,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
         flags[j] = T::or(flags[j], x.unordered());
         extremes[j] = better(x, extremes[j]);
     }
-    // The halves are reduced lane by lane, since they consist of whole vectors.
+    // The two halves of the array are merged lane by lane, since they consist of whole vectors.
     let mut half = N;
     while half > 1 {
         half /= 2;
@@ -233,7 +233,7 @@ fn extreme<const N: usize, T: Bounded + PartialOrd, const MAXIMUM: bool>(page: &
     (extreme, flags[0] != T::Flag::default() || extreme != extreme)
 }
 
-/// The position of the first element that is the wanted one.
+/// The index in the page of the first element for which `wanted` is true.
 #[inline(always)]
 fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> Option<usize> {
     let any = |line: &[T]| line.iter().fold(false, |any, &x| any | wanted(x));
@@ -241,7 +241,7 @@ fn position<const N: usize, T: Copy>(page: &[T], wanted: impl Fn(T) -> bool) -> 
     page[line * N..].iter().position(|&x| wanted(x)).map(|place| line * N + place)
 }
 
-/// Searches rows of `n` elements, each of which belongs to a different output.
+/// A search of each of several contiguous rows of `n` elements. Each row belongs to a different output.
 struct Each<'a, T, const MAXIMUM: bool> {
     n: usize,
     from: &'a [T],
@@ -260,10 +260,10 @@ impl<T: Bounded + PartialOrd, const MAXIMUM: bool> NullaryFnOnce for Each<'_, T,
     }
 }
 
-/// Searches rows with one element of each of several outputs.
+/// A search of rows that have one element of each of several outputs.
 struct Across<'a, T, const MAXIMUM: bool> {
     rows: &'a [T],
-    /// The number of the first row.
+    /// The number of the elements in the first row.
     next: u64,
     numbers: &'a mut [u64],
     elements: &'a mut [T],

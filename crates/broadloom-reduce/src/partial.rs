@@ -1,4 +1,4 @@
-//! A reduction in progress, for any dtype.
+//! Partial results: reductions in progress, for any reduction and dtype.
 
 use broadloom_ir::{DType, Error, ErrorKind, Reduction, Result};
 use broadloom_math::f16;
@@ -11,11 +11,12 @@ use crate::method::Method;
 use crate::state::State;
 use crate::tree::Tree;
 
-/// The method of a reduction for a dtype.
+/// The method that computes a reduction of elements of a dtype.
 ///
-/// # Errors [`ErrorKind::Internal`] if the reduction does not take the dtype.
+/// # Errors
+/// [`ErrorKind::Internal`] if the reduction does not take the dtype.
 pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn Method> {
-    /// The method for a dtype other than bool.
+    /// Selects the method for `dtype`, which must not be bool. In the method's expression, `$t` is the Rust type of the dtype.
     macro_rules! of_numbers {
         ($t:ident => $method:expr) => {
             of_numbers!($t => $method; Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
@@ -36,7 +37,7 @@ pub(crate) fn method(reduction: Reduction, dtype: DType) -> Result<&'static dyn 
         (Reduction::Sum, DType::Float64) => &Tree::<Sum, f64>::NEW,
         (Reduction::Prod, DType::Float32) => &Tree::<Prod, f32>::NEW,
         (Reduction::Prod, DType::Float64) => &Tree::<Prod, f64>::NEW,
-        // Integer sums wrap, signed or not, so one method serves both.
+        // Integer sums and products wrap and have the same bits whether signed or not, so one method serves both.
         (Reduction::Sum, DType::Int64 | DType::UInt64) => &Free::<Sum, u64>::NEW,
         (Reduction::Prod, DType::Int64 | DType::UInt64) => &Free::<Prod, u64>::NEW,
         (Reduction::Max, _) => of_numbers!(T => Free::<Max, T>::NEW),
@@ -53,7 +54,7 @@ fn refused(reduction: Reduction, dtype: DType) -> Error {
     Error::new(ErrorKind::Internal, format!("{reduction} does not take {dtype}"))
 }
 
-/// Writes the result of a reduction of no elements. Returns false if there is no such result.
+/// Writes the result of reducing no elements for each output. Returns false if there is none, as for a minimum.
 pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> bool {
     let Some(nothing) = reduction.of_nothing(dtype) else { return false };
     let bits = nothing.bits.to_le_bytes();
@@ -63,12 +64,12 @@ pub(crate) fn nothing(reduction: Reduction, dtype: DType, out: &mut [u8]) -> boo
     true
 }
 
-/// The reduction of a range of elements so far, for some adjacent outputs.
+/// The result so far of reducing a range of elements, for one or more adjacent outputs.
 ///
-/// A range may begin at any element. Consecutive ranges, however they are divided, are merged to the same bits. A partial result
-/// takes memory for 16 elements of each output, times the logarithm of the number of rows of 16 elements.
+/// A range may begin at any element. However the elements are divided into consecutive ranges, merging their partial results
+/// gives the same bits. A partial result of n rows of 16 elements takes memory for about 16 · log2(n) elements of each output.
 ///
-/// Elements are bytes in native order, aligned for their dtype; for bool any byte but 0 is true.
+/// Elements are passed as bytes in native order, aligned for their dtype. Of bools every byte but 0 is true.
 pub struct Partial {
     reduction: Reduction,
     dtype: DType,
@@ -77,7 +78,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// An empty partial result of `width` adjacent outputs; the first element pushed is number `start`.
+    /// Makes an empty partial result for `width` adjacent outputs. The first element that is pushed has the number `start`.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] if the reduction does not [take](Reduction::takes) the dtype; [`ErrorKind::Limit`] if the outputs do
@@ -87,15 +88,15 @@ impl Partial {
         Ok(Partial { reduction, dtype, method, state: method.state(width, start)? })
     }
 
-    /// Empties the partial result for another range, and keeps its memory.
+    /// Empties the partial result, for a range that begins with element number `start`. Its memory is kept.
     pub fn reset(&mut self, start: u64) {
         self.state.reset(start);
     }
 
-    /// Adds the next elements: `[n][width]` in C order.
+    /// Adds the next elements. They are `[n][width]` in C order: `n` elements of each output.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the dtype, or not whole rows of `width` elements.
+    /// If the bytes are not aligned for the dtype, or are not whole rows of `width` elements.
     pub fn push(&mut self, elements: &[u8]) {
         let row = self.state.width * self.dtype.size();
         assert!(
@@ -107,20 +108,21 @@ impl Partial {
         }
     }
 
-    /// Adds the next `n` elements of each output, from rows that need not be contiguous: `row(i)` has `width` elements.
+    /// Adds the next `n` elements of each output, from rows that need not be contiguous. `row(i)` has element `i` of each of the
+    /// `width` outputs.
     ///
     /// # Panics
-    /// If the bytes of a row are not aligned for the dtype or not `width` elements.
+    /// If the bytes of a row are not aligned for the dtype, or are not `width` elements.
     pub fn push_rows<'r>(&mut self, n: usize, row: impl Fn(usize) -> &'r [u8]) {
         self.method.push_rows(&mut self.state, n, &row);
     }
 
-    /// Adds the next elements of one output as nodes: each row of 16 elements in `rows` is the reduction of 2^`level` consecutive
-    /// rows.
+    /// Adds the next elements of a single output as [nodes](broadloom_ir::canonical): each row of 16 elements in `rows` is the
+    /// result of reducing 2^`level` consecutive rows lane by lane.
     ///
     /// # Panics
-    /// If there are several outputs, if the bytes are not aligned for the dtype or not whole rows, or if the next element is not
-    /// the first of an aligned group of 2^`level` rows.
+    /// If there are several outputs; if the bytes are not aligned for the dtype or are not whole rows; or if the next element is
+    /// not the first of an aligned group of 2^`level` rows.
     pub fn push_nodes(&mut self, level: u8, rows: &[u8]) {
         let row = LANES * self.dtype.size();
         assert!(self.state.width == 1 && rows.len().is_multiple_of(row), "whole rows of one output");
@@ -130,16 +132,19 @@ impl Partial {
         }
     }
 
-    /// Merges the partial result of the next range.
+    /// Merges the partial result of the range that follows this one.
     ///
-    /// # Errors [`ErrorKind::Internal`] if it has another reduction, dtype or width, or does not begin where this range ends.
+    /// # Errors
+    /// [`ErrorKind::Internal`] if `later` has another reduction, dtype or width, or does not begin where this range ends.
     pub fn append(&mut self, mut later: Partial) -> Result<()> {
         self.append_from(&mut later)
     }
 
-    /// Merges the partial result of the next range, which is then [reset](Partial::reset) so that it can be used again.
+    /// Merges the partial result of the range that follows this one. Its contents are unspecified afterwards; it can be used
+    /// again after a [reset](Partial::reset).
     ///
-    /// # Errors The errors of [`Partial::append`].
+    /// # Errors
+    /// The errors of [`Partial::append`].
     pub fn append_from(&mut self, later: &mut Partial) -> Result<()> {
         let alike = |p: &Partial| (p.reduction, p.dtype, p.state.width);
         if alike(self) != alike(later) || self.state.next != later.state.start {
@@ -154,13 +159,15 @@ impl Partial {
         Ok(())
     }
 
-    /// Writes the result of each output, of the reduction's [result dtype](Reduction::result), and begins again with element 0.
+    /// Writes the result of each output, in the reduction's [result dtype](Reduction::result), and resets the partial result to
+    /// begin with element 0.
     ///
-    /// Elements before the first of the range count as absent. The result for no elements is [`Reduction::of_nothing`]; callers
-    /// refuse the minimum and maximum of no elements, for which this writes the highest and the lowest value.
+    /// If the range does not begin with element 0, the elements before it count as absent. The result of no elements is
+    /// [`Reduction::of_nothing`]. A minimum or maximum of no elements does not exist, and callers reject it; this function then
+    /// writes the highest or the lowest value of the dtype.
     ///
     /// # Panics
-    /// If the bytes are not aligned for the results' dtype or not `width` results.
+    /// If the bytes are not aligned for the results' dtype, or are not `width` results.
     pub fn finish(&mut self, out: &mut [u8]) {
         let size = self.reduction.result(self.dtype).size();
         assert_eq!(out.len(), self.state.width * size, "the bytes of a result of each output");

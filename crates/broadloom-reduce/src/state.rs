@@ -1,34 +1,36 @@
-//! The state of a [`Partial`](crate::Partial) for any dtype: nodes as words, and the range of elements so far.
+//! The state of a [`Partial`](crate::Partial), whatever its dtype: nodes stored as 64-bit words, and the range of elements so
+//! far.
 
 use broadloom_ir::{Error, ErrorKind, Result};
 use broadloom_math::Elem;
 use broadloom_mem::{typed, typed_mut};
 use smallvec::SmallVec;
 
-/// The number of words that are stored inline: a few nodes of one output.
+/// The number of words that are stored without an allocation: a few nodes of one output.
 const WORDS: usize = 64;
 
-/// The reduction so far of a range of elements.
+/// The nodes to which a range of elements has been reduced so far.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     /// The number of adjacent outputs.
     pub width: usize,
-    /// The number of lanes of a node.
+    /// The number of lanes of a node, for each output.
     pub lanes: usize,
     /// The number of the first element of the range.
     pub start: u64,
-    /// The number of the next element.
+    /// The number of the element that will be pushed next.
     pub next: u64,
-    /// For each node, log2 of its number of rows, or [`OPEN`](crate::tree::OPEN). Nodes are in the order of their elements.
+    /// For each node, the binary logarithm of the number of rows that were reduced to it, or [`OPEN`](crate::tree::OPEN). Nodes
+    /// are in the order of their elements.
     pub levels: SmallVec<[u8; 16]>,
-    /// The elements of the nodes: each node is [lanes][width], and begins at a word.
+    /// The elements of the nodes. Each node is `[lanes][width]` and begins at a word.
     words: SmallVec<[u64; WORDS]>,
-    /// The number of words for each node. There may be more words than the nodes use, with unspecified contents.
+    /// The number of words of each node. There may be more words than the nodes use; their contents are unspecified.
     stride: usize,
 }
 
 impl State {
-    /// An empty state.
+    /// Makes an empty state, whose first element has the number `start`.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if a node of this width is larger than the address space.
@@ -43,31 +45,31 @@ impl State {
         Ok(State { width, lanes, start, next: start, levels, words, stride })
     }
 
-    /// Empties the state for a range that begins at another element.
+    /// Empties the state, for a range that begins with element number `start`.
     pub fn reset(&mut self, start: u64) {
         (self.start, self.next) = (start, start);
         self.levels.clear();
     }
 
-    /// The number of elements of a node.
+    /// The number of elements of a node, over all lanes and outputs.
     pub fn node_len(&self) -> usize {
         self.lanes * self.width
     }
 
-    /// The elements of a node.
+    /// The elements of node `i`.
     pub fn node<T: Elem>(&self, i: usize) -> &[T::Store] {
         let words = &self.words[i * self.stride..][..self.stride];
         &elements::<T>(broadloom_mem::bytes_of(words))[..self.node_len()]
     }
 
-    /// The elements of a node, for writing.
+    /// The elements of node `i`, for writing.
     pub fn node_mut<T: Elem>(&mut self, i: usize) -> &mut [T::Store] {
         let (stride, len) = (self.stride, self.node_len());
         let words = &mut self.words[i * stride..][..stride];
         &mut elements_mut::<T>(broadloom_mem::bytes_of_mut(words))[..len]
     }
 
-    /// The elements of the last two nodes.
+    /// The elements of the last node but one, and of the last node.
     pub fn last_two<T: Elem>(&mut self) -> (&mut [T::Store], &mut [T::Store]) {
         let (stride, len) = (self.stride, self.node_len());
         let words = &mut self.words[(self.levels.len() - 2) * stride..][..2 * stride];
@@ -78,14 +80,14 @@ impl State {
         )
     }
 
-    /// The elements of several nodes as one slice, for a type whose nodes fill whole words.
+    /// The elements of `count` nodes from node `first` on as one slice. The type must be such that nodes fill whole words.
     #[inline(always)]
     pub fn nodes_from<T: Elem>(&mut self, first: usize, count: usize) -> &mut [T::Store] {
         let words = &mut self.words[first * self.stride..][..count * self.stride];
         elements_mut::<T>(broadloom_mem::bytes_of_mut(words))
     }
 
-    /// Adds a node with unspecified elements.
+    /// Adds a node of this level, with unspecified elements.
     #[inline(always)]
     pub fn add_node(&mut self, level: u8) {
         self.levels.push(level);
@@ -102,7 +104,7 @@ impl State {
     }
 }
 
-/// Converts bytes to elements.
+/// Views bytes as elements.
 ///
 /// # Panics
 /// If the address or the length does not fit the type.
@@ -111,7 +113,7 @@ pub(crate) fn elements<T: Elem>(bytes: &[u8]) -> &[T::Store] {
     typed::<T>(bytes).expect("aligned elements of the reduction's dtype")
 }
 
-/// Converts bytes to elements, for writing.
+/// Views bytes as elements, for writing.
 ///
 /// # Panics
 /// If the address or the length does not fit the type.

@@ -1,9 +1,9 @@
 //! The canonical tree of sums and products of floats.
 //!
-//! A row is [`LANES`] elements of each output. A node is the reduction of an aligned subtree of 2^level rows, and nodes are
-//! merged like the carries of a binary counter. Rows with absent elements are padded with the identity, which changes no bits. A
-//! row whose first elements belong to an earlier range can't be merged with its sibling before these elements are present: it
-//! stays a separate node, whose level is [`OPEN`].
+//! A row is [`LANES`] elements of each output. A node is the result of reducing an aligned subtree of 2^level rows, and two nodes
+//! of one level are merged to one of the next, like the carries of a binary counter. A row with absent elements is padded with
+//! the identity, which changes no bits. If the first elements of a row belong to an earlier range, the row can't be merged with
+//! its sibling yet: it stays a separate node, whose level is [`OPEN`], until the earlier range is merged.
 
 use std::marker::PhantomData;
 
@@ -23,10 +23,11 @@ use crate::vectors::{
 /// The level of a row whose first elements belong to an earlier range.
 pub(crate) const OPEN: u8 = u8::MAX;
 
-/// Rows of fewer bytes than this are packed before they are reduced, since a vector holds more than one row.
+/// If the elements of all outputs with one number have fewer bytes than this, they are copied together before they are reduced,
+/// so that vectors are full.
 const NARROW: usize = 64;
 
-/// The method of reductions whose result depends on the order of operations.
+/// The method of reductions whose result depends on the order of the elements.
 pub(crate) struct Tree<F, T>(PhantomData<fn() -> (F, T)>);
 
 impl<F, T> Tree<F, T> {
@@ -39,7 +40,8 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 
     fn push(&self, state: &mut State, bytes: &[u8]) {
-        // If the level were a constant here, the compiler would make a second instance of this large function.
+        // This call shares the code of `push_nodes`. If `push` dispatched with a constant level, the compiler would make a second
+        // instance of a large function.
         self.push_nodes(state, 0, bytes);
     }
 
@@ -101,7 +103,7 @@ impl<F: CombineVectors<T>, T: Vectors> Method for Tree<F, T> {
     }
 }
 
-/// Copies rows of `size` bytes one after the other, as many at a time as fit, and calls a function with the copies.
+/// Copies rows of `size` bytes to contiguous memory, as many at a time as fit, and calls `push` with the copies.
 pub(crate) fn packed<'r>(
     size: usize,
     n: usize,
@@ -120,7 +122,7 @@ pub(crate) fn packed<'r>(
     }
 }
 
-/// Reduces the elements of one result, at most as many as there are lanes.
+/// Reduces at most [`LANES`] elements to one result.
 ///
 /// PERF: for so few elements, choosing the instruction set would take longer than the work.
 fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
@@ -139,7 +141,8 @@ fn few<F: Combine<T>, T: Vectors>(from: &[T]) -> T {
     nodes[0]
 }
 
-/// Contiguous rows to be pushed, each of which is the node of a subtree of this level.
+/// Contiguous elements to be pushed into a state. For a single output, each 16 of them may be the node of a subtree; the third
+/// field is the level of these nodes, and 0 for elements.
 struct Push<'a, F, T>(&'a mut State, &'a [T], u8, PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Push<'_, F, T> {
@@ -164,7 +167,8 @@ impl<F: CombineVectors<T>, T: Vectors> Push<'_, F, T> {
     }
 }
 
-/// Pushes elements of one output, or rows that are nodes of level `base`. The state must be at the beginning of such a subtree.
+/// Pushes elements of a single output (if `base` is 0), or rows of 16 elements that are nodes of level `base`. In the second case
+/// the next element must be the first of an aligned subtree of that level.
 #[inline(always)]
 fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mut from: &[T], base: u8) {
     let row_of = (LANES as u64) << base;
@@ -187,8 +191,8 @@ fn one<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, state: &mut State, mu
     }
 }
 
-/// Reduces whole blocks of 256 rows that begin at an aligned subtree, or several such blocks as streams. Returns the remaining
-/// elements.
+/// Reduces whole blocks of 256 rows as long as the next row begins an aligned subtree of that size. If the elements are many,
+/// several blocks are reduced at a time as streams. Returns the remaining elements.
 #[inline(always)]
 fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -197,7 +201,7 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     row_of: u64,
     base: u8,
 ) -> &'a [T] {
-    // PERF: data in a cache is read faster from beginning to end than as several streams.
+    // PERF: data that is in a cache is read faster from beginning to end than as several streams.
     let is_in_streams = from.len() >= IN_STREAMS * LANES && size_of_val(from) > Caches::of_target().last;
     let mut units = Units::NEW;
     while from.len() >= 256 * LANES && state.next.is_multiple_of(256 * row_of) {
@@ -214,19 +218,19 @@ fn blocks<'a, S: Simd, F: CombineVectors<T>, T: Vectors>(
     from
 }
 
-/// The elements of several outputs, which are [n][width].
+/// A source of the elements of several outputs, which are `[n][width]`.
 trait Source<'a, T>: Copy {
-    /// The number of contiguous pieces of a row of 16 elements of each output.
+    /// The number of contiguous pieces that a row of 16 elements of each output consists of.
     const PIECES: usize;
     /// The number of elements of each output.
     fn len(self) -> usize;
-    /// The elements from number `i` on, as far as they are contiguous.
+    /// The elements from index `i` on, as many as are contiguous.
     fn from(self, i: usize) -> &'a [T];
-    /// A contiguous piece of the row of 16 elements of each output whose first element has the number `i`.
+    /// Piece number `piece` of the row of 16 elements of each output that begins at index `i`.
     fn piece(self, i: usize, piece: usize) -> &'a [T];
 }
 
-/// Elements in contiguous rows.
+/// A source whose elements are all contiguous.
 #[derive(Clone, Copy)]
 struct Neighbours<'a, T> {
     elements: &'a [T],
@@ -250,7 +254,7 @@ impl<'a, T: Copy> Source<'a, T> for Neighbours<'a, T> {
     }
 }
 
-/// Elements in rows that need not be contiguous.
+/// A source of separate slices: `row(i)` has the elements of all outputs with index `i`.
 #[derive(Clone, Copy)]
 struct Apart<'a, 'r> {
     n: usize,
@@ -293,7 +297,8 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
             continue;
         }
         let level = (state.next / LANES as u64).trailing_zeros().min(full.ilog2());
-        // PERF: not for separate rows, because each of the many lines read at once would be in another page.
+        // PERF: this is not done for separate slices, because each of the many cache lines that are read at once would be in
+        // another page.
         if level >= 6 && Q::PIECES == 1 {
             done += sixty_fours::<S, F, T, Q>(simd, state, rows, done);
             continue;
@@ -313,7 +318,7 @@ fn several<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     }
 }
 
-/// The contiguous pieces with the same number of the next `R` rows of 16 elements.
+/// For each of the `R` rows of 16 elements from index `first` on, its contiguous piece number `piece`.
 #[inline(always)]
 fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     rows: Q,
@@ -327,10 +332,11 @@ fn pieces<'a, const R: usize, T: Vectors, Q: Source<'a, T>>(
     pieces
 }
 
-/// The number of elements of 64 rows that are reduced together: first to 8 rows, in the L1 cache, and these to a node.
+/// The number of elements of each row that are reduced together when 64 rows are: first to 8 rows, in the L1 cache, and then to a
+/// node.
 const PART: usize = 128;
 
-/// Reduces 64 rows at a time while as many are left. Returns the number of elements of each output that were reduced.
+/// Reduces 64 rows at a time, as long as so many are left. Returns the number of elements of each output that were reduced.
 #[inline(always)]
 fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     simd: S,
@@ -366,7 +372,7 @@ fn sixty_fours<'a, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Source<'a, T>>(
     done - first
 }
 
-/// Rows to be pushed that need not be contiguous.
+/// Separate slices of elements to be pushed into a state.
 struct PushRows<'a, 'r, F, T>(&'a mut State, Apart<'a, 'r>, PhantomData<(F, T)>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
@@ -382,7 +388,7 @@ impl<F: CombineVectors<T>, T: Vectors> WithSimd for PushRows<'_, '_, F, T> {
     }
 }
 
-/// The final reduction of the nodes to results.
+/// The final reduction of a state's nodes to one result for each output.
 struct Finish<'a, F, T>(&'a mut State, &'a mut [T], PhantomData<F>);
 
 impl<F: CombineVectors<T>, T: Vectors> WithSimd for Finish<'_, F, T> {
@@ -413,8 +419,8 @@ impl<F: CombineVectors<T>, T: Vectors> Finish<'_, F, T> {
     }
 }
 
-/// Makes space for a node of the next 2^level rows. Returns the number of nodes that are merged with the new node, and the
-/// elements of these nodes; the caller writes the result to the first one.
+/// Makes space for the node of the next 2^`level` rows, and removes the nodes with which it has to be merged. Returns their
+/// number and the elements of these nodes; the caller writes the merged node over the first of them.
 #[inline(always)]
 fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
     let row = state.next / LANES as u64;
@@ -429,7 +435,7 @@ fn place<T: Vectors>(state: &mut State, level: u8) -> (usize, &mut [T]) {
     (count, state.nodes_from::<T>(depth - count, count.max(1)))
 }
 
-/// Adds identities in place of the elements before a range that does not begin with element 0.
+/// Prepends identities for the elements before a range that does not begin with element 0.
 fn padded<F: CombineVectors<T>, T: Vectors>(method: &Tree<F, T>, state: &mut State) {
     let later = state.clone();
     state.reset(0);
@@ -444,7 +450,7 @@ fn padded<F: CombineVectors<T>, T: Vectors>(method: &Tree<F, T>, state: &mut Sta
     method.append(state, &later);
 }
 
-/// Adds a node of identities.
+/// Adds a node of this level that is filled with the identity.
 #[inline(always)]
 fn add<F: Combine<T>, T: Vectors>(state: &mut State, level: u8) -> &mut [T] {
     state.add_node(level);
@@ -453,7 +459,7 @@ fn add<F: Combine<T>, T: Vectors>(state: &mut State, level: u8) -> &mut [T] {
     node
 }
 
-/// Merges the last node with its siblings before it, as long as there are siblings.
+/// Merges the last node with the node before it, as long as that is its sibling in the tree.
 #[inline(always)]
 fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     while let [.., before, level] = state.levels[..]
@@ -467,7 +473,8 @@ fn carry<F: Combine<T>, T: Vectors>(state: &mut State) {
     }
 }
 
-/// Writes the next elements into the row that was begun, or into a new row, as many as fit. Returns their number.
+/// Copies the next elements into the row that is not complete yet, or into a new row, as many as fit. Returns their number per
+/// output.
 #[inline(always)]
 fn fill_row<F: Combine<T>, T: Vectors>(state: &mut State, from: &[T]) -> usize {
     let (width, lane) = (state.width, state.next as usize % LANES);

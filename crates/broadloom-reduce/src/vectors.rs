@@ -1,6 +1,6 @@
-//! Vectors of the target for the canonical tree: rows of elements are reduced in registers, lane by lane.
+//! Vector code for the canonical tree: rows of elements are reduced in registers, lane by lane.
 //!
-//! All functions are inlined into those that are compiled for a target's features.
+//! All functions are inlined into callers that are compiled for the features of a CPU.
 
 use broadloom_math::Elem;
 use broadloom_mem::{AHEAD, PAGE, ask_so_far_ahead};
@@ -9,9 +9,9 @@ use pulp::Simd;
 use crate::LANES;
 use crate::combine::{Accumulator, Combine, Prod, Sum};
 
-/// A type of elements with vector instructions for sums and products.
+/// An element type with vector instructions for sums and products.
 pub(crate) trait Vectors: Accumulator {
-    /// A vector of such elements.
+    /// A vector of elements of this type.
     type V<S: Simd>: Copy;
     /// Splits elements into vectors and the remaining elements.
     fn split<S: Simd>(elements: &[Self]) -> (&[Self::V<S>], &[Self]);
@@ -19,7 +19,7 @@ pub(crate) trait Vectors: Accumulator {
     fn split_mut<S: Simd>(elements: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]);
 }
 
-/// A reduction's operation on vectors.
+/// The operation of a reduction, applied to vectors.
 pub(crate) trait CombineVectors<T: Vectors>: Combine<T> {
     /// Applies [`Combine::pair`] lane by lane.
     fn vectors<S: Simd>(simd: S, a: T::V<S>, b: T::V<S>) -> T::V<S>;
@@ -57,13 +57,13 @@ vectors! {
     f64: f64s as_simd_f64s as_mut_simd_f64s add_f64s mul_f64s;
 }
 
-/// A vector for each of several rows, all with the same lanes. It is a trait, since a closure that is not inlined at once is
-/// compiled without the target's features.
+/// A source of one vector from each of several rows, always of the same lanes. It is a trait and not a closure, since a closure
+/// that is not inlined at once is compiled without the CPU's features.
 trait Rows<S: Simd, T: Vectors>: Copy {
     fn row(self, simd: S, i: usize) -> T::V<S>;
 }
 
-/// Rows in one slice of vectors, at a constant distance from the offset `at` on.
+/// Rows in one slice of vectors: row `i` is the vector at index `i * stride + at`.
 struct Strided<'a, V> {
     vectors: &'a [V],
     stride: usize,
@@ -85,7 +85,7 @@ impl<S: Simd, T: Vectors> Rows<S, T> for Strided<'_, T::V<S>> {
     }
 }
 
-/// Rows in several slices, at the same offset of each.
+/// Rows in several slices: row `i` is the vector at index `at` of slice `i`.
 struct Beside<'s, 'a, const R: usize, V> {
     rows: &'s [&'a [V]; R],
     at: usize,
@@ -106,7 +106,7 @@ impl<const R: usize, S: Simd, T: Vectors> Rows<S, T> for Beside<'_, '_, R, T::V<
     }
 }
 
-/// Rows whose vectors have been computed already.
+/// Rows whose vectors were computed before.
 struct Computed<'a, V>(&'a [V; 8]);
 
 impl<V> Copy for Computed<'_, V> {}
@@ -124,7 +124,7 @@ impl<S: Simd, T: Vectors> Rows<S, T> for Computed<'_, T::V<S>> {
     }
 }
 
-/// Reduces 1, 2, 4 or 8 consecutive rows as a tree.
+/// Reduces the `R` (1, 2, 4 or 8) consecutive rows from `first` on, as a tree of adjacent pairs.
 #[inline(always)]
 fn tree<const R: usize, S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(
     simd: S,
@@ -154,7 +154,7 @@ fn two<S: Simd, F: CombineVectors<T>, T: Vectors, Q: Rows<S, T>>(simd: S, rows: 
     F::vectors(simd, a, rows.row(simd, i + 1))
 }
 
-/// The maximum number of vectors in a row: rows of float64 in vectors of two lanes.
+/// The maximum number of vectors in a row of 16 elements: that of float64 in vectors of two lanes.
 const MOST_STRIDE: usize = LANES / 2;
 
 /// The number of lanes in a vector.
@@ -163,10 +163,10 @@ pub(crate) fn lanes<S: Simd, T: Vectors>() -> usize {
     size_of::<T::V<S>>() / size_of::<T>()
 }
 
-/// Reduces a tree over 2^level groups of eight rows, up to 8 groups.
+/// Reduces 2^`level` groups of eight rows, up to 8 groups, as a tree of adjacent pairs.
 ///
-/// PERF: the groups are reduced in a loop, and their results go through the stack. With the loop unrolled, sums of 10⁵ took 0.6
-/// to 0.8 of the time, but the crate took five times as long to compile.
+/// PERF: the groups are reduced in a loop, and their results go through the stack. With the loop unrolled, sums of 10⁵ elements
+/// took 0.6 to 0.8 of the time, but the crate took five times as long to compile.
 #[inline(always)]
 fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -187,11 +187,11 @@ fn eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Reduces 2^level rows of 16 elements, up to 64, and merges the result with the `count` nodes before them, the last node first.
-/// The first of these nodes receives the result, also if `count` is 0. If `AFTER`, the result is merged with one node that comes
-/// after the rows.
+/// Reduces 2^`level` rows of 16 elements, up to 64, and merges the result with the `count` nodes before them, from the last to
+/// the first. The first node of `nodes` receives the result, even if `count` is 0. If `AFTER`, the result is instead merged with
+/// one node that comes after the rows.
 ///
-/// All rows of one vector's lanes are reduced before those of the next, so that partial results stay in registers.
+/// For the lanes of one vector all rows are reduced before those of the next vector, so that partial results stay in registers.
 #[inline(always)]
 pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -223,34 +223,35 @@ pub(crate) fn fold_level<const AFTER: bool, S: Simd, F: CombineVectors<T>, T: Ve
     }
 }
 
-/// The number of rows of a unit, which is reduced to one row in registers: 1 KiB, which is 16 rows of float32 and 8 of float64.
+/// The number of rows of a *unit*, which is reduced to one row in registers. A unit has 1 KiB: 16 rows of float32 or 8 of
+/// float64.
 const fn rows_of_unit<T>() -> usize {
     1024 / (LANES * size_of::<T>())
 }
 
-/// The number of streams into which a long range is divided. They are read alternately, a unit at a time.
+/// The number of streams into which a long range is divided, which are read alternately, one unit of each at a time.
 const STREAMS: usize = 4;
-/// The number of blocks of 256 rows in a stream.
+/// The number of blocks of 256 rows in each stream.
 const OF_STREAM: usize = 8;
-/// The number of rows in all streams.
+/// The total number of rows in all streams.
 pub(crate) const IN_STREAMS: usize = STREAMS * OF_STREAM * 256;
 
-/// Rows that are results of reductions, aligned so that no vector crosses a cache line.
+/// Rows that are results of reductions. They are aligned so that no vector crosses a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Combined<T, const N: usize>([[T; LANES]; N]);
 
-/// The results of the units of 256 rows, at most 32 of them.
+/// The results of the units of a block of 256 rows, which are at most 32.
 pub(crate) type Units<T> = Combined<T, 32>;
 
 impl<T: Accumulator, const N: usize> Combined<T, N> {
     pub const NEW: Self = Combined([[T::NOTHING; LANES]; N]);
 }
 
-/// Reduces the first 256 rows of a range as [`fold_level`] does, in the order of memory.
+/// Reduces the first 256 rows of `run` and merges the result as [`fold_level`] does, reading memory in order.
 ///
-/// PERF: adjacent lanes are reduced for four rows at a time, so that lines are read in order. In separate passes over 32 KiB of
-/// f64, sums took 1.2 times as long in a second-level cache, and 1.6 times as long beyond.
+/// PERF: all lanes are reduced for four rows at a time, so that cache lines are read in order. With a separate pass for the lanes
+/// of each vector over 32 KiB of float64, sums took 1.2 times as long in a second-level cache, and 1.6 times as long beyond it.
 #[inline(always)]
 pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -267,11 +268,12 @@ pub(crate) fn fold_256<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_units::<S, F, T>(simd, units, nodes, count);
 }
 
-/// Reduces the first [`IN_STREAMS`] rows of a range as [`fold_level`] does.
+/// Reduces the first [`IN_STREAMS`] rows of `run` and merges the result as [`fold_level`] does, reading memory as several
+/// streams.
 ///
-/// PERF: memory is read faster as several streams, each of which a CPU prefetches independently. On Zen 3, sums of 10⁷ take 0.7
-/// (float32) and 0.85 (float64) of the time; streams of 16 KiB make no difference, nor does alternating every 4 KiB. In a
-/// third-level cache sums take 1.1 times as long.
+/// PERF: memory is read faster as several streams, each of which a CPU prefetches independently. On Zen 3, sums of 10⁷ elements
+/// take 0.7 (float32) and 0.85 (float64) of the time. Streams of 16 KiB make no difference, nor does alternating every 4 KiB. If
+/// the data is in a third-level cache, sums take 1.1 times as long.
 #[inline(always)]
 pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -298,8 +300,9 @@ pub(crate) fn fold_streams<S: Simd, F: CombineVectors<T>, T: Vectors>(
     fold_level::<false, S, F, T>(simd, 5, combined.0.as_flattened(), nodes, count);
 }
 
-/// Prefetches the page `ahead` bytes later, if a unit begins a page of the range. Streams prefetch from the next subtree on,
-/// since the memory before it belongs to another stream.
+/// If a unit begins a page of `run`, prefetches from the page `ahead` bytes further on. For streams, `ahead` is the size of all
+/// streams together, so the prefetched page belongs to the next such range, since the memory directly after a stream is another
+/// stream.
 #[inline(always)]
 fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     let at = unit * rows_of_unit::<T>() * LANES;
@@ -308,7 +311,7 @@ fn ask_for_unit<T>(run: &[T], unit: usize, ahead: usize) {
     }
 }
 
-/// Reduces the rows of a unit, four at a time.
+/// Reduces the rows of unit number `unit` to the row `to`, four rows at a time.
 #[inline(always)]
 fn fold_unit<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -344,7 +347,7 @@ fn two_eights<S: Simd, F: CombineVectors<T>, T: Vectors>(
     F::vectors(simd, v, tree::<8, S, F, T, _>(simd, rows, i + 8))
 }
 
-/// Reduces the results of units, and merges the result with the nodes before them, as [`fold_level`] does.
+/// Reduces the results of a block's units to one row, and merges it with the nodes before it, as [`fold_level`] does.
 #[inline(always)]
 fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -368,8 +371,9 @@ fn fold_units<S: Simd, F: CombineVectors<T>, T: Vectors>(
     }
 }
 
-/// Reduces 1, 2, 4 or 8 rows of equal length together with the nodes before them, from element `at` on of nodes with `m`
-/// elements. If `FRESH`, there are no nodes before them.
+/// Reduces `R` (1, 2, 4 or 8) rows of equal length, as a tree, and merges the result with the elements from `at` on of the
+/// `count` nodes before them, which have `m` elements each. The result is written to the first node. If `FRESH`, there are no
+/// nodes to merge with.
 #[inline(always)]
 pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors<T>, T: Vectors>(
     simd: S,
@@ -411,7 +415,7 @@ pub(crate) fn fold<const R: usize, const FRESH: bool, S: Simd, F: CombineVectors
     }
 }
 
-/// Reduces the lanes of a node, [16][width], to its first lane.
+/// Reduces the 16 lanes of a node of `[16][width]` elements to its first lane.
 #[inline(always)]
 pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node: &mut [T], width: usize) {
     let per = lanes::<S, T>();
@@ -435,7 +439,8 @@ pub(crate) fn fold_node<S: Simd, F: CombineVectors<T>, T: Vectors>(simd: S, node
     }
 }
 
-/// Reduces up to 16 elements in adjacent pairs, level by level. If their number is odd, the last one is carried up unchanged.
+/// Reduces up to 16 elements to one in adjacent pairs, level by level. If their number is odd, the last one is carried up
+/// unchanged.
 #[inline(always)]
 pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store; N]) -> T::Store {
     for step in [1, 2, 4, 8] {
@@ -448,7 +453,7 @@ pub(crate) fn pairwise<const N: usize, F: Combine<T>, T: Elem>(mut x: [T::Store;
     x[0]
 }
 
-/// Replaces each element of `a` by the result of the operation on it and the element of `b`.
+/// Merges each element of `b` into the element of `a` with the same index.
 #[inline(always)]
 pub(crate) fn combine<F: Combine<T>, T: Elem>(a: &mut [T::Store], b: &[T::Store]) {
     let n = a.len();

@@ -1,4 +1,4 @@
-//! Reductions of elements that are all in memory already.
+//! Complete reductions of elements that are all in memory already.
 
 use broadloom_ir::{DType, Reduction, Result};
 use smallvec::SmallVec;
@@ -6,15 +6,15 @@ use smallvec::SmallVec;
 use crate::partial::{method, nothing};
 use crate::{LANES, Partial};
 
-/// Reduces each contiguous row of `n` elements to one element: `elements` is `[rows][n]`, `out` is `[rows]`.
+/// Reduces each of several contiguous rows of `n` elements to one element: `elements` is `[rows][n]`, `out` is `[rows]`.
 ///
-/// The result for no elements is that of [`Partial::finish`].
+/// If `n` is 0, the results are those of [`Partial::finish`] without elements.
 ///
 /// # Errors
-/// As for [`Partial::new`].
+/// The errors of [`Partial::new`].
 ///
 /// # Panics
-/// If the bytes are not aligned for the dtype, or `elements` does not have `n` elements for each of `out`.
+/// If the bytes are not aligned for the dtype, or if `elements` does not have `n` elements for each result in `out`.
 pub fn reduce_each(
     reduction: Reduction,
     dtype: DType,
@@ -44,19 +44,19 @@ pub fn reduce_each(
     Ok(())
 }
 
-/// The number of bytes of a row that are reduced at a time: few enough that the partial results of a block of outputs stay in the
-/// L2 cache, and enough that memory is read in long ranges.
+/// The number of bytes of each row that are reduced at a time: few enough that the partial results of a block of outputs stay in
+/// the L2 cache, and enough that memory is read in long ranges.
 const BLOCK: usize = 2048;
 
-/// Reduces `n` rows of `width` elements, not necessarily contiguous, to one row: `row(i)` and `out` have `width` elements.
+/// Reduces `n` rows of `width` elements, which need not be contiguous, to one row: `row(i)` and `out` have `width` elements.
 ///
-/// The result for no elements is that of [`Partial::finish`].
+/// If `n` is 0, the results are those of [`Partial::finish`] without elements.
 ///
 /// # Errors
-/// As for [`Partial::new`].
+/// The errors of [`Partial::new`].
 ///
 /// # Panics
-/// If the bytes of a row or of `out` are not aligned for the dtype or not `width` elements.
+/// If the bytes of a row or of `out` are not aligned for the dtype, or are not `width` elements.
 pub fn reduce_rows<'r>(
     reduction: Reduction,
     dtype: DType,

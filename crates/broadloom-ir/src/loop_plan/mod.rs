@@ -1,14 +1,14 @@
-//! Plans of loop nests: from the extents and strides of a kernel's operands to the loops that visit every element once.
+//! Plans of loop nests: computes, from the extents and strides of a kernel's operands, the loops that visit every element once.
 //!
 //! A [`LoopPlan`] defines the order of the dimensions, which of them are collapsed into one loop, how the index space is divided
 //! into tiles and units of work, and how each operand is accessed. It contains layouts but no memory: one plan is bound to
-//! different memory on every run, and `explain` needs no memory at all. Whether operands overlap depends on memory and is decided
-//! where the plan is bound.
+//! different memory on every run, and `explain` needs no memory at all. Whether operands overlap depends on memory, so it is
+//! decided when the plan is bound.
 //!
 //! A plan is made in three steps: dimensions are dropped, ordered, flipped and collapsed (`normalise`), operands are classified
 //! (`classify`), and the space is divided (`tiles`).
 //!
-//! All loops are parallel: each index has results of its own. Reductions use a plan [in order](LoopPlan::in_order), which has no
+//! All loops are parallel: no iteration depends on another. Reductions use a plan [in order](LoopPlan::in_order), which has no
 //! outputs: each block is computed into a tile and reduced from there.
 
 mod reach;
@@ -22,31 +22,31 @@ pub use reach::{injective, reach};
 /// How an executor reads a row of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// The elements of a row are contiguous.
+    /// The elements of a row are contiguous in memory.
     Contiguous,
-    /// Each row has a single element, which is used for all columns.
+    /// A row has a single element, which is used for all columns.
     Splat,
-    /// Each element of a row is directly before the previous one in memory.
+    /// The elements of a row are contiguous in memory in reverse order: each is directly before the previous one.
     Reversed,
-    /// Consecutive elements of a row are two elements apart in memory. The elements between them may be read as well; those before
-    /// the first and after the last may not.
+    /// Consecutive elements of a row are two elements apart in memory. The elements between them may be read as well, but not the
+    /// one before the first or after the last.
     EverySecond,
 }
 
 impl Access {
-    /// The access for an executor that reads contiguous rows only: stepped inputs are packed into a tile.
+    /// The access for an executor that can't read stepped inputs, which are packed into a tile with contiguous rows for it.
     #[inline]
     pub fn packed(self) -> Access {
         if self.is_stepped() { Access::Contiguous } else { self }
     }
 
-    /// Whether the elements of a row are neither contiguous nor uniform.
+    /// Whether the access is stepped: reversed, or every second element.
     #[inline]
     pub fn is_stepped(self) -> bool {
         matches!(self, Access::Reversed | Access::EverySecond)
     }
 
-    /// The distance of consecutive elements of a row, counted in elements.
+    /// The distance between consecutive elements of a row, counted in elements.
     #[inline]
     pub fn step(self) -> isize {
         match self {
@@ -61,14 +61,14 @@ impl Access {
 /// How a plan accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessClass {
-    /// Used in place; the elements of a row are contiguous.
+    /// The elements of a row are contiguous in memory, and are used in place.
     Contiguous,
-    /// Used in place; a row has one element, used for all columns. Inputs only.
+    /// A row has a single element, which is used in place for all columns. Inputs only.
     Uniform,
-    /// Copied from or to a tile with contiguous rows, or generated into a tile.
+    /// The elements are copied from or to a tile with contiguous rows, or generated into a tile.
     Packed,
-    /// Elements of 4 or 8 bytes at a constant distance ([`Access::Reversed`], [`Access::EverySecond`]). An executor that supports
-    /// this access reads them in place, and they are packed for all others. Inputs only.
+    /// The elements have 4 or 8 bytes and are reversed or two elements apart ([`Access::Reversed`], [`Access::EverySecond`]). An
+    /// executor that supports this access reads them in place; for other executors they are packed. Inputs only.
     Stepped(Access),
 }
 
@@ -79,31 +79,33 @@ pub struct LoopDim {
     pub extent: usize,
 }
 
-/// How blocks are formed from the index space.
+/// How the index space is divided into the blocks that an executor computes one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopMode {
-    /// All operands are used in place, one or more rows at a time.
+    /// A block is one or more rows; all operands are used in place.
     Direct,
-    /// Two-dimensional tiles; operands with gaps in their rows are packed, unless the executor reads steps.
+    /// A block is a two-dimensional tile. Operands whose rows are not contiguous are packed, except stepped ones for an executor
+    /// that reads them in place.
     Tiled,
-    /// Ranges of the linear index, for short rows; operands that are not linear are packed.
+    /// A block is a range of the linear (row-major) index, which avoids loops over short rows. Operands that are not contiguous
+    /// in the linear index are packed.
     Flat,
 }
 
-/// How an operand lies in memory, in bytes.
+/// The layout of an operand: element size, offset and strides, in bytes.
 ///
-/// A generated operand has no memory: it is an int64 input whose element at byte `8 · n` is the number `n`, so that its layout
-/// defines its values. Slicing, reversing or transposing it changes its layout, as for any operand.
+/// A generated operand has no memory: it is an int64 input whose element at byte offset `8 · n` has the value `n`, so that the
+/// layout defines its values. Slicing, reversing or transposing it changes its layout, as for any operand.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandLayout<'l> {
     /// The size of an element in bytes: 1, 2, 4 or 8.
     pub item: usize,
-    /// The offset of the element with index 0 in every dimension, from the address that the plan is bound to.
+    /// The offset in bytes of the element whose indices are all 0, from the address that the plan is bound to.
     pub offset: isize,
     /// The distance in bytes between consecutive elements, for each dimension: any multiple of the item size, including 0 and
     /// negative numbers.
     pub strides: &'l [isize],
-    /// Whether elements are generated from their offset instead of being read.
+    /// Whether the value of an element is its offset divided by 8, instead of being read from memory.
     pub is_generated: bool,
 }
 
@@ -113,43 +115,43 @@ impl<'l> OperandLayout<'l> {
         OperandLayout { item, offset, strides, is_generated: false }
     }
 
-    /// The layout of generated elements of 8 bytes: the element at byte `8 · n` is the number `n`.
+    /// The layout of generated elements of 8 bytes: the element at byte offset `8 · n` has the value `n`.
     pub fn generated(offset: isize, strides: &'l [isize]) -> OperandLayout<'l> {
         OperandLayout { item: 8, offset, strides, is_generated: true }
     }
 }
 
-/// The reason why layouts have no plan.
+/// The reason why no plan can be made for the layouts of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoopPlanError {
-    /// An operand's number of strides differs from the number of dimensions.
+    /// An operand does not have one stride per dimension.
     #[error("operand {operand} has not one stride per dimension")]
     Rank {
-        /// The operand's number.
+        /// The index of the operand.
         operand: usize,
     },
-    /// An operand's elements are not at multiples of their size, or have an unsupported size.
+    /// A stride of an operand is not a multiple of its element size, or the element size is not 1, 2, 4 or 8 bytes.
     #[error("the elements of operand {operand} are not at multiples of their size")]
     Misaligned {
-        /// The operand's number.
+        /// The index of the operand.
         operand: usize,
     },
-    /// An operand's extent in memory overflows the address space.
+    /// The offsets of an operand's elements do not fit in `isize`.
     #[error("operand {operand} reaches further than can be addressed")]
     OutOfReach {
-        /// The operand's number.
+        /// The index of the operand.
         operand: usize,
     },
-    /// Two indices of an output may address one element.
+    /// Two indices of an output may lead to the same element.
     #[error("output {output} may have two indices for one element")]
     SelfOverlap {
-        /// The output's number.
+        /// The index of the output.
         output: usize,
     },
     /// A generated operand is an output, or does not have 8 bytes per element.
     #[error("operand {operand} can't be generated")]
     NotGenerated {
-        /// The operand's number.
+        /// The index of the operand.
         operand: usize,
     },
     /// The index space has more elements than `isize::MAX`.
@@ -157,7 +159,7 @@ pub enum LoopPlanError {
     TooLarge,
 }
 
-/// An operand in a plan.
+/// A plan's description of one operand.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOperand {
     start: isize,
@@ -168,14 +170,14 @@ pub struct LoopOperand {
 }
 
 impl LoopOperand {
-    /// The offset of the first element visited, in bytes from the address that the operand is bound to.
+    /// The offset of the element that is visited first, in bytes from the address that the operand is bound to.
     #[inline]
     pub fn start(&self) -> isize {
         self.start
     }
 
-    /// The offset of the first byte accessed and of the end, from the address that the operand is bound to. They are equal if
-    /// there are no elements.
+    /// The offset of the lowest byte of any element, and the offset after the highest, from the address that the operand is bound
+    /// to. They are equal if there are no elements.
     #[inline]
     pub fn reach(&self) -> (isize, isize) {
         self.reach
@@ -193,36 +195,36 @@ impl LoopOperand {
         self.class
     }
 
-    /// Whether the operand's elements are generated from their offsets, so that it is bound to no memory.
+    /// Whether the operand's elements are generated from their offsets, so that it has no memory.
     #[inline]
     pub fn is_generated(&self) -> bool {
         self.is_generated
     }
 }
 
-/// How a plan may order its loops.
+/// The order of a plan's loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// The order of the operands' memory.
+    /// The order in which the first output (or, without outputs, the first input) is laid out in memory.
     Free,
-    /// The order of the given dimensions.
+    /// The order in which the dimensions were given.
     Given,
-    /// The order of the given dimensions. The last one is neither joined with another nor divided.
+    /// The order in which the dimensions were given. The last dimension is neither collapsed with another nor divided.
     GivenRows,
 }
 
-/// The loops over an index space with its operands; see the [module](self).
+/// The loops over an index space, and the layout of each operand in them. One plan can be bound to different memory at each run.
 ///
 /// # Invariants
-/// - The product of the extents is [`elements`](LoopPlan::elements), and each index of the given space is one index of the plan.
-///   An operand's element at an index is at `start + Σ index · stride`, within its `reach`, and at a multiple of its item size
-///   from the bound address.
-/// - No two indices of an output address one element.
-/// - A contiguous operand has its item size as the stride of the last dimension, or one column; in flat mode it is contiguous in
-///   the linear index. A uniform operand is an input whose stride of the last dimension is 0. A stepped operand is an input of a
-///   tiled plan whose stride of the last dimension is its access's step. A generated operand is a packed input of 8 bytes per
-///   element, whatever its strides are.
-/// - Units are disjoint and cover the space ([`elements_before`](LoopPlan::elements_before)).
+/// - The product of the extents is [`elements`](LoopPlan::elements), and each index of the given space corresponds to one index
+///   of the plan. An operand's element at an index is at `start + Σ index · stride`, within its `reach`, and at a multiple of its
+///   element size from the bound address.
+/// - No two indices of an output lead to the same element.
+/// - The stride of a contiguous operand in the last dimension is its element size, unless there is only one column; in flat mode
+///   it is contiguous in the linear index. A uniform operand is an input whose stride in the last dimension is 0. A stepped
+///   operand is an input of a tiled plan whose stride in the last dimension is the [step](Access::step) of its access. A
+///   generated operand is a packed input of 8 bytes per element, whatever its strides are.
+/// - Units of work are disjoint and together contain all elements ([`elements_before`](LoopPlan::elements_before)).
 ///
 /// ```
 /// use broadloom_ir::loop_plan::{AccessClass, LoopMode, LoopPlan, OperandLayout};
@@ -237,16 +239,18 @@ enum Order {
 /// ```
 #[derive(Clone, Debug)]
 pub struct LoopPlan {
-    /// The loops, outermost first; at least one.
+    /// The loops, outermost first. There is at least one.
     dims: SmallVec<[LoopDim; 4]>,
-    /// One stride per operand and dimension. Before normalisation the dimensions are the given ones.
+    /// The strides in bytes, one per operand and dimension. During construction the dimensions are first those given to `new`;
+    /// normalisation changes them.
     strides: SmallVec<[isize; 8]>,
     /// The operands: inputs, then outputs.
     operands: SmallVec<[LoopOperand; 4]>,
     inputs: usize,
     order: Order,
     elements: usize,
-    /// The size of a unit: elements in direct and flat mode, columns of whole tiles in tiled mode.
+    /// The size of a unit of work: a number of elements in direct and flat mode; in tiled mode a number of columns, which is a
+    /// multiple of a tile's.
     unit: usize,
     units: usize,
     tile: (usize, usize),
@@ -254,16 +258,16 @@ pub struct LoopPlan {
 }
 
 impl LoopPlan {
-    /// Rows shorter than this are joined into longer ones by default.
+    /// By default, dimensions are walked by the linear index (flat mode) if a row has fewer elements than this.
     pub const MIN_ROW: usize = 32;
     /// The default size of a unit of work in elements, which takes some microseconds for a short body.
     pub const UNIT: usize = 16 << 10;
 
-    /// Plans the loops over `extents` for operands of that shape, the first `inputs` of them inputs and the others outputs. Rows
-    /// shorter than `min_row` elements are joined.
+    /// Plans the loops over `extents` for operands of this shape, of which the first `inputs` are inputs and the others outputs.
+    /// If a row has fewer than `min_row` elements, the loops walk the linear index ([`LoopMode::Flat`]).
     ///
     /// # Errors
-    /// [`LoopPlanError`], for invalid layouts and for spaces that are too large.
+    /// A [`LoopPlanError`] if a layout is invalid or the index space is too large.
     #[inline]
     pub fn new<'l>(
         extents: &[usize],
@@ -275,9 +279,10 @@ impl LoopPlan {
     }
 
     /// Plans the loops over `extents` for inputs alone, in the given order of the dimensions, so that the linear index numbers
-    /// the elements in C order. Reductions use such plans, since they depend on the numbers of the elements.
+    /// the elements in C order. Reductions use such plans, since their order depends on the numbers of the elements.
     ///
-    /// # Errors As [`LoopPlan::new`].
+    /// # Errors
+    /// The errors of [`LoopPlan::new`].
     pub fn in_order<'l>(
         extents: &[usize],
         layouts: impl ExactSizeIterator<Item = OperandLayout<'l>>,
@@ -287,10 +292,11 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// Plans loops in the given order whose rows are those of the last dimension: it is not joined with another, and a tile has
-    /// whole rows.
+    /// Plans loops in the given order of the dimensions, in which a row is one row of the last dimension: that dimension is not
+    /// collapsed with another, and a tile has whole rows.
     ///
-    /// # Errors As [`LoopPlan::new`].
+    /// # Errors
+    /// The errors of [`LoopPlan::new`].
     pub fn in_rows<'l>(
         extents: &[usize],
         layouts: impl ExactSizeIterator<Item = OperandLayout<'l>>,
@@ -300,7 +306,7 @@ impl LoopPlan {
         plan.with(extents, layouts, min_row)
     }
 
-    /// Makes the plan for these operands.
+    /// Completes an empty plan for operands with these layouts.
     #[inline]
     fn with<'l>(
         mut self,
@@ -331,7 +337,7 @@ impl LoopPlan {
         }
     }
 
-    /// Adds an operand with the strides of the given dimensions.
+    /// Checks the layout of an operand, whose strides are those of the given dimensions, and adds it.
     #[inline]
     fn push(&mut self, extents: &[usize], layout: OperandLayout<'_>) -> Result<(), LoopPlanError> {
         let OperandLayout { item, offset, strides, is_generated } = layout;
@@ -339,7 +345,8 @@ impl LoopPlan {
         if strides.len() != extents.len() {
             return Err(LoopPlanError::Rank { operand });
         }
-        // PERF: the item size is a power of two; a division would take longer than the rest of the function.
+        // PERF: the element size is a power of two, so a mask tests divisibility; a division would take longer than the rest of
+        // the function.
         let loose = |(&extent, &stride): (&usize, &isize)| extent > 1 && stride as usize & (item - 1) != 0;
         if !matches!(item, 1 | 2 | 4 | 8) || extents.iter().zip(strides).any(loose) {
             return Err(LoopPlanError::Misaligned { operand });
@@ -369,7 +376,7 @@ impl LoopPlan {
             return Ok(());
         }
         let elements = extents.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
-        // The limit also keeps sums of indices from overflowing.
+        // The limit also ensures that sums of indices do not overflow.
         self.elements = elements.filter(|&n| n <= isize::MAX as usize).ok_or(LoopPlanError::TooLarge)?;
         self.normalise(extents);
         let flat = self.dims.len() > 1 && self.rows_and_cols().1 < min_row;
@@ -378,12 +385,13 @@ impl LoopPlan {
         Ok(())
     }
 
-    /// Drops, orders, flips and collapses dimensions.
+    /// Drops dimensions of extent 1, and orders, flips and collapses the others.
     fn normalise(&mut self, extents: &[usize]) {
         let given = extents.len();
         if self.elements == 1 {
             self.dims.push(LoopDim { extent: 1 });
-            // A scalar is uniform at every length, so that the compiled body stays valid.
+            // An input whose strides are all 0 is uniform here as well, as with more elements, so that the same compiled code can
+            // be used.
             let uniform = |s: &[isize]| !s.is_empty() && s.iter().all(|&s| s == 0);
             let stride = |(i, operand): (usize, &LoopOperand)| {
                 if uniform(&self.strides[i * given..][..given]) { 0 } else { operand.item() as isize }
@@ -391,16 +399,17 @@ impl LoopPlan {
             self.strides = self.operands.iter().enumerate().map(stride).collect();
             return;
         }
-        // Loops follow the memory of the first output or, without outputs, of the first input.
+        // Loops follow the memory order of the first output or, if there is none, of the first input.
         let lead = if self.inputs < self.operands.len() { self.inputs } else { 0 };
         if let ([extent], true) =
             (extents, self.order != Order::Free || self.strides.get(lead).is_none_or(|&s| s >= 0))
         {
-            // PERF: one dimension is the most frequent short call, and the general case would take as long as its work.
+            // PERF: a call with one dimension is the most frequent short one, and the general case would take as long as the work
+            // itself.
             self.dims.push(LoopDim { extent: *extent });
             return;
         }
-        // PERF: the next most frequent call, in which all operands are linear in the given order.
+        // PERF: the next most frequent call is one in which all operands are linear in the given order.
         let operands = || self.operands.iter().zip(self.strides.chunks_exact(given));
         let linear: SmallVec<[isize; 8]> = operands()
             .map_while(|(operand, strides)| linear_step(extents.iter().copied(), strides, operand.item()))
@@ -414,8 +423,8 @@ impl LoopPlan {
         self.collapse();
     }
 
-    /// Sorts the dimensions by the strides of the operand `lead`, the longest first, and flips those with a negative stride,
-    /// unless the order is given. Dimensions of extent 1 are dropped.
+    /// Sorts the dimensions by the strides of the operand `lead`, largest first, and flips those in which its stride is negative.
+    /// If the order is given, dimensions are neither sorted nor flipped. Dimensions of extent 1 are dropped.
     fn order(&mut self, extents: &[usize], lead: usize) {
         let given = extents.len();
         let lead = self.strides.iter().skip(lead * given).take(given);
@@ -423,14 +432,14 @@ impl LoopPlan {
             if self.order != Order::Free { SmallVec::new() } else { lead.copied().collect() };
         let steps = |d: usize| steps.get(d).copied().unwrap_or(0);
         let mut order: SmallVec<[usize; 6]> = (0..given).filter(|&d| extents[d] > 1).collect();
-        // The sort is stable, so dimensions of equal strides, for example 0, stay in the given order.
+        // The sort is stable, so dimensions with equal strides (for example 0) stay in the given order.
         order.sort_by_key(|&d| std::cmp::Reverse(steps(d).unsigned_abs()));
         let mut strides = SmallVec::with_capacity(order.len() * self.operands.len());
         for (operand, given) in self.operands.iter_mut().zip(self.strides.chunks_exact(given)) {
             for &d in &order {
                 let mut stride = given[d];
                 if steps(d) < 0 {
-                    // The new start is within the reach, so neither the product nor the sum overflows.
+                    // The new start is the offset of an element, so neither the product nor the sum overflows.
                     operand.start += stride * (extents[d] - 1) as isize;
                     stride = -stride;
                 }
@@ -441,7 +450,8 @@ impl LoopPlan {
         self.dims.extend(order.iter().map(|&d| LoopDim { extent: extents[d] }));
     }
 
-    /// Joins adjacent dimensions if, for every operand, the step from row to row continues the step within a row.
+    /// Collapses two adjacent dimensions into one if, for every operand, the stride of the outer one is the inner one's stride
+    /// times its extent.
     fn collapse(&mut self) {
         let rank = self.dims.len();
         let mut last = 0;
@@ -468,7 +478,7 @@ impl LoopPlan {
         }
     }
 
-    /// Classifies the operands; `flat` tells whether rows are joined.
+    /// Determines the access class of each operand. `flat` tells whether the loops walk the linear index.
     fn classify(&mut self, flat: bool) {
         let rank = self.dims.len();
         let cols = self.dims[rank - 1].extent;
@@ -501,12 +511,12 @@ impl LoopPlan {
         }
     }
 
-    /// The dimensions of the loops, outermost first; at least one.
+    /// The loops, outermost first. There is at least one.
     pub fn dims(&self) -> &[LoopDim] {
         &self.dims
     }
 
-    /// The extents of the loops; their product is that of the given extents.
+    /// The extents of the loops, outermost first. Their product is that of the given extents.
     #[inline]
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.dims.iter().map(|dim| dim.extent)
@@ -524,36 +534,36 @@ impl LoopPlan {
         self.inputs
     }
 
-    /// The number of elements in the space and in each output.
+    /// The number of elements in the index space, and in each output.
     #[inline]
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// How blocks are formed.
+    /// How the index space is divided into blocks.
     #[inline]
     pub fn mode(&self) -> LoopMode {
         self.mode
     }
 
-    /// Whether the space is one row in which every operand is used in place: a single loop over memory.
+    /// Whether the plan is a single loop over contiguous memory: one row in which every operand is used in place.
     #[inline]
     pub fn is_linear(&self) -> bool {
         self.mode == LoopMode::Direct && self.dims.len() == 1
     }
 
-    /// The access of each input for an executor that reads contiguous rows only.
+    /// The access of each input for an executor that can't read stepped inputs in place.
     pub fn accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.inputs].iter().map(|operand| operand.class.access())
     }
 
-    /// The access of each input for an executor that reads stepped inputs.
+    /// The access of each input for an executor that reads stepped inputs in place.
     pub fn stepped_accesses(&self) -> impl ExactSizeIterator<Item = Access> {
         self.operands[..self.inputs].iter().map(|operand| operand.class.stepped_access())
     }
 
-    /// The number of bytes of an operand that are moved. An element that is used at several indices counts once, and generated
-    /// elements don't count.
+    /// The number of bytes of an operand that a run moves from or to memory. An element that is used at several indices counts
+    /// once; generated elements don't count.
     pub fn distinct_bytes(&self, operand: usize) -> usize {
         if self.operands[operand].is_generated {
             return 0;
@@ -563,26 +573,26 @@ impl LoopPlan {
         elements.saturating_mul(self.operands[operand].item())
     }
 
-    /// An operand's strides in bytes, one per loop.
+    /// The strides of an operand in bytes, one per loop.
     #[inline]
     pub fn strides(&self, operand: usize) -> &[isize] {
         let rank = self.dims.len();
         &self.strides[operand * rank..][..rank]
     }
 
-    /// An operand's stride in the last dimension.
+    /// The stride of an operand in the last dimension, in bytes.
     #[inline]
     pub fn inner_stride(&self, operand: usize) -> isize {
         self.strides[(operand + 1) * self.dims.len() - 1]
     }
 
-    /// An operand's stride from row to row in the last two dimensions.
+    /// The stride of an operand in the last dimension but one, in bytes; 0 if there is only one dimension.
     #[inline]
     pub fn row_stride(&self, operand: usize) -> isize {
         self.strides(operand).iter().nth_back(1).copied().unwrap_or(0)
     }
 
-    /// The extents of the last two dimensions.
+    /// The extents of the last two dimensions; with a single dimension there is 1 row.
     #[inline]
     pub fn rows_and_cols(&self) -> (usize, usize) {
         match self.dims[..] {
@@ -594,13 +604,13 @@ impl LoopPlan {
 }
 
 impl AccessClass {
-    /// The access of an operand of this class for an executor that reads contiguous rows only.
+    /// The access of an operand of this class for an executor that can't read stepped inputs in place.
     #[inline]
     pub fn access(self) -> Access {
         self.stepped_access().packed()
     }
 
-    /// The access of an operand of this class for an executor that reads stepped inputs.
+    /// The access of an operand of this class for an executor that reads stepped inputs in place.
     #[inline]
     pub fn stepped_access(self) -> Access {
         match self {
@@ -610,15 +620,15 @@ impl AccessClass {
         }
     }
 
-    /// Whether operands of this class are packed for an executor that reads contiguous rows only.
+    /// Whether operands of this class are packed for an executor that can't read stepped inputs in place.
     #[inline]
     pub fn is_tiled(self) -> bool {
         matches!(self, AccessClass::Packed | AccessClass::Stepped(_))
     }
 }
 
-/// The distance of consecutive elements in the linear index, if it is the size of an element, or 0 for an operand of a single
-/// element.
+/// The distance in bytes between consecutive elements in the linear index, if that is everywhere the size of an element, or 0 for
+/// an operand that is a single element; else `None`.
 fn linear_step(
     extents: impl DoubleEndedIterator<Item = usize>,
     strides: &[isize],

@@ -1,12 +1,12 @@
-//! The range of bytes that a strided layout reaches, and whether two of its indices can address one byte.
+//! The range of bytes that the elements of a strided layout are in, and whether two of its indices can lead to the same byte.
 //!
-//! A layout that is reported as injective is proven to be; a layout without a proof may still be injective. Dimensions of extent
-//! 1 don't count.
+//! If a layout is reported as injective, this is proven; a layout for which no proof is found may still be injective. Dimensions
+//! of extent 1 are ignored.
 
 use smallvec::SmallVec;
 
-/// The first byte that a layout reaches and the end, relative to the element with index 0; (0, 0) if there are no elements,
-/// `None` if the distance does not fit in `isize`.
+/// The offset of the lowest byte of any element and the offset after the highest, relative to the element whose indices are all
+/// 0. The result is (0, 0) if there are no elements, and `None` if an offset or their difference does not fit in `isize`.
 #[inline]
 pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, isize)> {
     if shape.contains(&0) {
@@ -22,13 +22,13 @@ pub fn reach(shape: &[usize], strides: &[isize], item: usize) -> Option<(isize, 
             high = high.checked_add(span)?;
         }
     }
-    // The length of the range has to fit in `isize` too, not only its ends.
+    // The length of the range has to fit in `isize` as well.
     high.checked_sub(low)?;
     Some((low, high))
 }
 
-/// Whether no two indices can reach a common byte. The proof is that each stride, in the order of their sizes, is larger than the
-/// span of the smaller ones. The caller has checked that the layout's [`reach`] fits.
+/// Whether no two indices can lead to a common byte. The proof is that, with the dimensions sorted by stride, each stride is at
+/// least the span of all smaller ones. The caller must have checked that [`reach`] of the layout fits.
 #[inline]
 pub fn injective(shape: &[usize], strides: &[isize], item: usize) -> bool {
     if shape.contains(&0) {
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// The offset of index 0 in the small layouts below.
+    /// The address of the element whose indices are all 0, in the layouts of these tests.
     const BASE: usize = 1000;
 
     fn bytes(shape: &[usize], strides: &[isize], item: usize) -> Vec<usize> {
@@ -74,7 +74,7 @@ mod tests {
         all.iter().flat_map(|&a| a..a + item).collect()
     }
 
-    /// Small layouts of elements of 1, 2 and 4 bytes.
+    /// Random small layouts of elements of 1, 2 and 4 bytes (element size, shape, strides).
     fn layouts() -> impl Iterator<Item = (usize, Vec<usize>, Vec<isize>)> {
         let mut state = 12345u64;
         let mut next = move |n: u64| {

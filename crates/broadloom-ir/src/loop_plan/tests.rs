@@ -6,7 +6,8 @@ fn plan(extents: &[usize], inputs: usize, strides: &[&[isize]]) -> Result<LoopPl
     LoopPlan::new(extents, inputs, layouts, LoopPlan::MIN_ROW)
 }
 
-/// Rows with the strides of a float32 input and a float32 output, and the expected plan.
+/// Each row of the table has extents, the strides of a float32 input and a float32 output, and the expected loops, mode and class
+/// of the input.
 #[test]
 fn layouts_and_their_loops() {
     type Row<'a> = (&'a [usize], [&'a [isize]; 2], &'a [usize], LoopMode, AccessClass);
@@ -46,7 +47,7 @@ fn layouts_and_their_loops() {
     }
 }
 
-/// Reversed elements and every second element can be read in place if they have 4 or 8 bytes; shorter ones are packed.
+/// Reversed elements and every second element are read in place if they have 4 or 8 bytes; smaller ones are packed.
 #[test]
 fn steps_of_each_size() {
     for (item, is_read) in [(1, false), (2, false), (4, true), (8, true)] {
@@ -61,7 +62,8 @@ fn steps_of_each_size() {
     }
 }
 
-/// The order is that of the output's memory; dimensions that it traverses backwards are flipped for all operands.
+/// The loops have the order of the output's memory; a dimension in which the output has a negative stride is flipped for all
+/// operands.
 #[test]
 fn loops_follow_the_memory_of_the_output() {
     let plan = plan(&[3, 40, 2], 1, &[&[320, 8, 4], &[-4, 24, 12]]).expect("a plan");
@@ -121,7 +123,7 @@ fn units_cover_the_space() {
             assert!(plan.units() > 1 && ends.is_sorted_by(|a, b| a < b), "{extents:?}: {ends:?}");
             assert_eq!((ends[0], ends[plan.units()]), (0, plan.elements()));
         }
-        // A unit has at least a tile, and packed operands of three dimensions may need a larger tile.
+        // A unit has at least one tile, and a tile of packed operands of three dimensions may have more than 1000 elements.
         let (high, wide) = plan.tile();
         let is_finer = plan.in_units_of(1000).units() > plan.units();
         assert!(is_finer || high * wide > 1000, "{extents:?}: {high} × {wide}");
@@ -129,7 +131,8 @@ fn units_cover_the_space() {
     }
 }
 
-/// Tiles for a transposed operand that is larger than the caches have more rows and columns, and units still cover the space.
+/// Tiles for a transposed operand that is larger than the caches have more rows and columns, and units still cover the index
+/// space.
 #[test]
 fn transposed_tiles_are_taller_where_memory_is_far() {
     let of_side = |side: usize| {
@@ -188,8 +191,8 @@ fn what_is_no_layout_is_refused() {
     assert_eq!(LoopPlan::new(&[2], 1, [layout], 1).map(drop), Err(OutOfReach { operand: 0 }));
 }
 
-/// A generated operand is always packed, so that no plan with one is linear. The loops are the same as for an operand in memory
-/// of that layout.
+/// A generated operand is always packed, so no plan with one is linear. The loops are the same as for an operand in memory with
+/// that layout.
 #[test]
 fn generated_operands_are_packed_and_move_no_bytes() {
     type Row<'a> = (&'a [usize], &'a [isize], &'a [usize], LoopMode);

@@ -1,7 +1,8 @@
-//! Host functions from Rust closures, over elements (called for each element of a tile) or over tiles.
+//! Host functions from Rust closures. A closure is over elements (called once for each element of a tile) or over tiles.
 //!
-//! An element is read and written as its [`Elem::Store`], so that every byte is valid. A panic ends the process at the entry, since
-//! machine code can't be unwound through; a failure is stored in the thread's scope (`failure`).
+//! Elements are read and written as [`Elem::Store`], for which every byte pattern is valid. Machine code can't be unwound
+//! through, so the functions that it calls ([`entry`], [`tile_entry`]) are `extern "C"`: a panic in a closure ends the process
+//! there. An error that a closure returns is stored in the thread's scope (module `failure`).
 
 use std::ffi::c_void;
 
@@ -68,10 +69,10 @@ pub unsafe trait HostClosure<Args>: Send + Sync + 'static {
     #[doc(hidden)]
     const CAN_FAIL: bool;
 
-    /// Calls the closure for each element up to the first failure; results from that element on are zeros.
+    /// Calls the closure for each element until it fails. The results for the failed element and those after it are zeros.
     ///
     /// # Safety
-    /// As for [`HostTile`](super::HostTile), with the dtypes above.
+    /// The contract of [`HostTile`](super::HostTile), with the dtypes above.
     #[doc(hidden)]
     unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) -> Result<(), Failure>;
 }
@@ -96,7 +97,8 @@ macro_rules! closures {
                 inputs: *const *const u8,
                 output: *mut u8,
             ) -> Result<(), Failure> {
-                // SAFETY: `inputs` has a pointer for each operand (the contract of `tile`), and $i counts the closure's.
+                // SAFETY: `inputs` has a pointer for each operand (the contract of `tile`), and `$i` is the index of an operand
+                // of the closure.
                 let inputs = unsafe { ($(inputs.add($i).read().cast::<$t::Store>(),)*) };
                 let output = output.cast::<<R::Element as Elem>::Store>();
                 for at in 0..elements {
@@ -169,10 +171,10 @@ pub unsafe trait HostTileClosure<Args>: Send + Sync + 'static {
     #[doc(hidden)]
     const CAN_FAIL: bool;
 
-    /// Calls the closure for the elements; after a failure the results are unspecified elements.
+    /// Calls the closure once for all of the elements. After a failure the results are unspecified.
     ///
     /// # Safety
-    /// As for [`HostTile`](super::HostTile), with the dtypes above.
+    /// The contract of [`HostTile`](super::HostTile), with the dtypes above.
     #[doc(hidden)]
     unsafe fn tile(&self, elements: usize, inputs: *const *const u8, output: *mut u8) -> Result<(), Failure>;
 }
@@ -197,10 +199,10 @@ macro_rules! tile_closures {
                 inputs: *const *const u8,
                 output: *mut u8,
             ) -> Result<(), Failure> {
-                // SAFETY: `inputs` has a pointer for each operand, and $i counts the closure's; each points to as many aligned
-                // elements of its declared dtype as the output has. The output overlaps none of them, and nothing else uses it (the
-                // contract of `tile`). It is memory of a tile or of a stack frame with any contents: all bytes are valid elements,
-                // as the types are their own `Store`.
+                // SAFETY: `inputs` has a pointer for each operand, and `$i` is the index of an operand of the closure. Each
+                // pointer is to as many aligned elements of its declared dtype as the output has. The output overlaps none of
+                // them, and nothing else uses it (the contract of `tile`). Its memory is a tile or a part of a stack frame, with
+                // any contents: all bytes are valid elements, as the types are their own `Store`.
                 unsafe {
                     let output = std::slice::from_raw_parts_mut(output.cast::<R>(), elements);
                     self($(std::slice::from_raw_parts(inputs.add($i).read().cast::<$t>(), elements),)* output).outcome()
@@ -215,16 +217,17 @@ tile_closures! {
     (A 0, B 1, C 2)
 }
 
-/// A function with its name, which errors of its failures contain.
+/// A function and its name, which is part of the message if the function fails.
 pub struct Named<F> {
     pub name: Box<str>,
     pub function: F,
 }
 
-/// The closure's entry. A panic in the closure ends the process, because the ABI does not unwind.
+/// The C function through which executors call a closure over elements. A panic in the closure ends the process, because the ABI
+/// does not unwind.
 ///
 /// # Safety
-/// As for [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
+/// The contract of [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
 pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     elements: usize,
     inputs: *const *const u8,
@@ -234,7 +237,7 @@ pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     // SAFETY: the function is registered together with a context of this type, which lives as long as the function and is only
     // read.
     let Named { name, function } = unsafe { &*context.cast::<Named<F>>() };
-    // SAFETY: the operands are passed on as this function's contract describes them; the output has as many elements.
+    // SAFETY: the operands are passed on as this function's contract describes them; the output has `elements` elements.
     unsafe {
         let call = || function.tile(elements, inputs, output);
         if F::CAN_FAIL {
@@ -245,10 +248,11 @@ pub unsafe extern "C" fn entry<F: HostClosure<Args>, Args>(
     }
 }
 
-/// The entry of a closure over tiles. A panic in the closure ends the process, because the ABI does not unwind.
+/// The C function through which executors call a closure over tiles. A panic in the closure ends the process, because the ABI
+/// does not unwind.
 ///
 /// # Safety
-/// As for [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
+/// The contract of [`HostTile`](super::HostTile); the context is a pointer to a `Named<F>`.
 pub unsafe extern "C" fn tile_entry<F: HostTileClosure<Args>, Args>(
     elements: usize,
     inputs: *const *const u8,
@@ -268,11 +272,11 @@ pub unsafe extern "C" fn tile_entry<F: HostTileClosure<Args>, Args>(
     }
 }
 
-/// Calls a function that can fail and records its failure. After a failure in the thread's scope the function is not called any
-/// more, and the result is zeros.
+/// Calls a function that can fail and records its failure in the thread's scope. If the scope already has a failure, the function
+/// is not called and the result is filled with zeros.
 ///
 /// # Safety
-/// The output has that many bytes, and nothing else uses them.
+/// The output must have `bytes` bytes, and nothing else may use them.
 pub unsafe fn unless_failed(
     name: &str,
     bytes: usize,
@@ -280,7 +284,7 @@ pub unsafe fn unless_failed(
     call: impl FnOnce() -> Result<(), Failure>,
 ) {
     if failure::has_failed() {
-        // SAFETY: the contract of this function.
+        // SAFETY: the output has `bytes` bytes, which nothing else uses (this function's contract).
         unsafe { output.write_bytes(0, bytes) };
     } else if let Err(failure) = call() {
         failure::note(name, failure);

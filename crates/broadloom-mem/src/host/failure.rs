@@ -1,8 +1,9 @@
 //! Carries a host function's failure to the code that runs the loop.
 //!
-//! An entry returns nothing, since machine code could not act on it, and does not unwind. The code that runs loops therefore opens
-//! a scope on the thread ([`catch_failure`]). An entry whose function fails stores the error in the scope and fills the rest of its
-//! result with zeros, and functions that can fail are not called again until the scope has ended: the first failure wins.
+//! The C functions through which host functions are called return nothing, since machine code could not act on it, and do not
+//! unwind. The code that runs a loop therefore opens a scope on its thread ([`catch_failure`]). When a host function fails, its
+//! error is stored in the scope and the rest of its result is filled with zeros. Functions that can fail are not called again
+//! until the scope has ended, so the scope returns the first failure.
 
 use std::cell::{Cell, OnceCell};
 use std::error::Error as StdError;
@@ -14,13 +15,15 @@ use broadloom_ir::{Error, ErrorKind};
 pub type Failure = Box<dyn StdError + Send + Sync>;
 
 thread_local! {
-    /// The scope that is open on this thread, if any. It has no destructor, so it is still accessible while a thread ends.
+    /// The innermost scope that is open on this thread, if any. The variable has no destructor, so it is still accessible while a
+    /// thread ends.
     static SCOPE: Cell<*const OnceCell<Error>> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs loops and returns the first failure of a host function that they called on this thread.
+/// Calls `run`, which runs loops, and returns its result and the first failure of a host function that the loops called on this
+/// thread.
 ///
-/// Scopes nest: a host function may itself evaluate something.
+/// Scopes nest, since a host function may itself evaluate an expression.
 pub fn catch_failure<R>(run: impl FnOnce() -> R) -> (R, Option<Error>) {
     struct Close(*const OnceCell<Error>);
     impl Drop for Close {
@@ -40,7 +43,8 @@ pub fn has_failed() -> bool {
     scope().is_some_and(|scope| scope.get().is_some())
 }
 
-/// Stores a function's failure in the open scope; without a scope the error is lost, and the result is zeros.
+/// Stores the failure of the function `name` in the open scope. Without a scope the error is lost: only the zeros in the result
+/// remain.
 #[cold]
 pub fn note(name: &str, failure: Failure) {
     if let Some(scope) = scope() {
@@ -50,12 +54,12 @@ pub fn note(name: &str, failure: Failure) {
 }
 
 fn scope<'s>() -> Option<&'s OnceCell<Error>> {
-    // SAFETY: null, or set by a `catch_failure` on this thread that has not returned: its `Close` restores the previous one on
-    // every way out. The callers, above, keep the reference no longer than they run.
+    // SAFETY: the pointer is null, or was set by a `catch_failure` on this thread that has not returned: its `Close` restores the
+    // previous pointer on every way out. The two callers, above, drop the reference before they return.
     unsafe { SCOPE.get().as_ref() }
 }
 
-/// The status that a function registered by pointer has returned for a failure.
+/// The status other than 0 with which a host function that was registered by pointer reported its failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the function returned status {0}")]
 pub struct HostStatus(pub i32);

@@ -1,8 +1,8 @@
 //! Host functions: functions of the application, called from the loops of every executor.
 //!
-//! Every function (a Rust closure, or a pointer with declared dtypes) is called through an entry of ours, a [`HostTile`] through
-//! which nothing unwinds, over slices ([`HostFunction::call`]) or by machine code ([`HostFunction::entry`]). Bools are 0 or 1 on
-//! both sides of the entry.
+//! Each function (a Rust closure, or a pointer with declared dtypes) has an *entry*: a C function of type [`HostTile`] that calls
+//! it for contiguous elements and that nothing unwinds out of. Safe code calls the entry for slices ([`HostFunction::call`]),
+//! machine code directly ([`HostFunction::entry`]). The bools that an entry takes and gives are 0 or 1.
 
 mod closure;
 mod failure;
@@ -25,23 +25,23 @@ pub use failure::{HostStatus, catch_failure, has_failed};
 pub use pointer::HostPointer;
 pub use tile::{HostFallibleTile, HostTile};
 
-/// The number of elements per call if bytes have to be converted to bools first.
+/// The number of elements per call if the bytes of bool operands have to be converted to 0 and 1 first.
 const CHUNK: usize = 256;
 
 /// A function of the application, element by element, for use in expressions.
 ///
-/// This is a handle that is cheap to clone. Two handles are equal if they come from the same registration: functions are not
-/// compared otherwise, so register a function once and keep the handle. Values owned by the function are dropped with the last
-/// handle, which a cache of plans or of compiled kernels may hold for a while.
+/// This is a handle that is cheap to clone. Two handles are equal if and only if they come from the same registration, so
+/// register a function once and keep the handle. Values that the function owns are dropped with the last handle, and a cache of
+/// plans or compiled kernels may hold a handle for a while.
 ///
-/// A function is called for every element, from any thread, in any order, and for some elements more than once (and for none if no
-/// result is needed), so its result must depend on its arguments alone. If it does not, results are unspecified values of their
-/// dtype, but memory stays safe. A panic in it, or any other unwinding out of it, ends the process.
+/// A function is called for every element, from any thread and in any order, for some elements more than once, and not at all if
+/// no result is needed. So its result must depend on its arguments alone. If it does not, results are unspecified values of their
+/// dtype, but memory stays safe. If the function panics or anything else unwinds out of it, the process ends.
 ///
-/// A function can fail: by a closure that returns a `Result`, or by a status ([`HostFunction::fallible_tile`]). The first failure
-/// ends the evaluation with an error of kind [`Host`](broadloom_ir::ErrorKind::Host) that names the function and has its error as
-/// the source; if several elements fail, any of them may be the first. No executor calls a function with arguments that are not
-/// elements of its operands, so a failure always belongs to one of them.
+/// A function can fail: a closure by returning a `Result`, a pointer by returning a status ([`HostFunction::fallible_tile`]). The
+/// first failure ends the evaluation with an error of kind [`Host`](broadloom_ir::ErrorKind::Host) that names the function and
+/// has the function's own error as its source. If it fails for several elements, any of these failures may be the first.
+/// Functions are called only with elements of their operands, so a failure always belongs to one of these.
 #[derive(Clone)]
 pub struct HostFunction(Arc<Inner>);
 
@@ -49,18 +49,18 @@ struct Inner {
     declaration: HostDeclaration,
     entry: HostTile,
     can_fail: bool,
-    /// The entry's context, which lives as long as the function.
+    /// The context that the entry is called with, which lives as long as the function.
     owner: Arc<dyn Any + Send + Sync>,
 }
 
-/// The entry of a function: the pointer by which executors call it.
+/// The C function by which executors call a host function, and whether the host function can fail.
 struct Entry {
     tile: HostTile,
     can_fail: bool,
 }
 
 impl HostFunction {
-    /// The default cost of a function: about 4 ns per element.
+    /// The cost of a function for which [`HostFunction::with_cost`] declares none: about 4 ns per element.
     pub const DEFAULT_COST: u32 = 128;
 
     /// Registers a Rust closure over elements, such as `|x: f32, y: f32| x.min(y)`.
@@ -90,12 +90,12 @@ impl HostFunction {
         HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
-    /// Registers a Rust closure over tiles, such as `|x: &[f32], out: &mut [f32]| out.copy_from_slice(x)`: for a function that
-    /// is cheaper for many elements at once, or that checks them together.
+    /// Registers a Rust closure over tiles, such as `|x: &[f32], out: &mut [f32]| out.copy_from_slice(x)`. Use it for a function
+    /// that is cheaper for many elements at once, or that checks them together.
     ///
-    /// Operands and result are integers or floats of any width; there are 1 to [`MAX_HOST_OPERANDS`] operands and the result,
-    /// slices of one length, at least 1. The initial contents of the result are unspecified. The closure may return a `Result<(),
-    /// E>`, as closures over elements do.
+    /// Operands and result are slices of integers or floats of any width, with the same number of elements, at least 1; there are
+    /// 1 to [`MAX_HOST_OPERANDS`] operands. The initial contents of the result are unspecified. The closure may return a
+    /// `Result<(), E>`, as closures over elements do.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier.
@@ -118,21 +118,21 @@ impl HostFunction {
         HostFunction::named(name, F::OPERANDS, F::RESULT, entry, function)
     }
 
-    /// Registers a pointer to a function over elements. Its signature is written as that of a Rust function:
+    /// Registers a pointer to a function over elements. The type parameter gives its signature as that of a Rust function:
     /// `scalar::<fn(f64, f64) -> bool>`.
     ///
-    /// The pointer has the same signature, except that bool is `u8`: a result of 0 is false, any other is true. A float16 is
-    /// [`f16`](broadloom_math::f16), which is `uint16_t` in C.
+    /// The pointer has the same signature in C's calling convention, except that a bool is `u8`: a result of 0 is false, any
+    /// other result true. A float16 is [`f16`](broadloom_math::f16), which is `uint16_t` in C.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier.
     ///
     /// # Safety
-    /// The pointer is to a function with this signature, in C's calling convention, which
+    /// The pointer must be to a function with this signature, in C's calling convention, which
     /// - may be called on any thread, on several at once, for as long as the process runs;
     /// - may be called with any arguments of these types;
-    /// - leaves the floating-point environment unchanged (the IEEE default): it is not restored afterwards;
-    /// - returns normally. An unwinding by an exception or a panic ends the process; a `longjmp` is undefined behaviour.
+    /// - leaves the floating-point environment as it is at the call (the IEEE default), since it is not restored afterwards;
+    /// - returns normally. If an exception or a panic unwinds out of it, the process ends; a `longjmp` is undefined behaviour.
     ///
     /// ```
     /// use broadloom_mem::HostFunction;
@@ -152,14 +152,15 @@ impl HostFunction {
 
     /// Registers a pointer to a function over tiles, with the dtypes of its operands and of its result.
     ///
-    /// It gets a pointer to the context, which is dropped with the function. It is called for any number of elements, at least one;
-    /// bool operands are bytes of 0 or 1, and in a bool result 0 is false and any other byte true.
+    /// The function gets a pointer to the context, which is dropped with the last handle. It is called for any number of
+    /// elements, at least one. The bytes of bool operands are 0 or 1; in a bool result the byte 0 is false and any other byte
+    /// true.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier, and [`HostError::Operands`] for a wrong number of operands.
     ///
     /// # Safety
-    /// As for [`HostFunction::scalar`], for as long as the context lives; and the function
+    /// The conditions of [`HostFunction::scalar`] must hold for as long as the context lives; and the function
     /// - reads only the operands' elements, of the declared dtypes, and the context, and writes to neither, except through types in
     ///   the context that allow it;
     /// - writes all elements of the result, and nothing beyond;
@@ -198,14 +199,15 @@ impl HostFunction {
         HostFunction::with(name, operands, result, entry, Arc::new(tile))
     }
 
-    /// Registers a pointer to a function over tiles that can fail. It is a [`HostFunction::tile`] that returns 0, or another
-    /// status, which becomes the [`HostStatus`] that is the source of the evaluation's error.
+    /// Registers a pointer to a function over tiles that can fail. It is like the function of a [`HostFunction::tile`], but
+    /// returns 0 for success or another status for a failure. The status becomes a [`HostStatus`], the source of the evaluation's
+    /// error.
     ///
     /// # Errors
     /// [`HostError::Name`] for a name that is not an identifier, and [`HostError::Operands`] for a wrong number of operands.
     ///
     /// # Safety
-    /// As for [`HostFunction::tile`], except that a function that fails need not write the result.
+    /// The contract of [`HostFunction::tile`], except that a function that fails need not write the result.
     pub unsafe fn fallible_tile<C: Send + Sync + 'static>(
         name: &str,
         operands: &[DType],
@@ -218,8 +220,8 @@ impl HostFunction {
         HostFunction::named(name, operands, result, entry, function)
     }
 
-    /// A new registration of the function with another cost per element, in vector instructions: an addition is one and takes about
-    /// 0.04 ns, a power about 140.
+    /// Registers the same function again with another cost per element, counted in vector instructions: an addition costs 1,
+    /// which is about 0.04 ns, and a power about 140.
     ///
     /// The cost decides how many threads share the work, and whether an operand of a broadcast is computed once and kept; it never
     /// changes the bits of a result. The new handle is not equal to this one.
@@ -233,7 +235,7 @@ impl HostFunction {
         }))
     }
 
-    /// Makes the function with this entry and these dtypes, whose context is a pointer to the [`Named`] function.
+    /// Makes a host function whose entry takes a pointer to a [`Named`] as its context.
     fn named<F: Send + Sync + 'static>(
         name: &str,
         operands: &[DType],
@@ -244,7 +246,7 @@ impl HostFunction {
         HostFunction::with(name, operands, result, entry, Arc::new(Named { name: name.into(), function }))
     }
 
-    /// Makes the function with this entry and these dtypes, whose context is a pointer to the value in `owner`.
+    /// Makes a host function whose entry takes a pointer to the value in `owner` as its context.
     fn with(
         name: &str,
         operands: &[DType],
@@ -257,7 +259,7 @@ impl HostFunction {
         Ok(HostFunction(Arc::new(Inner { declaration, entry: tile, can_fail, owner })))
     }
 
-    /// Whether the function can fail. It must then be called, by [`HostFunction::call`] or by machine code, within a
+    /// Whether the function can fail. If it can, it must be called (by [`HostFunction::call`] or by machine code) within a
     /// [`catch_failure`]; otherwise a failure is lost.
     pub fn can_fail(&self) -> bool {
         self.0.can_fail
@@ -268,7 +270,7 @@ impl HostFunction {
         &self.0.declaration
     }
 
-    /// The identity: a number that no other function of this process ever has.
+    /// The identity of the registration: a number that no other one in this process ever has.
     pub fn id(&self) -> u64 {
         self.0.declaration.id()
     }
@@ -286,8 +288,8 @@ impl HostFunction {
     /// Calls the function over contiguous elements. If it fails, the output's elements are unspecified from that point on.
     ///
     /// # Panics
-    /// If the number of operands is wrong, an operand's length differs from the output's, or one is not aligned for its dtype. A
-    /// panic of the function itself ends the process.
+    /// If the number of operands is wrong, if an operand has not as many elements as the output, or if one is not aligned for its
+    /// dtype. A panic of the function itself ends the process.
     #[inline]
     pub fn call(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();
@@ -310,13 +312,13 @@ impl HostFunction {
             *pointer = bytes.as_ptr();
         }
         if elements > 0 {
-            // SAFETY: the entry takes operands of these dtypes; each has `elements` elements, aligned, bools of 0 or 1
+            // SAFETY: the entry takes operands of these dtypes; each has `elements` elements and is aligned, and bools are 0 or 1
             // (checked above); the output is borrowed exclusively; the context is the function's own.
             unsafe { (self.0.entry)(elements, pointers.as_ptr(), output.as_mut_ptr(), self.context()) };
         }
     }
 
-    /// Calls the function after converting bool operands, in whose bytes any number but 0 is true, to bytes of 0 and 1.
+    /// Calls the function after converting its bool operands, in which every byte but 0 means true, to bytes of 0 and 1.
     #[cold]
     fn call_with_bools(&self, inputs: &[&[u8]], output: &mut [u8]) {
         let signature = self.signature();

@@ -1,6 +1,7 @@
 //! Host functions from pointers in C's calling convention, over elements or over tiles.
 //!
-//! The pointer is called as a function that may unwind, by a function that may not, where unwinding ends the process.
+//! An `extern "C"` function may not unwind, but C++ code behind a pointer might. So the pointer is called with an ABI that
+//! permits unwinding, by an `extern "C"` function of this module, at which unwinding ends the process.
 
 use std::ffi::c_void;
 
@@ -10,24 +11,24 @@ use super::closure::{HostClosure, HostResult, Named, unless_failed};
 use super::failure::HostStatus;
 use super::tile::{HostFallibleTile, HostTile};
 
-/// The signatures that [`HostFunction::scalar`](super::HostFunction::scalar) accepts: `fn(A) -> R`, `fn(A, B) -> R` or `fn(A, B, C)
-/// -> R` of element types.
+/// The signatures that [`HostFunction::scalar`](super::HostFunction::scalar) accepts: `fn(A) -> R`, `fn(A, B) -> R` and `fn(A, B,
+/// C) -> R`, where each letter is an element type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the signature of a function of 1 to 3 elements",
     note = "write it as `fn(f32, f32) -> bool`"
 )]
 pub trait HostPointer {
-    /// The pointer: `extern "C"` with the same types, except that bool is `u8`.
+    /// The type of the pointer: `extern "C"` with the same types, except that bool is `u8`.
     type Pointer;
 
-    /// The operands as [`HostClosure`]'s type parameter.
+    /// The tuple of the operands' types, which is the type parameter of [`HostClosure`].
     #[doc(hidden)]
     type Args: 'static;
 
     /// Wraps the pointer in a closure.
     ///
     /// # Safety
-    /// As for [`HostFunction::scalar`](super::HostFunction::scalar).
+    /// The contract of [`HostFunction::scalar`](super::HostFunction::scalar).
     #[doc(hidden)]
     unsafe fn closure(pointer: Self::Pointer) -> impl HostClosure<Self::Args>;
 }
@@ -39,8 +40,8 @@ macro_rules! pointers {
             type Args = ($($t,)*);
 
             unsafe fn closure(pointer: Self::Pointer) -> impl HostClosure<Self::Args> {
-                // SAFETY: the two types differ only in whether the function may unwind, which concerns only its caller: it is
-                // called as one that may.
+                // SAFETY: the two types differ only in whether the function may unwind, which makes no difference to how it is
+                // called.
                 let pointer = unsafe {
                     std::mem::transmute::<
                         Self::Pointer,
@@ -62,7 +63,7 @@ pointers! {
     (A x, B y, C z)
 }
 
-/// A function over tiles, and its context.
+/// A C function over tiles with its context; `gives_bools` tells that its result is of bools.
 pub struct Tile<C> {
     function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void),
     gives_bools: bool,
@@ -71,17 +72,18 @@ pub struct Tile<C> {
 
 impl<C> Tile<C> {
     pub fn new(function: HostTile, result: DType, context: C) -> Tile<C> {
-        // SAFETY: ABIs that differ only in whether a function may unwind are the same for its caller.
+        // SAFETY: the ABIs differ only in whether the function may unwind, which makes no difference to how it is called.
         let function =
             unsafe { std::mem::transmute::<HostTile, unsafe extern "C-unwind" fn(_, _, _, _)>(function) };
         Tile { function, gives_bools: result == DType::Bool, context }
     }
 }
 
-/// The pointer's entry. Unwinding out of the function ends the process, because the ABI does not unwind.
+/// The C function through which executors call a function over tiles that was registered by pointer. If the function unwinds, the
+/// process ends here.
 ///
 /// # Safety
-/// As for [`HostTile`]; the context is a pointer to a `Tile<C>`.
+/// The contract of [`HostTile`]; the context is a pointer to a `Tile<C>`.
 pub unsafe extern "C" fn entry<C>(
     elements: usize,
     inputs: *const *const u8,
@@ -91,16 +93,16 @@ pub unsafe extern "C" fn entry<C>(
     // SAFETY: the function is registered together with a context of type `Tile<C>`, which lives as long as the function and is only
     // read.
     let tile = unsafe { &*context.cast::<Tile<C>>() };
-    // SAFETY: the operands are those of the declaration (this function's contract), which the pointer accepts (the contract of its
-    // registration), with the context that it was registered with.
+    // SAFETY: the operands have the declared dtypes (this function's contract), which the pointer accepts (the contract of its
+    // registration), and the context is the one that it was registered with.
     unsafe { (tile.function)(elements, inputs, output, (&raw const tile.context).cast()) };
     if tile.gives_bools {
-        // SAFETY: the result has that many elements of one byte, which the function has written.
+        // SAFETY: the result has `elements` elements of one byte, which the function has written.
         unsafe { make_bools(elements, output) };
     }
 }
 
-/// A function over tiles that can fail, and its context.
+/// A C function over tiles that can fail, with its context and the dtype of its result.
 pub struct FallibleTile<C> {
     function: unsafe extern "C-unwind" fn(usize, *const *const u8, *mut u8, *const c_void) -> i32,
     result: DType,
@@ -109,7 +111,7 @@ pub struct FallibleTile<C> {
 
 impl<C> FallibleTile<C> {
     pub fn new(function: HostFallibleTile, result: DType, context: C) -> FallibleTile<C> {
-        // SAFETY: ABIs that differ only in whether a function may unwind are the same for its caller.
+        // SAFETY: the ABIs differ only in whether the function may unwind, which makes no difference to how it is called.
         let function = unsafe {
             std::mem::transmute::<HostFallibleTile, unsafe extern "C-unwind" fn(_, _, _, _) -> i32>(function)
         };
@@ -117,11 +119,11 @@ impl<C> FallibleTile<C> {
     }
 }
 
-/// The entry of a pointer to a function that can fail. Unwinding out of the function ends the process, because the ABI does not
-/// unwind.
+/// The C function through which executors call a function over tiles that can fail and was registered by pointer. If the function
+/// unwinds, the process ends here.
 ///
 /// # Safety
-/// As for [`HostTile`]; the context is a pointer to a `Named<FallibleTile<C>>`.
+/// The contract of [`HostTile`]; the context is a pointer to a `Named<FallibleTile<C>>`.
 pub unsafe extern "C" fn fallible_entry<C>(
     elements: usize,
     inputs: *const *const u8,
@@ -137,21 +139,22 @@ pub unsafe extern "C" fn fallible_entry<C>(
             status => Err(HostStatus(status).into()),
         }
     };
-    // SAFETY: the result has that many elements of its dtype, and nothing else uses it (this function's contract).
+    // SAFETY: the result has `elements` elements of its dtype, and nothing else uses it (this function's contract).
     unsafe { unless_failed(name, elements * tile.result.size(), output, call) };
     if tile.result == DType::Bool {
-        // SAFETY: as above; a function that has failed may have left bytes unwritten, whose values are arbitrary but initialised.
+        // SAFETY: the result has `elements` bytes, which nothing else uses. A function that has failed may have left some of them
+        // unwritten; their values are then arbitrary but initialised.
         unsafe { make_bools(elements, output) };
     }
 }
 
-/// Replaces every byte but 0 by 1.
+/// Replaces every byte other than 0 by 1, so that the bytes are valid bools.
 ///
 /// # Safety
-/// `elements` bytes at `output` are valid for reads and writes, and nothing else uses them.
+/// `elements` bytes at `output` must be valid for reads and writes, and nothing else may use them.
 unsafe fn make_bools(elements: usize, output: *mut u8) {
     for at in 0..elements {
-        // SAFETY: the contract of this function.
+        // SAFETY: `at < elements`, so the byte is valid, and nothing else uses it (this function's contract).
         unsafe {
             let byte = output.add(at);
             byte.write(u8::from(byte.read() != 0));

@@ -1,4 +1,5 @@
-//! The form in which every executor calls a host function, and the form of a pointer to a function that can fail.
+//! The C function types of host functions over tiles: those that can't fail, through which every executor calls host functions,
+//! and those that can.
 
 use std::ffi::c_void;
 
@@ -8,11 +9,12 @@ use std::ffi::c_void;
 /// It reads `elements` elements of each operand and writes as many of the result; they are contiguous and aligned for their dtype,
 /// and the result overlaps no operand. A bool is a byte, a float16 its 16 bits.
 ///
-/// It can't fail; a function that can is a [`HostFallibleTile`].
+/// A function that can fail is a [`HostFallibleTile`] instead.
 pub type HostTile =
     unsafe extern "C" fn(elements: usize, inputs: *const *const u8, output: *mut u8, context: *const c_void);
 
-/// A [`HostTile`] that can fail: it returns 0, or a status, after which the elements of the result are unspecified.
+/// The type of a [`HostTile`] that can fail. It returns 0 for success, or another status after which the elements of the result
+/// are unspecified.
 pub type HostFallibleTile = unsafe extern "C" fn(
     elements: usize,
     inputs: *const *const u8,
