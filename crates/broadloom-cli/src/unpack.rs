@@ -11,7 +11,8 @@ const BLOCK: u64 = 64 << 10;
 
 /// Copies exactly one array in the `.npy` format from a stream.
 ///
-/// # Errors The errors of [`read_header`], and those of the stream and of the temporary file.
+/// # Errors
+/// The errors of [`read_header`], and those of the stream and of the temporary file.
 pub fn copy(from: &mut impl Read) -> Result<(File, NpyHeader), NpyError> {
     let mut to = Scratch::create()?;
     let header = parse_header(&mut Tee { from, to: &mut to })?;

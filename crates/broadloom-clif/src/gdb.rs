@@ -100,7 +100,8 @@ pub(crate) fn register(name: &str, start: usize, len: usize) -> Option<Registrat
 
 /// Notifies the debugger that an entry was added or removed.
 ///
-/// # Safety `LIST` is held; `list` is the descriptor and `entry` is alive.
+/// # Safety
+/// `LIST` is held; `list` is the descriptor and `entry` is alive.
 unsafe fn tell(list: *mut Descriptor, action: u32, entry: *mut Entry) {
     // SAFETY: no one else writes to the descriptor while `LIST` is held. The writes are volatile because the debugger reads them.
     unsafe {

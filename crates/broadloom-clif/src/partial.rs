@@ -174,7 +174,8 @@ unsafe fn spread(
 
 /// Eight bytes filled with copies of the element at `from`.
 ///
-/// # Safety `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
+/// # Safety
+/// `from` is valid for reads of an element of `size` bytes: 1, 2, 4 or 8.
 #[inline]
 unsafe fn repeated(from: *const u8, size: usize) -> u64 {
     // SAFETY: each reads one element of its size, which may be aligned to less than the type.
@@ -232,7 +233,8 @@ mod avx {
 
     /// Does the work of [`super::fill`] with AVX.
     ///
-    /// # Safety That of [`super::fill`].
+    /// # Safety
+    /// That of [`super::fill`].
     #[target_feature(enable = "avx")]
     pub(super) unsafe fn fill(from: *const u8, size: usize, count: usize, lanes: usize, to: &mut Pad) {
         let to = (&raw mut to.0).cast::<__m256i>();
@@ -265,7 +267,8 @@ mod avx {
     /// Loads a vector whose first `n` bytes, from 1 to 31, are whole elements of `size` bytes from memory. Its other
     /// bytes are 0.
     ///
-    /// # Safety `from` is valid for reads of `n` bytes.
+    /// # Safety
+    /// `from` is valid for reads of `n` bytes.
     #[inline]
     #[target_feature(enable = "avx")]
     unsafe fn part(from: *const u8, size: usize, n: usize) -> __m256i {
@@ -290,7 +293,8 @@ mod avx {
     /// Loads a vector whose first `n` bytes, from 1 to 15, are from memory. Its other bytes are 0. Two words are read
     /// that may overlap; both have the same bytes there.
     ///
-    /// # Safety `from` is valid for reads of `n` bytes.
+    /// # Safety
+    /// `from` is valid for reads of `n` bytes.
     #[inline]
     #[target_feature(enable = "avx")]
     unsafe fn short(from: *const u8, n: usize) -> __m128i {

@@ -200,7 +200,8 @@ impl Graph {
 
     /// Adds the caller's array number `slot`.
     ///
-    /// # Errors [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors
+    /// [`ErrorKind::Limit`] for too many nodes.
     pub fn input(&mut self, slot: u32, dtype: DType, layout: Layout) -> Result<NodeId> {
         self.push(NodeKind::Leaf(Leaf::Input { slot, dtype, layout: Arc::new(layout) }))
     }
@@ -216,7 +217,8 @@ impl Graph {
 
     /// Adds a constant. With a slot, its value is given at each run.
     ///
-    /// # Errors [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors
+    /// [`ErrorKind::Limit`] for too many nodes.
     pub fn constant(&mut self, value: Scalar, slot: Option<u32>) -> Result<NodeId> {
         self.push(NodeKind::Leaf(Leaf::Const { value, slot }))
     }
@@ -227,14 +229,16 @@ impl Graph {
 
     /// Converts a node to a dtype; returns the node itself if it has that dtype.
     ///
-    /// # Errors [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors
+    /// [`ErrorKind::Limit`] for too many nodes.
     pub fn cast(&mut self, arg: NodeId, to: DType) -> Result<NodeId> {
         self.push(NodeKind::Cast { arg, to })
     }
 
     /// Adds a view of a node's elements.
     ///
-    /// # Errors The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors
+    /// The errors of [`View::check`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn view(&mut self, arg: NodeId, view: View) -> Result<NodeId> {
         self.push(NodeKind::View { arg, view: Arc::new(view) })
     }

@@ -86,7 +86,8 @@ impl Signature {
 
 /// Infers the types of an op applied to operands.
 ///
-/// # Errors [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
+/// # Errors
+/// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
 pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signature> {
     if operands.len() != op.operands() {
         return Err(Error::new(
@@ -124,7 +125,8 @@ pub fn apply(op: Op, operands: &[Operand<'_>], mode: Promotion) -> Result<Signat
 /// Infers the shape of a call of a host function, and its dims if an operand has symbolic dimensions. Nothing is
 /// promoted.
 ///
-/// # Errors [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
+/// # Errors
+/// [`ErrorKind::Arity`], [`ErrorKind::DType`], [`ErrorKind::Shape`] or [`ErrorKind::Literal`].
 pub fn call(function: &HostDeclaration, operands: &[Operand<'_>]) -> Result<(Shape, Option<Dims>)> {
     let (name, signature) = (function.name(), function.signature());
     let takes = signature.operands();
@@ -187,7 +189,8 @@ pub fn reduce(
 /// Infers the shape of a scan, and its dims if the operand has symbolic dimensions. With the initial element, the axis
 /// is longer by one.
 ///
-/// # Errors The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
+/// # Errors
+/// The errors of [`reduce`]; [`ErrorKind::Shape`] for the initial element along a symbolic dimension.
 pub fn scan(scan: Scan, operand: &Operand<'_>, axis: usize, initial: bool) -> Result<(Shape, Option<Dims>)> {
     combined(scan.name(), operand, |dtype| scan.takes(dtype), [axis].into_iter().collect())?;
     match operand {
@@ -366,7 +369,8 @@ fn weak(dtype: DType, literal: Literal, mode: Promotion) -> Option<DType> {
 /// Converts a literal to the dtype to which it was promoted. By NumPy's rules a float may be rounded to infinity, and a
 /// bool is converted to 0 or 1.
 ///
-/// # Errors [`ErrorKind::Literal`], naming the literal and the dtype.
+/// # Errors
+/// [`ErrorKind::Literal`], naming the literal and the dtype.
 pub fn literal(x: Literal, dtype: DType, mode: Promotion) -> Result<Scalar> {
     match x.to_dtype(dtype) {
         Err(_) if mode == Promotion::NumPy && (dtype.is_float() || matches!(x, Literal::Bool(_))) => {

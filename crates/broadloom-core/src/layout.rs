@@ -184,7 +184,8 @@ impl View {
 
     /// Checks that the view applies to an array of the shape `of`.
     ///
-    /// # Errors [`ErrorKind::Shape`], naming the view, the shape and the axis.
+    /// # Errors
+    /// [`ErrorKind::Shape`], naming the view, the shape and the axis.
     pub fn check(&self, of: &Shape) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, why));
         match self {

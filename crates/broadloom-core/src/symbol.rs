@@ -248,7 +248,8 @@ impl Binding {
 
     /// Matches dims with the extents of an array: unbound symbols are bound, and bound ones must agree.
     ///
-    /// # Errors [`ErrorKind::Shape`], with the axis and both extents.
+    /// # Errors
+    /// [`ErrorKind::Shape`], with the axis and both extents.
     pub fn meet(&mut self, dims: &Dims, extents: &[usize]) -> Result<()> {
         let fail = |why: String| Err(Error::new(ErrorKind::Shape, why));
         let named = if dims.has_rest() { &dims[1..] } else { &dims[..] };

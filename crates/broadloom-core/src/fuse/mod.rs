@@ -36,7 +36,8 @@ pub fn run(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
 
 /// Cuts the graph into kernels like [`run`], and records the decisions and the nodes that each stage computes.
 ///
-/// # Errors The errors of [`run`].
+/// # Errors
+/// The errors of [`run`].
 pub fn explain(graph: &Graph, roots: &[NodeId]) -> Result<Plan> {
     cut_up(graph, roots, Log::new(true))
 }

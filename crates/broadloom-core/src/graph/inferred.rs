@@ -26,7 +26,8 @@ impl From<NodeId> for Arg {
 impl Graph {
     /// Adds a function of operands, which are promoted by the Array API standard's rules and broadcast.
     ///
-    /// # Errors The errors of [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors
+    /// The errors of [`infer::apply`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn apply(&mut self, op: Op, args: &[Arg]) -> Result<NodeId> {
         let signature = infer::apply(op, &self.operands(args), Promotion::Strict)?;
         let args = self.typed(args, |i| signature.operand(op, i))?;
@@ -36,7 +37,8 @@ impl Graph {
     /// Adds a call of a host function. The operands must have exactly its dtypes, and are broadcast. The function is
     /// not called here, even if all operands are constants.
     ///
-    /// # Errors The errors of [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
+    /// # Errors
+    /// The errors of [`infer::call`]; [`ErrorKind::Limit`] for too many nodes.
     pub fn call(&mut self, function: &HostDeclaration, args: &[Arg]) -> Result<NodeId> {
         let (shape, _) = infer::call(function, &self.operands(args))?;
         let signature = function.signature();
